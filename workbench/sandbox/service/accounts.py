@@ -6,18 +6,7 @@ from typing import Final
 from msgspec import UNSET
 
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
-from workbench.domain.wire import accounts_and_keys
-from workbench.domain.wire.accounts_and_keys import (
-    EMAIL,
-    MAX_NAME,
-    CreateApiKey,
-    MerchantKeys,
-    NewAccount,
-    NewAccountKeys,
-    RefreshRequest,
-    Token,
-    TokenRequest,
-)
+from workbench.domain.wire import accounts_and_keys as wire
 from workbench.domain.wire.plants import NewPlant, Plant
 from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
 from workbench.sandbox.service import checks
@@ -43,10 +32,10 @@ def works_on(tx: Transaction, key: ApiKey) -> bool:
     return tx.now_ms < (_ends_ms(tx, key) or 0)
 
 
-def _key_view(stored: ApiKey, *, value: str | None = None, until_ms: int | None = None) -> accounts_and_keys.ApiKey:
+def _key_view(stored: ApiKey, *, value: str | None = None, until_ms: int | None = None) -> wire.ApiKey:
     """A key; `value` only when it has just been made, `until_ms` while it works on after it was rolled."""
     until = UNSET if until_ms is None else until_ms // 1000
-    return view_of(accounts_and_keys.ApiKey, stored, value=UNSET if value is None else value, works_until=until)
+    return view_of(wire.ApiKey, stored, value=UNSET if value is None else value, works_until=until)
 
 
 KEYS = Resource(
@@ -58,7 +47,7 @@ KEYS = Resource(
 )
 
 
-def create_key(tx: Transaction, caller: Caller, body: CreateApiKey) -> accounts_and_keys.ApiKey:
+def create_key(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire.ApiKey:
     """POST /v1/api_keys: create a test key; the response holds its value, once."""
     if body.kind not in KEY_PREFIXES:
         message = f"kind is {' or '.join(KEY_PREFIXES)}, not {body.kind[:40]!r}."
@@ -66,7 +55,7 @@ def create_key(tx: Transaction, caller: Caller, body: CreateApiKey) -> accounts_
     return _new_key(tx, caller.account, body.kind)
 
 
-def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> accounts_and_keys.ApiKey:
+def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
     """POST /v1/api_keys/{key_id}/roll: replace a key by a new one; the old one ends at once."""
     key = KEYS.find(tx, caller, key_id)
     if key.status != ACTIVE:
@@ -77,7 +66,7 @@ def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> accounts_and_ke
     return _new_key(tx, caller.account, key.kind)
 
 
-def revoke_key(tx: Transaction, caller: Caller, *, key_id: str) -> accounts_and_keys.ApiKey:
+def revoke_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
     """DELETE /v1/api_keys/{key_id}: revoke a key at once; the last secret key cannot be revoked."""
     key = KEYS.find(tx, caller, key_id)
     if key.status != ACTIVE and not works_on(tx, key):
@@ -93,28 +82,28 @@ def _not_active(key: ApiKey) -> StateConflict:
     return StateConflict(f"The key is {key.status}.", code="key_not_active", param="id", current=key.status)
 
 
-def _new_key(tx: Transaction, account: str, kind: str) -> accounts_and_keys.ApiKey:
+def _new_key(tx: Transaction, account: str, kind: str) -> wire.ApiKey:
     key, value = tx.new_key(account, kind)
     return _key_view(key, value=value)
 
 
-def show_keys(tx: Transaction, caller: Caller) -> MerchantKeys:
+def show_keys(tx: Transaction, caller: Caller) -> wire.MerchantKeys:
     """GET /sandbox/keys: the merchant's secret and publishable key."""
-    return MerchantKeys(tx.key(caller.account, "secret"), tx.key(caller.account, "publishable"))
+    return wire.MerchantKeys(tx.key(caller.account, "secret"), tx.key(caller.account, "publishable"))
 
 
-def new_account(tx: Transaction, caller: Caller, body: NewAccount) -> NewAccountKeys:
+def new_account(tx: Transaction, caller: Caller, body: wire.NewAccount) -> wire.NewAccountKeys:
     """POST /sandbox/accounts: add a merchant to this sandbox; the response holds its keys, once."""
-    if not body.name.strip() or len(body.name) > MAX_NAME:
-        raise InvalidRequest(f"name is 1 to {MAX_NAME} characters.", code="parameter_invalid", param="name")
+    if not body.name.strip() or len(body.name) > wire.MAX_NAME:
+        raise InvalidRequest(f"name is 1 to {wire.MAX_NAME} characters.", code="parameter_invalid", param="name")
     account = tx.accounts.add(Account(id=tx.new_id("acct"), name=body.name.strip()))
     values = {f"{kind}_key": tx.new_key(account.id, kind)[1] for kind in KEY_PREFIXES}
-    return NewAccountKeys(id=account.id, name=account.name, **values)
+    return wire.NewAccountKeys(id=account.id, name=account.name, **values)
 
 
-def issue_token(tx: Transaction, caller: Caller, body: TokenRequest) -> Token:
+def issue_token(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:
     """POST /v1/auth/token: get a token with any e-mail address and any password but `wrong`."""
-    if not EMAIL.fullmatch(body.email):
+    if not wire.EMAIL.fullmatch(body.email):
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
     if not body.password:
         raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
@@ -124,7 +113,7 @@ def issue_token(tx: Transaction, caller: Caller, body: TokenRequest) -> Token:
     return _new_pair(tx, MERCHANT_ID)
 
 
-def refresh_token(tx: Transaction, caller: Caller, body: RefreshRequest) -> Token:
+def refresh_token(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.Token:
     """POST /v1/auth/refresh: exchange the refresh token, or the bearer token, for a new pair."""
     if body.refresh_token is not None:
         if checks.LIVE_KEY.search(body.refresh_token):
@@ -141,11 +130,11 @@ def refresh_token(tx: Transaction, caller: Caller, body: RefreshRequest) -> Toke
     return _new_pair(tx, pair.account)
 
 
-def _new_pair(tx: Transaction, account: str) -> Token:
+def _new_pair(tx: Transaction, account: str) -> wire.Token:
     identifier = tx.new_id("tok")
     access, renewal = (f"{kind}_{tx.draws.token(kind, identifier)}" for kind in ("at", "rt"))
     tx.tokens.create(id=identifier, account=account, access_digest=digest_of(access), refresh_digest=digest_of(renewal))
-    return Token(access_token=access, refresh_token=renewal, expires_in=LIFETIME_MS // 1000)
+    return wire.Token(access_token=access, refresh_token=renewal, expires_in=LIFETIME_MS // 1000)
 
 
 def create_plant(tx: Transaction, caller: Caller, body: NewPlant) -> Plant:

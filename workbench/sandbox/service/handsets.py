@@ -10,18 +10,8 @@ from workbench.domain.payments import PENDING, SUCCEEDED, Charge
 from workbench.domain.phones import OFFERED, Msisdn, operator_named, operator_of
 from workbench.domain.references import reference
 from workbench.domain.ussd import Receipt, UssdSession
-from workbench.domain.wire import intents_and_charges, operators_and_handsets
-from workbench.domain.wire.operators_and_handsets import (
-    MAX_ANSWERS,
-    MAX_OUTAGE_S,
-    Handset,
-    Input,
-    Message,
-    OperatorQuery,
-    OperatorState,
-    PhonesQuery,
-    Scripted,
-)
+from workbench.domain.wire import intents_and_charges
+from workbench.domain.wire import operators_and_handsets as wire
 from workbench.domain.wire.paging import Rows
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox.service import checks, payments
@@ -34,13 +24,13 @@ _LATEST = 200
 _REFUND_SENT, _LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 
-def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> Handset:
+def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset:
     """GET /sandbox/phones/{phone}: what a customer's phone shows."""
     number = checks.read_phone(tx.gaps, phone)
     return _handset(number, _sessions(tx, number))
 
 
-def list_phones(tx: Transaction, caller: Caller, *, query: PhonesQuery) -> Rows[Handset]:
+def list_phones(tx: Transaction, caller: Caller, *, query: wire.PhonesQuery) -> Rows[wire.Handset]:
     """GET /sandbox/phones: the handsets on which a prompt waits, then those that were used last; twenty at most."""
     payment = tx.payments.first(id=query.payment, account=caller.account) if query.payment else None
     waiting = tx.sessions.page(_LATEST, older_than=None, newer_than=None, ended_seq=None, screen=ussd.OPEN)
@@ -50,24 +40,24 @@ def list_phones(tx: Transaction, caller: Caller, *, query: PhonesQuery) -> Rows[
     return Rows([_handset(number, _sessions(tx, number)) for number in numbers])
 
 
-def enter(tx: Transaction, caller: Caller, body: Input, *, phone: str) -> Handset | Refused:
+def enter(tx: Transaction, caller: Caller, body: wire.Input, *, phone: str) -> wire.Handset | Refused:
     """POST /sandbox/phones/{phone}/input: enter a PIN."""
     return _pressed(tx, phone, partial(payments.enter_pin, text=body.text))
 
 
-def cancel(tx: Transaction, caller: Caller, *, phone: str) -> Handset | Refused:
+def cancel(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | Refused:
     """POST /sandbox/phones/{phone}/cancel: the customer cancels."""
     return _pressed(tx, phone, partial(payments.press, given="cancel"))
 
 
-def ignore(tx: Transaction, caller: Caller, *, phone: str) -> Handset | Refused:
+def ignore(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | Refused:
     """POST /sandbox/phones/{phone}/ignore: the customer puts the phone away."""
     return _pressed(tx, phone, partial(payments.press, given="ignore"))
 
 
 def _pressed(
     tx: Transaction, phone: str, press: Callable[[Transaction, Cause, UssdSession], UssdSession]
-) -> Handset | Refused:
+) -> wire.Handset | Refused:
     """The handset after a person answered the prompt that waits there."""
     number = checks.read_phone(tx.gaps, phone)
     sessions = _sessions(tx, number)
@@ -91,12 +81,12 @@ def _sessions(tx: Transaction, number: Msisdn) -> list[UssdSession]:
     return [last] if last else waiting
 
 
-def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> Handset:
+def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> wire.Handset:
     """A handset with the prompt that waits, or else the end of the last one."""
     prompts = [prompt for prompt in sessions if prompt.screen in ussd.OPEN]
     waiting = prompts[0] if prompts else None
     session = waiting or next(iter(sessions), None)
-    return Handset(
+    return wire.Handset(
         phone=number.e164,
         operator=number.operator.id,
         screen=ussd.screen_text(session) if session else ussd.IDLE_TEXT,
@@ -109,7 +99,7 @@ def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> Handset:
     )
 
 
-def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[Message]:
+def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[wire.Message]:
     """GET /sandbox/phones/{phone}/messages: the text messages of operators to a customer, oldest first."""
     number = checks.read_phone(tx.gaps, phone)
     # A prompt ended on its last screen, and at the moment of that.
@@ -142,8 +132,8 @@ def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: st
             )
 
 
-def _message(receipt: Receipt) -> Message:
-    return Message(
+def _message(receipt: Receipt) -> wire.Message:
+    return wire.Message(
         seq=receipt.seq,
         at=rfc3339(receipt.at_ms),
         kind=receipt.kind,
@@ -156,14 +146,14 @@ def _message(receipt: Receipt) -> Message:
     )
 
 
-def operators(tx: Transaction, caller: Caller) -> Rows[OperatorState]:
+def operators(tx: Transaction, caller: Caller) -> Rows[wire.OperatorState]:
     """GET /sandbox/operator: each operator, with the end of its outage."""
     return Rows([_operator(tx, operator) for operator in OFFERED[tx.gaps.zed_mobile]])
 
 
-def outage(tx: Transaction, caller: Caller, body: operators_and_handsets.Outage) -> OperatorState:
+def outage(tx: Transaction, caller: Caller, body: wire.Outage) -> wire.OperatorState:
     """POST /sandbox/operator/outage: take an operator down for some seconds from now; 0 ends the outage."""
-    for_ms = checks.whole_ms(body.seconds, MAX_OUTAGE_S)
+    for_ms = checks.whole_ms(body.seconds, wire.MAX_OUTAGE_S)
     provider = operator_named(body.provider, param="provider", zed=tx.gaps.zed_mobile).id
     if before := tx.outages.get(provider):
         tx.outages.remove(before)
@@ -172,26 +162,26 @@ def outage(tx: Transaction, caller: Caller, body: operators_and_handsets.Outage)
     return _operator(tx, provider)
 
 
-def _operator(tx: Transaction, provider: str) -> OperatorState:
+def _operator(tx: Transaction, provider: str) -> wire.OperatorState:
     ends_ms = payments.down_until_ms(tx, provider)
-    return OperatorState(provider, ends_ms and ends_ms // 1000)
+    return wire.OperatorState(provider, ends_ms and ends_ms // 1000)
 
 
-def script(tx: Transaction, caller: Caller, body: operators_and_handsets.Script) -> Scripted:
+def script(tx: Transaction, caller: Caller, body: wire.Script) -> wire.Scripted:
     """POST /sandbox/operator/script: script the outcomes of the next attempts on a number, in order."""
     phone = checks.read_phone(tx.gaps, body.phone).e164
     says = "cannot be scripted; these can be:"
     checks.check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
-    if len(body.answers) > MAX_ANSWERS:
-        raise InvalidRequest(f"answers are at most {MAX_ANSWERS}.", code="parameter_invalid", param="answers")
+    if len(body.answers) > wire.MAX_ANSWERS:
+        raise InvalidRequest(f"answers are at most {wire.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
     for scripted in tx.scripts.all(phone=phone):
         tx.scripts.remove(scripted)
     for scenario in body.answers:
         tx.scripts.create(phone=phone, scenario=scenario)
-    return Scripted(phone, body.answers)
+    return wire.Scripted(phone, body.answers)
 
 
-def ask_operator(tx: Transaction, caller: Caller, body: OperatorQuery) -> intents_and_charges.Charge:
+def ask_operator(tx: Transaction, caller: Caller, body: wire.OperatorQuery) -> intents_and_charges.Charge:
     """POST /sandbox/operator/query: ask the operator for the outcome of a charge that it never reported."""
     charge = payments.CHARGES.find(tx, caller, body.charge, param="charge")
     session = tx.sessions.first(charge=charge.id)

@@ -17,13 +17,6 @@ from workbench.domain.references import reference
 from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.ussd import UssdSession
 from workbench.domain.wire import intents_and_charges as wire
-from workbench.domain.wire.intents_and_charges import (
-    CancelPaymentIntent,
-    ClientSecretQuery,
-    ConfirmPaymentIntent,
-    CreateCharge,
-    CreatePaymentIntent,
-)
 from workbench.errors import InvalidRequest, PaymentDeclined, PermissionDenied, StateConflict
 from workbench.sandbox.service import checks, clearing, suspense
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Refused, Resource
@@ -142,7 +135,7 @@ CHARGES: Resource[Charge, wire.Charge] = Resource(
 )
 
 
-def create_intent(tx: Transaction, caller: Caller, body: CreatePaymentIntent) -> wire.PaymentIntent:
+def create_intent(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> wire.PaymentIntent:
     """POST /v1/payment_intents: create a payment intent."""
     with checks.EveryFault() as every:
         every.read(checks.read_currency, tx.gaps, body.currency, str.upper)
@@ -163,7 +156,7 @@ def create_intent(tx: Transaction, caller: Caller, body: CreatePaymentIntent) ->
 
 
 def confirm_intent(
-    tx: Transaction, caller: Caller, body: ConfirmPaymentIntent, *, intent_id: str
+    tx: Transaction, caller: Caller, body: wire.ConfirmPaymentIntent, *, intent_id: str
 ) -> wire.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/confirm: send the prompt to the customer's phone."""
     intent = INTENTS.find(tx, caller, intent_id)
@@ -200,7 +193,9 @@ def confirm_intent(
     return shown
 
 
-def cancel_intent(tx: Transaction, caller: Caller, body: CancelPaymentIntent, *, intent_id: str) -> wire.PaymentIntent:
+def cancel_intent(
+    tx: Transaction, caller: Caller, body: wire.CancelPaymentIntent, *, intent_id: str
+) -> wire.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/cancel: cancel an intent, and withdraw an open prompt."""
     intent = INTENTS.find(tx, caller, intent_id)
     _checked_status(tx, intent, "cancel")
@@ -212,7 +207,9 @@ def cancel_intent(tx: Transaction, caller: Caller, body: CancelPaymentIntent, *,
     )
 
 
-def retrieve_intent(tx: Transaction, caller: Caller, *, intent_id: str, query: ClientSecretQuery) -> wire.PaymentIntent:
+def retrieve_intent(
+    tx: Transaction, caller: Caller, *, intent_id: str, query: wire.ClientSecretQuery
+) -> wire.PaymentIntent:
     """GET /v1/payment_intents/{intent_id}: retrieve an intent."""
     intent = INTENTS.find(tx, caller, intent_id)
     _check_client_secret(tx, caller, intent, query.client_secret)
@@ -243,7 +240,7 @@ def _checked_status(tx: Transaction, intent: PaymentIntent, event: str) -> str:
     return status
 
 
-def create_charge(tx: Transaction, caller: Caller, body: CreateCharge) -> wire.Charge | Refused:
+def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | Refused:
     """POST /v1/charges: charge a wallet; by default, the outcome is in the response."""
     with checks.EveryFault() as every:
         every.read(checks.read_currency, tx.gaps, body.currency, str.lower)

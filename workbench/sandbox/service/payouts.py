@@ -11,8 +11,7 @@ from workbench.domain.moments import day_start_ms
 from workbench.domain.money import OFFERED, Money, currency_named, money_from_major
 from workbench.domain.payments import PAYOUT_TRANSITIONS, Payout, next_state
 from workbench.domain.references import reference
-from workbench.domain.wire import refunds_and_payouts
-from workbench.domain.wire.refunds_and_payouts import Amount, Balance, CreatePayout
+from workbench.domain.wire import refunds_and_payouts as wire
 from workbench.errors import StateConflict
 from workbench.sandbox.service import checks, clearing, lists, suspense
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Resource, view_of
@@ -22,8 +21,8 @@ from workbench.sandbox.store import Transaction
 RETURN = "payout_returned"
 
 
-def _payout_view(_: Transaction, stored: Payout) -> refunds_and_payouts.Payout:
-    return view_of(refunds_and_payouts.Payout, stored, amount=stored.money.major)
+def _payout_view(_: Transaction, stored: Payout) -> wire.Payout:
+    return view_of(wire.Payout, stored, amount=stored.money.major)
 
 
 PAYOUTS = Resource("payout", "/v1/payouts", lambda tx: tx.payouts, _payout_view, code="payout_not_found")
@@ -35,7 +34,7 @@ _AVAILABLE: Final[Mapping[str, str]] = {
 """When money becomes available, by the register's `clearing`."""
 
 
-def create_payout(tx: Transaction, caller: Caller, body: CreatePayout) -> refunds_and_payouts.Payout:
+def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
     """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
     with checks.EveryFault() as every:
         every.read(currency_named, body.currency, OFFERED[tx.gaps.currencies])
@@ -48,7 +47,7 @@ def create_payout(tx: Transaction, caller: Caller, body: CreatePayout) -> refund
     return _ask(tx, caller, money, destination=body.destination, scenario=scenario, metadata=body.metadata)
 
 
-def _ask(tx: Transaction, caller: Caller, money: Money, **more: object) -> refunds_and_payouts.Payout:
+def _ask(tx: Transaction, caller: Caller, money: Money, **more: object) -> wire.Payout:
     """Take available money for a payout, and tell of it."""
     payout = tx.payouts.create(account=caller.account, amount_minor=money.amount_minor, currency=money.currency, **more)
     _post_payout(tx, payout, "payout_asked", f"{money} to be paid out")
@@ -68,16 +67,16 @@ def ask_daily(tx: Transaction) -> bool:
     return asked
 
 
-def balance(tx: Transaction, caller: Caller) -> Balance:
+def balance(tx: Transaction, caller: Caller) -> wire.Balance:
     """GET /v1/balance: what is pending, what is available for payouts, and what the merchant owes."""
 
-    def amounts(kind: AccountKind) -> list[Amount]:
+    def amounts(kind: AccountKind) -> list[wire.Amount]:
         return [
-            Amount(Money(clearing.balance_of(tx, kind, code, merchant=caller.account), code).major, code)
+            wire.Amount(Money(clearing.balance_of(tx, kind, code, merchant=caller.account), code).major, code)
             for code in clearing.currencies(tx)
         ]
 
-    return Balance(
+    return wire.Balance(
         pending=amounts(ledger.MERCHANT_PENDING),
         available=amounts(ledger.MERCHANT_AVAILABLE),
         owed=amounts(ledger.RECEIVABLE),

@@ -9,8 +9,7 @@ from workbench.domain.ledger import JournalEntry
 from workbench.domain.money import ISO_4217, MAX_MAJOR_DIGITS, Money, check_size, money_from_integer, money_from_major
 from workbench.domain.payments import REFUND_TRANSITIONS, Charge, Refund, next_state
 from workbench.domain.references import reference
-from workbench.domain.wire import refunds_and_payouts
-from workbench.domain.wire.refunds_and_payouts import CreateRefund, RefundsQuery
+from workbench.domain.wire import refunds_and_payouts as wire
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox.service import clearing
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Listed, Resource, view_of
@@ -21,18 +20,18 @@ from workbench.sandbox.store import Transaction
 SENT = "refund_sent"
 
 
-def _refund_view(tx: Transaction, stored: Refund) -> refunds_and_payouts.Refund:
+def _refund_view(tx: Transaction, stored: Refund) -> wire.Refund:
     """A refund; its amount is in the unit of what was named, an intent or a charge."""
     if stored.of_intent:
-        return view_of(refunds_and_payouts.Refund, stored, amount=stored.money.major)
+        return view_of(wire.Refund, stored, amount=stored.money.major)
     amount = Decimal(in_units(stored.money, tx.gaps))
-    return view_of(refunds_and_payouts.Refund, stored, amount=amount, currency=stored.currency.lower())
+    return view_of(wire.Refund, stored, amount=amount, currency=stored.currency.lower())
 
 
 REFUNDS = Resource("refund", "/v1/refunds", lambda tx: tx.refunds, _refund_view, code="refund_not_found")
 
 
-def create_refund(tx: Transaction, caller: Caller, body: CreateRefund) -> refunds_and_payouts.Refund:
+def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Refund:
     """POST /v1/refunds: refund a charge; pending until the operator has sent the money."""
     charge = _charge_of(tx, caller, body)
     if charge.status != payments.SUCCEEDED:
@@ -64,7 +63,7 @@ def create_refund(tx: Transaction, caller: Caller, body: CreateRefund) -> refund
     return emit(tx, caller.cause, caller.account, "refund.created", _refund_view(tx, refund))
 
 
-def list_refunds(tx: Transaction, caller: Caller, *, query: RefundsQuery) -> Listed[refunds_and_payouts.Refund]:
+def list_refunds(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> Listed[wire.Refund]:
     """GET /v1/refunds: the refunds, newest first; of one charge, if named."""
     equals = {} if query.charge is None else {"charge": query.charge}
     return REFUNDS.page(tx, caller, query=query, **equals)
@@ -104,7 +103,7 @@ def _move_refund(tx: Transaction, refund: Refund, event: str, event_type: str, c
     emit(tx, BY_ITSELF, refund.account, event_type, _refund_view(tx, moved), before={"status": refund.status})
 
 
-def _charge_of(tx: Transaction, caller: Caller, body: CreateRefund) -> Charge:
+def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:
     if (body.charge is None) == (body.payment_intent is None):
         raise InvalidRequest("Send either charge or payment_intent.", code="parameter_missing", param="charge")
     if body.charge is not None:
@@ -117,7 +116,7 @@ def _charge_of(tx: Transaction, caller: Caller, body: CreateRefund) -> Charge:
     return charge
 
 
-def _amount_to_refund(tx: Transaction, charge: Charge, body: CreateRefund) -> int:
+def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
     """The minor units to refund: all that is left, or the amount of the body in the unit of what it names."""
     currency, left = ISO_4217[charge.currency], charge.amount_minor - charge.refunded_minor
     if body.amount is None:

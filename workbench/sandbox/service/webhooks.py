@@ -27,26 +27,8 @@ from workbench.domain.webhooks import (
     check_filter,
     types_of,
 )
-from workbench.domain.wire import endpoints_and_events
+from workbench.domain.wire import endpoints_and_events as wire
 from workbench.domain.wire.base import to_json
-from workbench.domain.wire.endpoints_and_events import (
-    MEDIA_TYPES,
-    CloudEvent,
-    CreateWebhookEndpoint,
-    Deleted,
-    DeliveriesQuery,
-    DeliveryAttempt,
-    DeliveryFaults,
-    Event,
-    EventData,
-    EventRequest,
-    EventsQuery,
-    FaultyEndpoint,
-    Sign,
-    Signed,
-    UpdateWebhookEndpoint,
-    WebhookEndpoint,
-)
 from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent, Suspense
 from workbench.domain.wire.paging import List, Rows
 from workbench.domain.wire.refunds_and_payouts import Payout, Refund
@@ -71,7 +53,7 @@ OVERLAP_MS: Final = 86_400_000
 """Milliseconds after a roll during which the old secrets sign as well."""
 _FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)
 _DELIVERY_STATES: Final = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
-S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, WebhookEndpoint)
+S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, wire.WebhookEndpoint)
 """An object that events are about."""
 
 
@@ -89,12 +71,12 @@ def emit(
     if isinstance(data, PaymentIntent):
         data.client_secret = UNSET
     event_id = tx.new_id("evt")
-    event = Event(
+    event = wire.Event(
         id=event_id,
         type=event_type,
         timestamp=rfc3339(tx.now_ms),
-        data=EventData(cast("dict[str, Any]", data), before or {}),
-        request=EventRequest(cause.request_id, cause.idempotency_key),
+        data=wire.EventData(cast("dict[str, Any]", data), before or {}),
+        request=wire.EventRequest(cause.request_id, cause.idempotency_key),
     )
     body = to_json(PAYLOADS[tx.gaps.event_payload](event, shown.id)).decode()
     stored = tx.events.create(id=event_id, account=account, type=event_type, object_id=shown.id, body=body)
@@ -104,11 +86,11 @@ def emit(
     return shown
 
 
-def _cloud_event(event: Event, subject: str) -> CloudEvent:
+def _cloud_event(event: wire.Event, subject: str) -> wire.CloudEvent:
     """An event as CloudEvents 1.0: what the envelope has beside their attributes are extensions, never null."""
     caused = {"requestid": event.request.id, "idempotencykey": event.request.idempotency_key}
     return view_of(
-        CloudEvent,
+        wire.CloudEvent,
         event,
         specversion="1.0",
         source="/v1",
@@ -120,7 +102,7 @@ def _cloud_event(event: Event, subject: str) -> CloudEvent:
     )
 
 
-PAYLOADS: Final[Mapping[str, Callable[[Event, str], object]]] = {
+PAYLOADS: Final[Mapping[str, Callable[[wire.Event, str], object]]] = {
     "envelope": lambda event, _: event,
     "cloudevents": _cloud_event,
 }
@@ -129,7 +111,7 @@ PAYLOADS: Final[Mapping[str, Callable[[Event, str], object]]] = {
 
 def _media_type_of(body: str) -> str:
     """The media type of an event's body, which may be older than the register that is in force."""
-    return MEDIA_TYPES["cloudevents" if body.startswith('{"specversion"') else "envelope"]
+    return wire.MEDIA_TYPES["cloudevents" if body.startswith('{"specversion"') else "envelope"]
 
 
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
@@ -298,11 +280,11 @@ def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) ->
     )
 
 
-def _endpoint_view(tx: Transaction, stored: Endpoint, *, secret: bool = False) -> WebhookEndpoint:
+def _endpoint_view(tx: Transaction, stored: Endpoint, *, secret: bool = False) -> wire.WebhookEndpoint:
     """An endpoint; `secret` True only when it is created or rolled."""
     ends_ms = [old.until_ms for old in stored.overlapping(tx.now_ms)]
     return view_of(
-        WebhookEndpoint,
+        wire.WebhookEndpoint,
         stored,
         enabled_events=list(stored.enabled_events),
         secret=stored.secret if secret else UNSET,
@@ -310,17 +292,17 @@ def _endpoint_view(tx: Transaction, stored: Endpoint, *, secret: bool = False) -
     )
 
 
-def _delivery_view(tx: Transaction, stored: Delivery) -> endpoints_and_events.Delivery:
+def _delivery_view(tx: Transaction, stored: Delivery) -> wire.Delivery:
     """A delivery with each attempt."""
     next_job = tx.jobs.first(order="due_ms", ref=stored.id, kind=DELIVER)
     _, about, endpoint = tx.message(stored.id)
     attempts = tx.attempts.all(delivery=stored.id)
     return view_of(
-        endpoints_and_events.Delivery,
+        wire.Delivery,
         stored,
         event_type=about.type if about else "",
         url=endpoint.url if endpoint else "",
-        attempts=[view_of(DeliveryAttempt, attempt, at=attempt.at_ms // 1000) for attempt in attempts],
+        attempts=[view_of(wire.DeliveryAttempt, attempt, at=attempt.at_ms // 1000) for attempt in attempts],
         # Rounded up: at this second it is due.
         next_attempt_at=None if next_job is None else -(-next_job.due_ms // 1000),
     )
@@ -339,7 +321,7 @@ DELIVERIES = Resource(
 )
 ENDPOINTS = Resource(
     "webhook endpoint",
-    endpoints_and_events.ENDPOINTS,
+    wire.ENDPOINTS,
     lambda tx: tx.endpoints,
     _endpoint_view,
     code="endpoint_not_found",
@@ -347,7 +329,7 @@ ENDPOINTS = Resource(
 )
 
 
-def list_events(tx: Transaction, caller: Caller, *, query: EventsQuery) -> Listed[msgspec.Raw]:
+def list_events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> Listed[msgspec.Raw]:
     """GET /v1/events: the events, newest first, by type or family, start moment and text."""
     equals, also = dict[str, tuple[str, ...]](), list[Condition]()
     if query.type is not None:
@@ -361,9 +343,7 @@ def list_events(tx: Transaction, caller: Caller, *, query: EventsQuery) -> Liste
     return EVENTS.page(tx, caller, also, query=query, **equals)
 
 
-def list_deliveries(
-    tx: Transaction, caller: Caller, *, query: DeliveriesQuery
-) -> Listed[endpoints_and_events.Delivery]:
+def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> Listed[wire.Delivery]:
     """GET /v1/deliveries: the deliveries, newest first, by state, event or endpoint."""
     status = None if query.status is None else tuple(query.status.split(","))
     checks.check_known(status or (), _DELIVERY_STATES, "is no state of a delivery; they are", param="status")
@@ -372,13 +352,13 @@ def list_deliveries(
     return DELIVERIES.page(tx, caller, query=query, **equals)
 
 
-def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[endpoints_and_events.Delivery]:
+def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[wire.Delivery]:
     """The deliveries of some events, in order."""
     kept = (delivery for delivery in tx.deliveries.all(event=events) if delivery.status != webhooks.DROPPED)
     return [_delivery_view(tx, delivery) for delivery in kept]
 
 
-def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> endpoints_and_events.Delivery:
+def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wire.Delivery:
     """POST /v1/deliveries/{delivery_id}/replay: send an event to an endpoint again: same id and body, new signature.
 
     With `replay` switched to new_id, it is a new delivery with a new id: receivers that dedupe by id handle it again.
@@ -392,7 +372,7 @@ def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> end
     return _delivery_view(tx, _send_again(tx, delivery))
 
 
-def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> List[endpoints_and_events.Delivery]:
+def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> List[wire.Delivery]:
     """POST /v1/events/{event_id}/replay: send an event again to every enabled endpoint that takes its type."""
     stored = EVENTS.find(tx, caller, event_id)
     wanting = [endpoint for endpoint in tx.endpoints.all(account=caller.account) if endpoint.wants(stored.type)]
@@ -406,7 +386,7 @@ def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> List[endp
     return _sent_again(tx, f"{EVENTS.url}/{stored.id}/replay", sent)
 
 
-def replay_dead_letters(tx: Transaction, caller: Caller) -> List[endpoints_and_events.Delivery]:
+def replay_dead_letters(tx: Transaction, caller: Caller) -> List[wire.Delivery]:
     """POST /v1/dead_letters/replay: send every dead letter again, if its endpoint is enabled."""
     enabled = {endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status=webhooks.ENABLED)}
     dead = tx.deliveries.all(account=caller.account, status=webhooks.DEAD_LETTER)
@@ -414,7 +394,7 @@ def replay_dead_letters(tx: Transaction, caller: Caller) -> List[endpoints_and_e
     return _sent_again(tx, "/v1/dead_letters/replay", [_send_again(tx, delivery) for delivery in again])
 
 
-def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> List[endpoints_and_events.Delivery]:
+def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> List[wire.Delivery]:
     return List(url=url, has_more=False, data=[_delivery_view(tx, delivery) for delivery in deliveries])
 
 
@@ -452,7 +432,7 @@ def _went_again(tx: Transaction, delivery: Delivery) -> bool:
     return any(tx.deliveries.first(event=copy_id, endpoint=delivery.endpoint) for copy_id, _ in copies)
 
 
-def create_endpoint(tx: Transaction, caller: Caller, body: CreateWebhookEndpoint) -> WebhookEndpoint:
+def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints: register an endpoint; the response holds its signing secret, once."""
     if tx.gaps.endpoint_registration == "dashboard" and tx.endpoints.count(account=caller.account, status=_FOUND):
         message = "The dashboard allows one endpoint, and it exists already."
@@ -473,8 +453,8 @@ def create_endpoint(tx: Transaction, caller: Caller, body: CreateWebhookEndpoint
 
 
 def update_endpoint(
-    tx: Transaction, caller: Caller, body: UpdateWebhookEndpoint, *, endpoint_id: str
-) -> WebhookEndpoint:
+    tx: Transaction, caller: Caller, body: wire.UpdateWebhookEndpoint, *, endpoint_id: str
+) -> wire.WebhookEndpoint:
     """PATCH /v1/webhook_endpoints/{endpoint_id}: change an endpoint's URL or filter, or enable it again."""
     stored = ENDPOINTS.find(tx, caller, endpoint_id)
     if body.url is not None:
@@ -490,7 +470,7 @@ def update_endpoint(
     return _endpoint_view(tx, stored)
 
 
-def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> WebhookEndpoint:
+def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: roll the signing secret, shown once."""
     stored, scheme = ENDPOINTS.find(tx, caller, endpoint_id), tx.gaps.signature_scheme
     signing_on = (OldSecret(stored.secret, tx.now_ms + OVERLAP_MS), *stored.overlapping(tx.now_ms))
@@ -503,26 +483,28 @@ def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -
     return _endpoint_view(tx, rolled, secret=True)
 
 
-def delete_endpoint(tx: Transaction, caller: Caller, *, endpoint_id: str) -> Deleted:
+def delete_endpoint(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.Deleted:
     """DELETE /v1/webhook_endpoints/{endpoint_id}: delete an endpoint; nothing more is sent there."""
     stored = tx.endpoints.put(ENDPOINTS.find(tx, caller, endpoint_id), status=webhooks.DELETED)
-    return Deleted(stored.id, "webhook_endpoint")
+    return wire.Deleted(stored.id, "webhook_endpoint")
 
 
-def delivery_faults(tx: Transaction, caller: Caller, body: DeliveryFaults, *, endpoint_id: str) -> FaultyEndpoint:
+def delivery_faults(
+    tx: Transaction, caller: Caller, body: wire.DeliveryFaults, *, endpoint_id: str
+) -> wire.FaultyEndpoint:
     """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
     checks.check_known(body.faults, webhooks.FAULTS, "is no fault; they are", param="faults")
     stored = tx.endpoints.put(ENDPOINTS.find(tx, caller, endpoint_id), faults=tuple(body.faults))
-    return FaultyEndpoint(stored.id, list(stored.faults))
+    return wire.FaultyEndpoint(stored.id, list(stored.faults))
 
 
-def endpoints_faults(tx: Transaction, caller: Caller) -> Rows[FaultyEndpoint]:
+def endpoints_faults(tx: Transaction, caller: Caller) -> Rows[wire.FaultyEndpoint]:
     """GET /sandbox/webhook_endpoints: how deliveries to each endpoint misbehave, newest first."""
     kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_FOUND)
-    return Rows([FaultyEndpoint(endpoint.id, list(endpoint.faults)) for endpoint in kept])
+    return Rows([wire.FaultyEndpoint(endpoint.id, list(endpoint.faults)) for endpoint in kept])
 
 
-def sign(tx: Transaction, caller: Caller, body: Sign) -> Signed:
+def sign(tx: Transaction, caller: Caller, body: wire.Sign) -> wire.Signed:
     """POST /sandbox/sign: sign a message as the service does, or wrong on purpose, for you to post to your endpoint."""
     if body.endpoint is not None:
         endpoint = ENDPOINTS.find(tx, caller, body.endpoint, param="endpoint")
@@ -541,7 +523,7 @@ def sign(tx: Transaction, caller: Caller, body: Sign) -> Signed:
         now_s=int(time.time()) if body.timestamp is None else body.timestamp,
         scheme=tx.gaps.signature_scheme,
         tolerance_s=tx.gaps.signature_tolerance_s,
-        media_type=MEDIA_TYPES[tx.gaps.event_payload],
+        media_type=wire.MEDIA_TYPES[tx.gaps.event_payload],
     )
     made = signed(signer, text, body.how)
-    return Signed(made.body.decode(), made.headers)
+    return wire.Signed(made.body.decode(), made.headers)
