@@ -143,7 +143,6 @@ def _shortest_address(address: str) -> str | None:
 
 
 def _allowed_host(name: str) -> str:
-    """A name to allow, as `_host_in` gives it."""
     plain = name.lower().partition("%")[0]
     address = _shortest_address(plain[1:-1] if plain[:1] + plain[-1:] == "[]" else plain)
     if address is None and _NAME.fullmatch(plain) is None:

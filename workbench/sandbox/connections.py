@@ -250,7 +250,6 @@ class _Connection(asyncio.Protocol):
             self._owe(self._arrived(error) if self._in_body else Arrived("", b"", {}, fault=error), _CLOSE)
 
     def _refuse_head(self) -> None:
-        """Refuse a head that is too large: its first line, or its headers."""
         if self._headers and len(self._target) <= _MAX_HEAD_BYTES:
             what = f"The headers are over {_MAX_HEADERS}, or the head over {_MAX_HEAD_BYTES} bytes."
             self._refuse(HeadTooLarge(what))
@@ -514,7 +513,6 @@ class _ConnectionServer:
 
 
 def _is_stream(arrived: Arrived) -> bool:
-    """True for a request that asks for changes as a stream."""
     is_there = arrived.method == "GET" and arrived.target.partition(b"?")[0] == _PATH
     return is_there and _EVENTS in arrived.headers.get("accept", "")
 

@@ -185,7 +185,6 @@ class Driver:
                 self._has_reported = False
 
     def _count(self, tx: Transaction, until_ms: int | None) -> None:
-        """Count a job that is done or begun."""
         self._done += 1
         if time.monotonic() >= self._report_s:
             self._report_s = time.monotonic() + _REPORT_EVERY_S

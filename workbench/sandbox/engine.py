@@ -334,7 +334,6 @@ def _methods_at(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
 
 
 def _not_offered(request: Request, methods: _Methods) -> ApiError:
-    """The refusal of an unknown path, or of a method that the path does not take."""
     offered = [name for name, there in methods.items() if not (isinstance(there, Operation) and there.gone)]
     if not offered:
         return NotFound("There is no such path; /docs lists the paths.", code="path_not_found")

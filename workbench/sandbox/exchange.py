@@ -214,7 +214,6 @@ def _finish(tx: Transaction, call: _Call, response: Response) -> Response:
 def _write_down(
     tx: Transaction, request: Request, operation: Operation | None, response: Response, *, request_id: str, seq: int
 ) -> None:
-    """Record an exchange at its place in the order of all that happened."""
     named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
     tx.trace(
         Call(
@@ -390,7 +389,6 @@ def _body_error(operation: Operation, error: ApiError) -> ApiError:
 
 
 def _error_response(tx: Transaction, call: _Call, error: ApiError) -> Response:
-    """The response to an error, in the format that the register chooses."""
     operation = call.operation
     headers = {"WWW-Authenticate": challenges(operation)} if isinstance(error, AuthenticationFailed) else {}
     if allowed := error.facts.get("allow"):

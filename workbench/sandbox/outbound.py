@@ -279,7 +279,6 @@ class _OutgoingConnection(io.RawIOBase):
         return self._in_time().recv_into(buffer)
 
     def _in_time(self) -> socket.socket:
-        """The socket, which waits for as long as is left."""
         left_s = self._until_s - time.monotonic()
         if left_s <= 0:
             raise TimeoutError

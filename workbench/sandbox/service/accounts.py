@@ -23,7 +23,6 @@ _WRONG_PASSWORD: Final = "wrong"
 
 
 def _ends_ms(tx: Transaction, key: ApiKey) -> int | None:
-    """The end of a rolled key, where keys work on."""
     return tx.last(f"end of {key.id}") or None if key.status == ROLLED and _OVERLAP_MS[tx.gaps.key_rotation] else None
 
 

@@ -178,7 +178,6 @@ def settle_suspense(tx: Transaction, caller: Caller, body: wire.SettleSuspense, 
 
 
 def _settled(tx: Transaction, body: wire.Settle) -> JournalEntry:
-    """Post the entry that settles a difference."""
     says = "settles nothing; the recipes are"
     checks.check_known([body.recipe], SETTLEMENTS, says, param="recipe", code="recipe_unknown")
     row = SETTLEMENTS[body.recipe]
@@ -232,7 +231,6 @@ def _settled_amount(
 
 
 def _settled_entry(tx: Transaction, body: wire.Settle, row: ledger.Settlement, occurred_ms: int) -> JournalEntry:
-    """Settle an entry, from which the amounts follow."""
     if body.entry is None:
         raise InvalidRequest("entry is required: the entry to settle.", code="parameter_missing", param="entry")
     entry = _find_entry(tx, body.entry)
@@ -262,7 +260,6 @@ def _settled_entry(tx: Transaction, body: wire.Settle, row: ledger.Settlement, o
 
 
 def _check_open(tx: Transaction, entry: JournalEntry, body: wire.Settle) -> None:
-    """Raises StateConflict where the entry was settled before, or was reversed."""
     if body.recipe == _REVERSED and (before := tx.journal.reversal_of(entry.id)):
         # Also where that was reversed in turn: an entry is reversed once.
         raise _settled_already(f"{entry.id} was reversed by {before.id}", before.kind)
@@ -273,7 +270,6 @@ def _check_open(tx: Transaction, entry: JournalEntry, body: wire.Settle) -> None
 
 
 def _find_entry(tx: Transaction, entry_id: str, *, param: str = "entry") -> JournalEntry:
-    """The entry of this id. Raises NotFound."""
     entry = tx.journal.get(entry_id)
     if entry is None:
         raise NotFound(f"There is no entry {entry_id[:60]!r}.", code="entry_not_found", param=param)
@@ -285,7 +281,6 @@ def _settled_already(message: str, current: str) -> StateConflict:
 
 
 def _check_moment(tx: Transaction, occurred_ms: int, first_ms: int | None) -> None:
-    """Raises StateConflict: the moment lies before `first_ms`, or is still to come."""
     is_early = first_ms is not None and occurred_ms < first_ms
     if is_early or occurred_ms > tx.now_ms:
         message = "occurred_at is before what it settles." if is_early else "occurred_at is in the future."

@@ -110,7 +110,6 @@ def in_units(money: Money, gaps: Gaps) -> int | Decimal:
 
 
 def _operator_id(identifier: str, gaps: Gaps) -> str:
-    """An operator's identifier in the form that `operator_ids` asks for."""
     return identifier if gaps.operator_ids == "short" else EVERY_OPERATOR[identifier].long_id
 
 
@@ -227,7 +226,6 @@ def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent,
 
 
 def _checked_status(tx: Transaction, intent: PaymentIntent, event: str) -> str:
-    """The status of an intent after a merchant's call. Raises StateConflict."""
     status = intent_transitions(tx.gaps).get((intent.status, event))
     if status is None:
         raise StateConflict(
@@ -307,12 +305,10 @@ def _begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, refer
 
 
 def _hold(tx: Transaction, charge: Charge, change: str) -> None:
-    """Record one end of a hold."""
     tx.holds.create(charge=charge.id, change=change, amount_minor=charge.amount_minor)
 
 
 def _scenario_for(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn) -> str:
-    """The name of the scenario of a charge that has just been stored."""
     if caller.scenario in scenarios.ASKABLE:
         return caller.scenario
     if tx.gaps.failure_triggers == "header":
@@ -366,7 +362,6 @@ def down_until_ms(tx: Transaction, provider: str) -> int | None:
 
 
 def _let_act(tx: Transaction, session: UssdSession) -> None:
-    """Schedule what a scenario does by itself."""
     scenario = SCENARIOS[session.scenario]
     if scenario.by_itself and scenario.acts:
         tx.schedule(ACTS, session.id, in_ms=scenario.after_s * 1000)

@@ -293,7 +293,6 @@ def _endpoint_view(tx: Transaction, stored: Endpoint, *, secret: bool = False) -
 
 
 def _delivery_view(tx: Transaction, stored: Delivery) -> wire.Delivery:
-    """A delivery with each attempt."""
     next_job = tx.jobs.first(order="due_ms", ref=stored.id, kind=DELIVER)
     _, about, endpoint = tx.message(stored.id)
     attempts = tx.attempts.all(delivery=stored.id)

@@ -90,7 +90,6 @@ def _terms(*filters: tuple[str, int | None]) -> str:
 
 
 def _where(equals: dict[str, Filters], also: Sequence[Condition] = ()) -> tuple[str, tuple[str | int, ...]]:
-    """The condition that columns equal these and the others hold, and the values for its places."""
     places: list[tuple[str, int | None]] = []
     values: list[str | int] = []
     for name, filters in equals.items():
@@ -293,7 +292,6 @@ class Table(Generic[R]):
         return int(rows)
 
     def _remember(self, record: R) -> None:
-        """Remember a row as the file has it now."""
         if self._few:
             self._known.clear()
         self._keep(getattr(record, self._key), record)
@@ -304,7 +302,6 @@ class Table(Generic[R]):
         self._rows[key] = record
 
     def _update(self, places: tuple[int, ...]) -> str:
-        """The statement that sets the columns at these places."""
         if places not in self._updates:
             set_to = ", ".join(f"{self._names[place]} = ?" for place in places)
             self._updates[places] = f"UPDATE {self.name} SET {set_to} WHERE {self._key} = ?"
@@ -507,7 +504,6 @@ class Transaction:
             raise
 
     def _refuse(self, error: sqlite3.OperationalError) -> None:
-        """Raises StorageFull or ServiceUnavailable for an error that is the disk's or another program's."""
         if refused := unwritten(error):
             if self._failed_at is None:
                 _LOG.error("%s Until it can, requests that write get %s.", refused, refused.status)
