@@ -207,24 +207,24 @@ def _finish(tx: Transaction, call: _Call, response: Response) -> Response:
             own |= _count_call(tx, call, operation, response.status)
     response = replace(response, headers={**own, **response.headers}, is_slow=response.is_slow and succeeded)
     if call.seq is not None:
-        _write_down(tx, call.request, operation, response, request_id=call.id, seq=call.seq)
+        write_down(tx, call, call.seq, response)
     return response
 
 
-def _write_down(
-    tx: Transaction, request: Request, operation: Operation | None, response: Response, *, request_id: str, seq: int
-) -> None:
+def write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> None:
+    """Record an exchange in the trace, masked."""
+    request = call.request
     named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
     tx.trace(
         Call(
-            id=request_id,
+            id=call.id,
             seq=seq,
             at_ms=tx.now_ms,
             method=request.method,
             path=_masked_text(request.target)[:MAX_KEPT_TEXT],
             payment=response.payment or (mask(named)[:_MAX_KEPT_ID] if named else None),
             request_headers={name: _masked_text(value) for name, value in request.headers.items()},
-            request_body=_kept_request(request, operation),
+            request_body=_kept_request(request, call.operation),
             status=response.status,
             response_headers={"Content-Type": response.content_type, **response.headers},
             response_body=_kept_text(response.body),
