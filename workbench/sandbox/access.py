@@ -24,7 +24,7 @@ from workbench.sandbox.service.accounts import LIFETIME_MS, works_on
 from workbench.sandbox.service.checks import LIVE_KEY, live_key
 from workbench.sandbox.service.lists import NOBODY, Caller
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.transaction import digest_of
+from workbench.sandbox.store.transaction import secret_digest
 
 _NAME: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:(?P<port>[0-9]{1,5}))?")
@@ -215,7 +215,7 @@ def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller
 
 
 def _caller_by_credential(tx: Transaction, credential: Credential) -> Caller:
-    digest = digest_of(credential.value)
+    digest = secret_digest(credential.value)
     if key := tx.api_keys.first(digest=digest):
         if key.status == ROLLED and works_on(tx, key):
             return Caller(key.kind, key.account, relied=("key_rotation",))

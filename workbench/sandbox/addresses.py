@@ -69,7 +69,7 @@ class NotLookedUp(NotNow):
         """Look the name up, and do with its addresses what could not be done without."""
         found: list[str] = []
         with suppress(OSError, UnicodeError):  # nor where it takes too long
-            found = _within(_LOOKUP_S, partial(_looked_up, self._host, self._port))
+            found = _in_time(_LOOKUP_S, partial(_looked_up, self._host, self._port))
         before = _FOUND.set({self._host: found})
         try:
             return call()
@@ -103,7 +103,7 @@ def destination_of(url: str, patience_s: float, *, private: bool = False) -> Des
     if is_localhost(host):
         return Destination(host, port, LOOPBACK)
     numeric = _numeric(host)
-    found = [numeric] if numeric else _within(patience_s, partial(_looked_up, host, port))
+    found = [numeric] if numeric else _in_time(patience_s, partial(_looked_up, host, port))
     _check_all(host, found, private=private)
     return Destination(host, port, found[0])
 
@@ -143,7 +143,7 @@ def _looked_up(host: str, port: int) -> list[str]:
     return [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
-def _within(patience_s: float, look_up: Callable[[], T]) -> T:
+def _in_time(patience_s: float, look_up: Callable[[], T]) -> T:
     """The result of a look-up. A resolver cannot be interrupted, so a separate thread waits for it.
 
     Raises TimeoutError: it takes too long; the resolver's own patience is many seconds.

@@ -49,7 +49,7 @@ from workbench.sandbox.operations import BEARER, Operation
 from workbench.sandbox.service import accounts, checks, handsets, ledger, suspense, webhooks
 from workbench.sandbox.service.lists import Caller, view_of
 from workbench.sandbox.store import Transaction, search
-from workbench.sandbox.store.records import Call, Payment
+from workbench.sandbox.store.records import StoredCall, StoredPayment
 from workbench.sandbox.store.search import Condition
 from workbench.sandbox.store.transaction import Filters, R, Table
 from workbench.snippets import snippet_of
@@ -201,7 +201,7 @@ def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> PaymentDetai
     if kept is None:
         raise NotFound(f"There is no payment {payment_id[:60]!r}.", code="payment_not_found", param="id")
     ids = trace.events_of(tx, kept.id)
-    rows = trace.of_payment(tx, kept.id, ids)
+    rows = trace.rows_of_payment(tx, kept.id, ids)
     return PaymentDetails(
         payment=_payment_view(kept),
         events=[PaymentEvent(event.id, event.type, event.created_ms // 1000) for event in tx.events.all(id=ids)],
@@ -261,18 +261,18 @@ def _found_page(
     return Found([view(row) for row in rows], total - older + 1, total)
 
 
-def _payment_view(kept: Payment) -> console_rows.Payment:
+def _payment_view(kept: StoredPayment) -> console_rows.Payment:
     phone = mask_phone(kept.phone) if kept.phone else None
     return view_of(console_rows.Payment, kept, phone=phone)
 
 
-def _request_view(kept: Call) -> LoggedRequest:
+def _request_view(kept: StoredCall) -> LoggedRequest:
     headers = {name.lower(): value for name, value in kept.request_headers.items()}
     key, idempotency_key = headers.get("authorization", ""), headers.get("idempotency-key")
     return view_of(LoggedRequest, kept, at=rfc3339(kept.at_ms), key=key, idempotency_key=idempotency_key)
 
 
-def _row(method: str, path: str, run: Callable[..., object], **more: object) -> Operation:
+def _control(method: str, path: str, run: Callable[..., object], **more: object) -> Operation:
     """A row. The operation is named for the function that it runs, whose signature has query, body and response."""
     name = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
     signature = {"query": None, "body": None, **run.__annotations__}
@@ -288,51 +288,52 @@ def _row(method: str, path: str, run: Callable[..., object], **more: object) -> 
     return Operation(name, method, f"/sandbox/{path}", run, query=signature["query"], body=signature["body"], **columns)
 
 
-CLOCK = _row("GET", "clock", clock)
-RESET = _row("POST", "reset", reset)
-CHANGES = _row("GET", "changes", changes)
-ADVANCE = _row("POST", "clock/advance", advance, response=Clock, refuses=(409,))
-SIMULATE = _row("POST", "simulation", simulate, refuses=(404, 409), untraced_id="sim")
+CLOCK = _control("GET", "clock", clock)
+RESET = _control("POST", "reset", reset)
+CHANGES = _control("GET", "changes", changes)
+ADVANCE = _control("POST", "clock/advance", advance, response=Clock, refuses=(409,))
+SIMULATE = _control("POST", "simulation", simulate, refuses=(404, 409), untraced_id="sim")
 
 # fmt: off
 OPERATIONS: tuple[Operation, ...] = (
     CLOCK,
     ADVANCE,
     CHANGES,
-    _row("GET", "phones", handsets.list_phones),
-    _row("GET", "phones/{phone}", handsets.show_phone),
-    _row("GET", "phones/{phone}/messages", handsets.read_messages),
-    _row("POST", "phones/{phone}/input", handsets.enter, refuses=(409,)),
-    _row("POST", "phones/{phone}/cancel", handsets.cancel, refuses=(409,)),
-    _row("POST", "phones/{phone}/ignore", handsets.ignore, refuses=(409,)),
-    _row("GET", "operator", handsets.operators),
-    _row("POST", "operator/script", handsets.script),
-    _row("POST", "operator/outage", handsets.outage),
-    _row("POST", "operator/query", handsets.ask_operator, refuses=(404, 409)),
-    _row("POST", "operations/{operation_id}/deprecation", deprecation.deprecate, body_optional=True, refuses=(409,)),
-    _row("GET", "keys", accounts.show_keys, no_store=True),
-    _row("POST", "accounts", accounts.new_account, no_store=True),
-    _row("GET", "webhook_endpoints", webhooks.endpoints_faults),
-    _row("POST", "webhook_endpoints/{endpoint_id}/faults", webhooks.delivery_faults),
-    _row("POST", "sign", webhooks.sign, refuses=(404,)),
-    _row("GET", "ledger/accounts", ledger.accounts),
-    _row("GET", "ledger/entries", ledger.entries),
-    _row("POST", "ledger/entries", ledger.settle, refuses=(404, 409)),
-    _row("POST", "ledger/entries/{entry_id}/repeat", ledger.repeat, refuses=(409,)),
-    _row("GET", "ledger/postings", ledger.postings),
-    _row("GET", "ledger/movements", ledger.movements),
-    _row("GET", "ledger/verify", ledger.verify),
-    _row("GET", "suspense", suspense.list_suspense),
-    _row("POST", "suspense/{item}/settle", ledger.settle_suspense, refuses=(404, 409)),
-    _row("GET", "payments", payments),
-    _row("GET", "payments/{payment_id}", payment),
-    _row("GET", "requests", requests),
-    _row("GET", "requests/{request_id}", request),
-    _row("GET", "requests/{request_id}/code", show_code),
-    _row("GET", "trace", trace.trace),
-    _row("GET", "scenarios", scenarios),
-    _row("GET", "gaps", gaps),
-    _row("GET", "gaps/used", gaps_used),
+    _control("GET", "phones", handsets.list_phones),
+    _control("GET", "phones/{phone}", handsets.show_phone),
+    _control("GET", "phones/{phone}/messages", handsets.read_messages),
+    _control("POST", "phones/{phone}/input", handsets.enter, refuses=(409,)),
+    _control("POST", "phones/{phone}/cancel", handsets.cancel, refuses=(409,)),
+    _control("POST", "phones/{phone}/ignore", handsets.ignore, refuses=(409,)),
+    _control("GET", "operator", handsets.operators),
+    _control("POST", "operator/script", handsets.script),
+    _control("POST", "operator/outage", handsets.outage),
+    _control("POST", "operator/query", handsets.ask_operator, refuses=(404, 409)),
+    _control("POST", "operations/{operation_id}/deprecation", deprecation.deprecate,
+             body_optional=True, refuses=(409,)),
+    _control("GET", "keys", accounts.show_keys, no_store=True),
+    _control("POST", "accounts", accounts.new_account, no_store=True),
+    _control("GET", "webhook_endpoints", webhooks.endpoints_faults),
+    _control("POST", "webhook_endpoints/{endpoint_id}/faults", webhooks.delivery_faults),
+    _control("POST", "sign", webhooks.sign, refuses=(404,)),
+    _control("GET", "ledger/accounts", ledger.accounts),
+    _control("GET", "ledger/entries", ledger.entries),
+    _control("POST", "ledger/entries", ledger.settle, refuses=(404, 409)),
+    _control("POST", "ledger/entries/{entry_id}/repeat", ledger.repeat, refuses=(409,)),
+    _control("GET", "ledger/postings", ledger.postings),
+    _control("GET", "ledger/movements", ledger.movements),
+    _control("GET", "ledger/verify", ledger.verify),
+    _control("GET", "suspense", suspense.list_suspense),
+    _control("POST", "suspense/{item}/settle", ledger.settle_suspense, refuses=(404, 409)),
+    _control("GET", "payments", payments),
+    _control("GET", "payments/{payment_id}", payment),
+    _control("GET", "requests", requests),
+    _control("GET", "requests/{request_id}", request),
+    _control("GET", "requests/{request_id}/code", show_code),
+    _control("GET", "trace", trace.trace),
+    _control("GET", "scenarios", scenarios),
+    _control("GET", "gaps", gaps),
+    _control("GET", "gaps/used", gaps_used),
     SIMULATE,
     RESET,
 )

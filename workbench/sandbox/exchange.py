@@ -39,7 +39,7 @@ from workbench.sandbox.provenance import TRIGGERED, Rows, provenance, refused_by
 from workbench.sandbox.service.lists import Caller, Cause, Refused
 from workbench.sandbox.service.payments import with_script
 from workbench.sandbox.store import NotNow, Store, Transaction
-from workbench.sandbox.store.records import Call
+from workbench.sandbox.store.records import StoredCall
 from workbench.sandbox.store.transaction import UNWRITTEN
 
 _READS: Final = ("GET", "HEAD")
@@ -113,7 +113,7 @@ class Exchanges:
         """Run an operation; its changes and its response are one commit."""
         for prepare in self._store.before_reset if operation is control.RESET else ():
             prepare()
-        return self._answer(request, operation, lambda tx, call: _run(tx, call, operation))
+        return self._answer(request, operation, lambda tx, call: _check_and_run(tx, call, operation))
 
     def refuse(
         self, request: Request, error: ApiError, operation: Operation | None = None, *, checks_key: bool = True
@@ -216,7 +216,7 @@ def write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> No
     request = call.request
     named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
     tx.trace(
-        Call(
+        StoredCall(
             id=call.id,
             seq=seq,
             at_ms=tx.now_ms,
@@ -263,7 +263,7 @@ def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int)
     return rate_limit.count_call(tx, account, status) if account else {}
 
 
-def _run(tx: Transaction, call: _Call, operation: Operation) -> Response:
+def _check_and_run(tx: Transaction, call: _Call, operation: Operation) -> Response:
     request = call.request
     caller = call.caller = caller_of(tx, request, operation)
     if tx.gaps.rate_limit != "none" and caller.account and call.uses_quota:
@@ -273,14 +273,14 @@ def _run(tx: Transaction, call: _Call, operation: Operation) -> Response:
     check_version(tx, request)
     scenario = _scenario_of(request, operation)
     keyed = operation.needs_idempotency_key or "Idempotency-Key" in request.headers
-    key = idempotency.key_of(tx, request, operation) if keyed else None
+    key = idempotency.key_sent(tx, request, operation) if keyed else None
     # Actions through `/sandbox` are not merchant requests, so their events name no request.
     call.caller = caller._replace(cause=Cause(None if call.seq is None else call.id, key), scenario=scenario)
     response = _once(tx, call, operation, call.caller)
     return replace(response, relied=(*response.relied, *caller.relied)) if caller.relied else response
 
 
-def within(
+def call_within(
     tx: Transaction,
     caller: Caller,
     operation: Operation,
@@ -302,12 +302,12 @@ def _once(tx: Transaction, call: _Call, operation: Operation, caller: Caller) ->
     """Run an operation, or replay the response that is kept for its idempotency key."""
     key = caller.cause.idempotency_key
     if key is None:
-        return _result(tx, call, operation, caller)
+        return _run_operation(tx, call, operation, caller)
     call.scope = idempotency.scope_of(call.request, caller, key)
     if kept := idempotency.recalled(tx, call.request, call.scope):
         body = msgspec.json.decode(kept.body, type=_KeptBody)
         return replace(kept, relied=relied_by(operation, body), is_slow=caller.scenario == scenarios.SLOW)
-    response = _result(tx, call, operation, caller)
+    response = _run_operation(tx, call, operation, caller)
     idempotency.keep(tx, call.request, call.scope, response)
     return response
 
@@ -334,7 +334,7 @@ def _scenario_of(request: Request, operation: Operation) -> str | None:
     raise InvalidRequest(message, code="scenario_unknown", param="Sandbox-Scenario", hint=hint)
 
 
-def _result(tx: Transaction, call: _Call, operation: Operation, caller: Caller) -> Response:
+def _run_operation(tx: Transaction, call: _Call, operation: Operation, caller: Caller) -> Response:
     ignored: list[str] = []
     body = _body_of(tx, call.request, operation, ignored)
     touched = touched_by(tx.gaps, caller, operation, body)

@@ -27,7 +27,7 @@ KEY = re.compile(
 _ESCAPED = re.compile(r"\\(.)")
 
 
-def key_of(tx: Transaction, request: Request, operation: Operation) -> str | None:
+def key_sent(tx: Transaction, request: Request, operation: Operation) -> str | None:
     """The key that a request carries, where keys count.
 
     Raises InvalidRequest: missing where it is required, or not a key.

@@ -94,7 +94,7 @@ class Response(msgspec.Struct, frozen=True):
     """Makes the body of a page that takes long, outside of any transaction; `body` is empty until then."""
 
 
-def _problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
+def _problem_members(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
     """The members of RFC 9457 with the documented `error` and `message` beside them."""
     members = {
         "type": f"/docs/errors#{error.code}",
@@ -114,7 +114,7 @@ def _problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value not in (None, [])}
 
 
-def _envelope(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
+def _envelope_members(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
     """Stripe's shape: all members in `error`, without the documented status."""
     members = {
         "type": re.sub(r"(?<!^)([A-Z])", r"_\1", type(error).__name__).lower(),
@@ -130,9 +130,9 @@ def _envelope(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
 
 
 ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], object]]] = {
-    "problem": ("application/problem+json", _problem),
+    "problem": ("application/problem+json", _problem_members),
     # The one error that the interface documents.
     "plain": ("application/json", lambda error, *_: PlantError(error.status, mask(str(error)))),
-    "envelope": ("application/json", _envelope),
+    "envelope": ("application/json", _envelope_members),
 }
 """Media type and members of an error, by `error_format`."""

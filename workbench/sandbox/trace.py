@@ -16,7 +16,7 @@ from workbench.sandbox.service.checks import check_known
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.journal import Journal
-from workbench.sandbox.store.records import Call, Screen
+from workbench.sandbox.store.records import Screen, StoredCall
 from workbench.sandbox.store.transaction import Table
 
 _KINDS: Mapping[type[OfSandbox], str] = {
@@ -35,7 +35,7 @@ def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:
     is_latest, most = query.latest is not None, query.latest or query.limit
     if query.payment is not None:
         about = payment_of(tx, query.payment)
-        found = of_payment(tx, about, events_of(tx, about))
+        found = rows_of_payment(tx, about, events_of(tx, about))
         found = [row for row in found if row.kind in kinds and row.seq > query.since]
         end = max(0, len(found) - query.skip)
         page = found[max(0, end - most) : end] if is_latest else found[query.skip :][:most]
@@ -61,7 +61,7 @@ def events_of(tx: Transaction, payment: str) -> tuple[str, ...]:
     return _ids(tx.events.all(object_id=(payment, *charges, *_ids(tx.refunds.all(charge=charges)), *entries)))
 
 
-def of_payment(tx: Transaction, payment: str, events: Sequence[str]) -> list[TraceRow]:
+def rows_of_payment(tx: Transaction, payment: str, events: Sequence[str]) -> list[TraceRow]:
     """The rows of one payment, with the attempts at its events, in order."""
     charges = _ids(tx.charges.all(payment_intent=payment)) or (payment,)
     sessions = _ids(tx.sessions.all(charge=charges))
@@ -76,7 +76,7 @@ def _ids(records: Iterable[Any]) -> tuple[str, ...]:
 
 def _in_order(
     tx: Transaction,
-    calls: Iterable[Call],
+    calls: Iterable[StoredCall],
     screens: Iterable[Screen],
     entries: Iterable[JournalEntry],
     attempts: Iterable[Attempt],
@@ -85,7 +85,7 @@ def _in_order(
     return sorted(chain.from_iterable(found), key=lambda row: row.seq)
 
 
-def call(kept: Call) -> TraceRow:
+def call(kept: StoredCall) -> TraceRow:
     """A call as it is told."""
     what = f"{kept.method} {kept.path}"
     request = rows.TracedRequest(kept.request_headers, kept.request_body)

@@ -13,8 +13,8 @@ from workbench.sandbox.service import checks
 from workbench.sandbox.service.lists import Caller, Resource, view_of
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.files import MERCHANT_ID
-from workbench.sandbox.store.records import Account, ApiKey
-from workbench.sandbox.store.transaction import credentials, digest_of
+from workbench.sandbox.store.records import StoredAccount, StoredKey
+from workbench.sandbox.store.transaction import credentials, secret_digest
 
 LIFETIME_MS: Final = 86_400_000
 _OVERLAP_MS: Final[Mapping[str, int]] = {"at_once": 0, "overlap": 86_400_000}
@@ -22,16 +22,16 @@ _OVERLAP_MS: Final[Mapping[str, int]] = {"at_once": 0, "overlap": 86_400_000}
 _WRONG_PASSWORD: Final = "wrong"
 
 
-def _ends_ms(tx: Transaction, key: ApiKey) -> int | None:
+def _ends_ms(tx: Transaction, key: StoredKey) -> int | None:
     return tx.last(f"end of {key.id}") or None if key.status == ROLLED and _OVERLAP_MS[tx.gaps.key_rotation] else None
 
 
-def works_on(tx: Transaction, key: ApiKey) -> bool:
+def works_on(tx: Transaction, key: StoredKey) -> bool:
     """True if a rolled key still works."""
     return tx.now_ms < (_ends_ms(tx, key) or 0)
 
 
-def _key_view(stored: ApiKey, *, value: str | None = None, until_ms: int | None = None) -> wire.ApiKey:
+def _key_view(stored: StoredKey, *, value: str | None = None, until_ms: int | None = None) -> wire.ApiKey:
     """A key; `value` only when it has just been made, `until_ms` while it works on after it was rolled."""
     until = UNSET if until_ms is None else until_ms // 1000
     return view_of(wire.ApiKey, stored, value=UNSET if value is None else value, works_until=until)
@@ -77,7 +77,7 @@ def revoke_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
     return _key_view(tx.api_keys.put(key, status=REVOKED))
 
 
-def _not_active(key: ApiKey) -> StateConflict:
+def _not_active(key: StoredKey) -> StateConflict:
     return StateConflict(f"The key is {key.status}.", code="key_not_active", param="id", current=key.status)
 
 
@@ -95,7 +95,7 @@ def new_account(tx: Transaction, caller: Caller, body: wire.NewAccount) -> wire.
     """POST /sandbox/accounts: add a merchant to this sandbox; the response holds its keys, once."""
     if not body.name.strip() or len(body.name) > wire.MAX_NAME:
         raise InvalidRequest(f"name is 1 to {wire.MAX_NAME} characters.", code="parameter_invalid", param="name")
-    account = tx.accounts.add(Account(id=tx.new_id("acct"), name=body.name.strip()))
+    account = tx.accounts.add(StoredAccount(id=tx.new_id("acct"), name=body.name.strip()))
     values = {f"{kind}_key": tx.new_key(account.id, kind)[1] for kind in KEY_PREFIXES}
     return wire.NewAccountKeys(id=account.id, name=account.name, **values)
 
@@ -117,9 +117,9 @@ def refresh_token(tx: Transaction, caller: Caller, body: wire.RefreshRequest) ->
     if body.refresh_token is not None:
         if checks.LIVE_KEY.search(body.refresh_token):
             raise checks.live_key()
-        pair = tx.tokens.first(refresh_digest=digest_of(body.refresh_token))
+        pair = tx.tokens.first(refresh_digest=secret_digest(body.refresh_token))
     elif caller.bearer is not None and tx.gaps.refresh_request == "body_or_header":
-        pair = tx.tokens.first(access_digest=digest_of(caller.bearer))
+        pair = tx.tokens.first(access_digest=secret_digest(caller.bearer))
     else:
         raise InvalidRequest("refresh_token is required.", code="parameter_missing", param="refresh_token")
     if pair is None or pair.retired:
@@ -132,7 +132,9 @@ def refresh_token(tx: Transaction, caller: Caller, body: wire.RefreshRequest) ->
 def _new_pair(tx: Transaction, account: str) -> wire.Token:
     identifier = tx.new_id("tok")
     access, renewal = (f"{kind}_{tx.draws.token(kind, identifier)}" for kind in ("at", "rt"))
-    tx.tokens.create(id=identifier, account=account, access_digest=digest_of(access), refresh_digest=digest_of(renewal))
+    tx.tokens.create(
+        id=identifier, account=account, access_digest=secret_digest(access), refresh_digest=secret_digest(renewal)
+    )
     return wire.Token(access_token=access, refresh_token=renewal, expires_in=LIFETIME_MS // 1000)
 
 

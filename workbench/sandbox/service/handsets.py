@@ -17,7 +17,7 @@ from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox.service import checks, payments
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Refused
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.records import Outage
+from workbench.sandbox.store.records import StoredOutage
 
 _LATEST = 200
 """Prompts, newest first, that are searched for the handsets used last."""
@@ -113,7 +113,7 @@ def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[wire.M
         receipt = ussd.receipt_of(session, seq=screen.seq, at_ms=screen.at_ms, transaction=known_as)
         if receipt is not None:
             receipts += [receipt, *_returns(tx, session, charge, known_as)]
-    return Rows([_message(receipt) for receipt in sorted(receipts, key=lambda receipt: receipt.seq)])
+    return Rows([_text_message(receipt) for receipt in sorted(receipts, key=lambda receipt: receipt.seq)])
 
 
 def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: str) -> Iterator[Receipt]:
@@ -132,7 +132,7 @@ def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: st
             )
 
 
-def _message(receipt: Receipt) -> wire.Message:
+def _text_message(receipt: Receipt) -> wire.Message:
     return wire.Message(
         seq=receipt.seq,
         at=rfc3339(receipt.at_ms),
@@ -158,7 +158,7 @@ def outage(tx: Transaction, caller: Caller, body: wire.Outage) -> wire.OperatorS
     if before := tx.outages.get(provider):
         tx.outages.remove(before)
     if for_ms:
-        tx.outages.add(Outage(provider=provider, until_ms=tx.now_ms + for_ms))
+        tx.outages.add(StoredOutage(provider=provider, until_ms=tx.now_ms + for_ms))
     return _operator(tx, provider)
 
 

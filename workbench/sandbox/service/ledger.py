@@ -159,7 +159,7 @@ def settle(tx: Transaction, caller: Caller, body: wire.Settle) -> wire.LedgerEnt
     take. Raises NotFound: no such entry. Raises StateConflict: settled already, not of the kind that the
     recipe settles, or at a moment before what it settles or still to come.
     """
-    return next(_rows_of_entry(wire.LedgerEntry, _settled(tx, body)))
+    return next(_rows_of_entry(wire.LedgerEntry, _post_settlement(tx, body)))
 
 
 def settle_suspense(tx: Transaction, caller: Caller, body: wire.SettleSuspense, *, item: str) -> Suspense:
@@ -170,14 +170,14 @@ def settle_suspense(tx: Transaction, caller: Caller, body: wire.SettleSuspense, 
     wait.
     """
     checks.check_known([body.how], wire.SETTLED_BY, "is no way to settle late money; they are", param="how")
-    late = suspense.named(tx, caller, item)
+    late = suspense.late_money_named(tx, caller, item)
     recipe = wire.SETTLED_BY[body.how]
     if recipe == "suspense_returned":
         refunds.top_up(tx, late.charge, late.money.amount_minor, late.entry.seq)
-    return late._replace(settled=_settled(tx, wire.Settle(recipe=recipe, entry=late.entry.id))).view
+    return late._replace(settled=_post_settlement(tx, wire.Settle(recipe=recipe, entry=late.entry.id))).view
 
 
-def _settled(tx: Transaction, body: wire.Settle) -> JournalEntry:
+def _post_settlement(tx: Transaction, body: wire.Settle) -> JournalEntry:
     says = "settles nothing; the recipes are"
     checks.check_known([body.recipe], SETTLEMENTS, says, param="recipe", code="recipe_unknown")
     row = SETTLEMENTS[body.recipe]

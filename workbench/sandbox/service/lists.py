@@ -11,7 +11,7 @@ from workbench.domain.payments import FAILURES
 from workbench.domain.wire.paging import List, ListQuery, NumberedList, NumberedQuery
 from workbench.errors import ApiError, NotFound
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.records import Script
+from workbench.sandbox.store.records import StoredScript
 from workbench.sandbox.store.search import Condition
 from workbench.sandbox.store.transaction import Filters, R, Table
 
@@ -37,7 +37,7 @@ class Caller(NamedTuple):
     cause: Cause = BY_ITSELF
     scenario: str | None = None
     """The scenario that the call, or a fault in the script of its number, asks for."""
-    script: Script | None = None
+    script: StoredScript | None = None
     """What the script of its number says next."""
     relied: tuple[str, ...] = ()
     """Rows of the register without which the credential would not do."""

@@ -52,7 +52,7 @@ def _intent_view(
     if intent.phone is not None and intent.provider is not None:
         phone = mask_phone(intent.phone)
         method = wire.ShownMethod(
-            payments.MOBILE_MONEY, wire.ShownMobileMoney(phone, _operator_id(intent.provider, tx.gaps))
+            payments.MOBILE_MONEY, wire.ShownMobileMoney(phone, _shown_operator(intent.provider, tx.gaps))
         )
         if prompt is not None:
             action = wire.NextAction("ussd_prompt", wire.UssdPrompt(phone, prompt.expires_ms // 1000))
@@ -87,8 +87,8 @@ def charge_view(tx: Transaction, stored: Charge, late: Sequence[Late] = ()) -> w
         status=stored.status,
         amount=in_units(stored.money, tx.gaps),
         currency=stored.currency.lower(),
-        channel=_operator_id(stored.channel, tx.gaps),
-        provider=_operator_id(moved, tx.gaps),
+        channel=_shown_operator(stored.channel, tx.gaps),
+        provider=_shown_operator(moved, tx.gaps),
         phone=mask_phone(stored.phone),
         reference=stored.reference,
         payment_intent=stored.payment_intent,
@@ -109,13 +109,13 @@ def in_units(money: Money, gaps: Gaps) -> int | Decimal:
     return money.major if rest else whole
 
 
-def _operator_id(identifier: str, gaps: Gaps) -> str:
+def _shown_operator(identifier: str, gaps: Gaps) -> str:
     return identifier if gaps.operator_ids == "short" else EVERY_OPERATOR[identifier].long_id
 
 
 def _late_money(tx: Transaction, payment: str) -> list[Late]:
     # As long as none ever came there is nothing to look for.
-    return suspense.of_payment(tx, payment) if tx.journal.came_late else []
+    return suspense.late_money_of(tx, payment) if tx.journal.came_late else []
 
 
 INTENTS: Resource[PaymentIntent, wire.PaymentIntent] = Resource(

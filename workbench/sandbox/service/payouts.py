@@ -80,7 +80,7 @@ def balance(tx: Transaction, caller: Caller) -> wire.Balance:
         pending=amounts(ledger.MERCHANT_PENDING),
         available=amounts(ledger.MERCHANT_AVAILABLE),
         owed=amounts(ledger.RECEIVABLE),
-        suspense=suspense.balance(tx, caller) or UNSET,
+        suspense=suspense.balances_in_suspense(tx, caller) or UNSET,
     )
 
 

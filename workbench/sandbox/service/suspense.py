@@ -64,12 +64,12 @@ class Late(NamedTuple):
         )
 
 
-def of_payment(tx: Transaction, payment: str) -> list[Late]:
+def late_money_of(tx: Transaction, payment: str) -> list[Late]:
     """Late money of an intent, by whichever of its attempts, or of a charge without one; oldest first."""
     return [*_all(tx, tx.journal.of_payment(payment, (LATE,)))]
 
 
-def balance(tx: Transaction, caller: Caller) -> list[Amount]:
+def balances_in_suspense(tx: Transaction, caller: Caller) -> list[Amount]:
     """Late money of a merchant that is in suspense, by currency."""
     waits = Counter[str]()
     for late in _of_merchant(tx, caller):
@@ -126,11 +126,11 @@ def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
     return next(known, None) or next(paid, None)
 
 
-def named(tx: Transaction, caller: Caller, item: str) -> Late:
+def late_money_named(tx: Transaction, caller: Caller, item: str) -> Late:
     """The late money that an entry, a charge or an intent names: what waits, else what came last."""
     entry, charge = tx.journal.get(item), tx.charges.get(item)
     payment = entry.payment if entry else charge.payment_intent or charge.id if charge else item
-    late = [late_sum for late_sum in of_payment(tx, payment or "") if late_sum.charge.account == caller.account]
+    late = [late_sum for late_sum in late_money_of(tx, payment or "") if late_sum.charge.account == caller.account]
     named = [
         late_sum for late_sum in late if item in {late_sum.entry.id, late_sum.charge.id, late_sum.charge.payment_intent}
     ]

@@ -124,7 +124,7 @@ def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Deliver
     return delivery
 
 
-def _settled(tx: Transaction, delivery: Delivery) -> None:
+def _when_over(tx: Transaction, delivery: Delivery) -> None:
     """A delivery is over, delivered or a dead letter: what was held behind it goes now."""
     if tx.gaps.dead_letter == "dropped" and delivery.status == webhooks.DEAD_LETTER:
         tx.schedule(DROP, delivery.id, in_ms=KEPT_MS)
@@ -199,7 +199,7 @@ def sending_for(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None
     delivery, event, endpoint = tx.message(job.ref)
     if delivery is None or event is None or endpoint is None or endpoint.status != webhooks.ENABLED:
         if delivery is not None:
-            _settled(tx, tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER))
+            _when_over(tx, tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER))
         tx.jobs.remove(job)
         return None
     if (until_ms := _held_until_ms(tx, delivery)) is not None:
@@ -247,7 +247,7 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
     elif is_doubled and outcome.status == webhooks.DELIVERED and number == delivery.spent + 1:
         tx.schedule(DELIVER, delivery.id)
     if outcome.status != webhooks.PENDING:
-        _settled(tx, delivery)
+        _when_over(tx, delivery)
     _note_failing(tx, endpoint, outcome)
 
 

@@ -132,7 +132,7 @@ def credentials(draws: Draws, account: str) -> Credentials:
 
 
 @lru_cache(maxsize=64)
-def digest_of(secret: str) -> str:
+def secret_digest(secret: str) -> str:
     """The stored SHA-256 of a key or token, remembered because the same key comes with every call."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
@@ -430,14 +430,14 @@ class Transaction:
         self._shared = shared
         self._latest_read: dict[str, int] = {}
         """The latest number of a kind that was given to what only reads: it may not have been written yet."""
-        self._later: deque[records.Call] = deque(maxlen=_MOST_READS_WAIT)
+        self._later: deque[records.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
         self.draws = draws
         self.gaps = gaps
-        self.accounts = Table(self, "account", records.Account, few=True)
-        self.api_keys = Table(self, "api_key", records.ApiKey, "key", few=True)
+        self.accounts = Table(self, "account", records.StoredAccount, few=True)
+        self.api_keys = Table(self, "api_key", records.StoredKey, "key", few=True)
         self.tokens = Table(self, "token", records.TokenPair, "tok")
         self.intents = Table(self, "payment_intent", payments.PaymentIntent, "pi")
-        self.payments = Table(self, "payment", records.Payment)
+        self.payments = Table(self, "payment", records.StoredPayment)
         """To look through; what is written goes to intents and charges, so that no row is remembered here."""
         self.charges = Table(self, "charge", payments.Charge, "ch")
         self.refunds = Table(self, "refund", payments.Refund, "re")
@@ -450,10 +450,10 @@ class Transaction:
         self.deliveries = Table(self, "delivery", webhooks.Delivery, "del")
         self.attempts = Table(self, "attempt", webhooks.Attempt, "att")
         self.jobs = Table(self, "job", records.Job, key="seq", few=True)
-        self.scripts = Table(self, "script", records.Script, key="seq", few=True)
-        self.outages = Table(self, "outage", records.Outage, key="provider", few=True)
+        self.scripts = Table(self, "script", records.StoredScript, key="seq", few=True)
+        self.outages = Table(self, "outage", records.StoredOutage, key="provider", few=True)
         self.kept_responses = Table(self, "kept_response", records.KeptResponse, key="scope")
-        self.calls = Table(self, "call", records.Call)
+        self.calls = Table(self, "call", records.StoredCall)
         self.journal = Journal(connection)
         self._remember = [member for member in vars(self).values() if isinstance(member, Table | Journal)]
 
@@ -664,7 +664,7 @@ class Transaction:
         self._read = kind, number
         return self.draws.identifier(kind, self.opening * _READS_OF_AN_OPENING + number)
 
-    def trace(self, call: records.Call) -> None:
+    def trace(self, call: records.StoredCall) -> None:
         """Write a call down; one that only reads gets its place in the order with the next command."""
         if self.reads_only:
             self._later.append(call)
@@ -734,12 +734,12 @@ class Transaction:
         seq = None if not traced else 0 if self.reads_only else self.next_seq()
         return self.new_read_id(kind) if reads or self.reads_only else self.new_id(kind), seq
 
-    def new_key(self, account: str, kind: str) -> tuple[records.ApiKey, str]:
+    def new_key(self, account: str, kind: str) -> tuple[records.StoredKey, str]:
         """Another key of an account, `secret` or `publishable`: its record, and its value, which is not stored."""
         key_id = self.new_id("key")
         value = key_value(self.draws, kind, key_id)
         masked = f"{KEY_PREFIXES[kind]}{MARK}{value[-4:]}"
-        made = self.api_keys.create(id=key_id, account=account, digest=digest_of(value), kind=kind, masked=masked)
+        made = self.api_keys.create(id=key_id, account=account, digest=secret_digest(value), kind=kind, masked=masked)
         return made, value
 
     def key(self, account: str, kind: str) -> str:
