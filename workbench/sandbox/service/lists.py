@@ -59,8 +59,6 @@ W = TypeVar("W")
 Query: TypeAlias = ListQuery | NumberedQuery
 """The query for a page, by the register's `pagination`."""
 Listed: TypeAlias = List[W] | NumberedList[W]
-
-
 V = TypeVar("V", bound=Struct)
 
 
@@ -74,7 +72,7 @@ def _shared(shape: type[Struct], kind: type[Struct]) -> tuple[tuple[str, ...], C
 def view_of(shape: type[V], stored: Struct, **others: object) -> V:
     """The view of a stored object: the fields of the same names, its creation in seconds, its failure, and the others.
 
-    Intents and charges, of which there are most, are written out below: that is twice as quick.
+    `payments` writes out intents and charges, of which there are most: that is twice as quick.
     """
     names, values = _shared(shape, type(stored))
     fields = dict(zip(names, values(stored), strict=True))
