@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.conftest import DOORS, INTENT, Serving, bearer, check_books, is_true_soon, method_on, refusal
 from workbench import PaymentsClient, Workbench
 from workbench.domain.gaps import Gaps
-from workbench.domain.wire.console_rows import DASHBOARD
-from workbench.domain.wire.trace_rows import UNSEEN
+from workbench.domain.wire.ledger_and_trace import UNSEEN
+from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import InvalidRequest, NotFound, RateLimited, StateConflict, UnexpectedResponse, WaitExpired
 from workbench.sandbox import rate_limit
 

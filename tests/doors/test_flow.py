@@ -13,7 +13,7 @@ from tests.conftest import Shop
 from tests.doors.conftest import Wire
 from workbench import PaymentsClient, Workbench
 from workbench.domain.phones import mask_phone
-from workbench.domain.wire.intents_and_charges import PaymentIntent
+from workbench.domain.wire.payments_and_payouts import PaymentIntent
 from workbench.errors import AuthenticationFailed, StateConflict, WaitExpired
 
 NewNumber = Callable[..., str]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import bearer
 from workbench import Workbench
-from workbench.domain.wire.trace_rows import UNSEEN
+from workbench.domain.wire.ledger_and_trace import UNSEEN
 
 pytestmark = pytest.mark.socket
 

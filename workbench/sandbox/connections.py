@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, cast
 import httptools
 import msgspec
 
-from workbench.domain.wire.console_rows import Changes
+from workbench.domain.wire.sandbox_controls import Changes
 from workbench.errors import (
     ApiError,
     HeadTooLarge,

@@ -12,37 +12,9 @@ from msgspec.structs import asdict, replace
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.phones import mask_phone
 from workbench.domain.reliance import relied_on
-from workbench.domain.wire import console_rows
-from workbench.domain.wire.console_rows import (
-    PAYMENT_STATES,
-    Change,
-    Changes,
-    ChangesQuery,
-    Code,
-    CodeQuery,
-    LoggedRequest,
-    PaymentDetails,
-    PaymentEvent,
-    PaymentsQuery,
-    RequestsQuery,
-)
-from workbench.domain.wire.field_types import MAX_AT_MS
-from workbench.domain.wire.operators_and_handsets import (
-    OfferedScenarios,
-)
-from workbench.domain.wire.paging import FindQuery, Found, Rows
-from workbench.domain.wire.sandbox_controls import (
-    MAX_ADVANCE_S,
-    MAX_COMMANDS,
-    SIMULATED,
-    Advance,
-    Clock,
-    ReliedRow,
-    Simulate,
-    Simulated,
-    WasReset,
-)
-from workbench.domain.wire.trace_rows import TracePage, TraceQuery, TraceRow
+from workbench.domain.wire import sandbox_controls as wire
+from workbench.domain.wire.base import MAX_AT_MS, FindQuery, Found, Rows
+from workbench.domain.wire.ledger_and_trace import TracePage, TraceQuery, TraceRow
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import deprecation, rate_limit, trace
 from workbench.sandbox.operations import BEARER, Operation
@@ -63,9 +35,9 @@ _MOST_CHANGES: Final = 500
 """Rows that are read for one page of changes."""
 
 
-def clock(tx: Transaction, caller: Caller) -> Clock:
+def clock(tx: Transaction, caller: Caller) -> wire.Clock:
     """GET /sandbox/clock: the clock's time and kind."""
-    return Clock(
+    return wire.Clock(
         mode=tx.clock_mode(),
         now=rfc3339(tx.now_ms),
         now_ms=tx.now_ms,
@@ -74,7 +46,7 @@ def clock(tx: Transaction, caller: Caller) -> Clock:
     )
 
 
-def advance(tx: Transaction, caller: Caller, body: Advance) -> int:
+def advance(tx: Transaction, caller: Caller, body: wire.Advance) -> int:
     """POST /sandbox/clock/advance: advance the clock, up to the end of 2099; everything that falls due happens.
 
     Returns the milliseconds to advance by; the driver advances outside of a transaction.
@@ -85,7 +57,7 @@ def advance(tx: Transaction, caller: Caller, body: Advance) -> int:
     if not units:
         message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
         raise InvalidRequest(message, code="parameter_missing", param="seconds")
-    seconds_ms = checks.whole_ms(units.pop("seconds", Decimal()), MAX_ADVANCE_S)
+    seconds_ms = checks.whole_ms(units.pop("seconds", Decimal()), wire.MAX_ADVANCE_S)
     by_ms = seconds_ms + sum(_UNITS_MS[name] * int(value) for name, value in units.items())
     if by_ms and tx.now_ms + by_ms > MAX_AT_MS:
         message = f"The clock is at {rfc3339(tx.now_ms)} and goes up to {rfc3339(MAX_AT_MS)}."
@@ -93,7 +65,7 @@ def advance(tx: Transaction, caller: Caller, body: Advance) -> int:
     return by_ms
 
 
-def changes(tx: Transaction, caller: Caller, *, query: ChangesQuery) -> Changes:
+def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> wire.Changes:
     """GET /sandbox/changes: what changed after a `seq`, in order, each object once; without `after`, from now on.
 
     A served sandbox sends the same rows as they come, as Server-Sent Events, to whoever accepts `text/event-stream`:
@@ -103,7 +75,7 @@ def changes(tx: Transaction, caller: Caller, *, query: ChangesQuery) -> Changes:
     last = tx.last("seq")
     after = last if query.after is None else query.after
     if not tx.last("reset") <= after <= last:
-        return Changes([], last, reset=True)
+        return wire.Changes([], last, reset=True)
     found, latest = tx.changed(after, _MOST_CHANGES + 1), dict[tuple[str, str], int]()
     for seq, kind, name, about in found[:_MOST_CHANGES]:
         payment = trace.payment_of(tx, about or "")
@@ -111,13 +83,13 @@ def changes(tx: Transaction, caller: Caller, *, query: ChangesQuery) -> Changes:
             if change[0]:
                 latest.pop(change, None)
                 latest[change] = seq
-    rows = [Change(seq, *change) for change, seq in latest.items()]
+    rows = [wire.Change(seq, *change) for change, seq in latest.items()]
     if len(found) > _MOST_CHANGES:
-        return Changes(rows, found[_MOST_CHANGES - 1][0], has_more=True)
+        return wire.Changes(rows, found[_MOST_CHANGES - 1][0], has_more=True)
     # The clock moves without a `seq`: until the next thing happens, whoever asks is told again.
     if query.after is not None and tx.last("moved") >= after:
-        rows.append(Change(last, "clock", "clock"))
-    return Changes(rows, last)
+        rows.append(wire.Change(last, "clock", "clock"))
+    return wire.Changes(rows, last)
 
 
 def gaps(tx: Transaction, caller: Caller) -> Rows[dict[str, Any]]:
@@ -125,7 +97,7 @@ def gaps(tx: Transaction, caller: Caller) -> Rows[dict[str, Any]]:
     return Rows(tx.gaps.as_records())
 
 
-def gaps_used(tx: Transaction, caller: Caller) -> Rows[ReliedRow]:
+def gaps_used(tx: Transaction, caller: Caller) -> Rows[wire.ReliedRow]:
     """GET /sandbox/gaps/used: the rows of the register that what has happened since the last reset relied on."""
 
     def all_rows() -> Iterator[TraceRow]:
@@ -136,15 +108,15 @@ def gaps_used(tx: Transaction, caller: Caller) -> Rows[ReliedRow]:
             # As it travels.
             yield from (replace(row, detail=to_builtins(row.detail)) for row in page.data)
 
-    return Rows([ReliedRow(name, used_by) for name, used_by in relied_on(all_rows()).items()])
+    return Rows([wire.ReliedRow(name, used_by) for name, used_by in relied_on(all_rows()).items()])
 
 
-def scenarios(tx: Transaction, caller: Caller) -> OfferedScenarios:
+def scenarios(tx: Transaction, caller: Caller) -> wire.OfferedScenarios:
     """GET /sandbox/scenarios: what can be asked to happen to a payment, and the operators to pay through."""
-    return OfferedScenarios.of(tx.gaps)
+    return wire.OfferedScenarios.of(tx.gaps)
 
 
-def reset(tx: Transaction, caller: Caller) -> WasReset:
+def reset(tx: Transaction, caller: Caller) -> wire.WasReset:
     """POST /sandbox/reset: delete all payments, events and entries; keys, endpoints and clock stay.
 
     This is for every account of the sandbox, so one call restarts a test with several merchants.
@@ -152,10 +124,10 @@ def reset(tx: Transaction, caller: Caller) -> WasReset:
     tx.forget()
     rate_limit.forget_calls(tx)
     deprecation.forget_marks(tx)
-    return WasReset([endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status="enabled")])
+    return wire.WasReset([endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status="enabled")])
 
 
-def simulate(tx: Transaction, caller: Caller, body: Simulate) -> Simulated:
+def simulate(tx: Transaction, caller: Caller, body: wire.Simulate) -> wire.Simulated:
     """POST /sandbox/simulation: run the commands of a simulated month at their moments, for at most a second.
 
     Each is one commit, and what falls due before it happens first. The response tells from where to go on: those that
@@ -164,26 +136,26 @@ def simulate(tx: Transaction, caller: Caller, body: Simulate) -> Simulated:
     """
     if not _SIMULATION.fullmatch(body.simulation):
         raise InvalidRequest("simulation is 1 to 40 letters and digits.", code="parameter_invalid", param="simulation")
-    unknown = {command.what for command in body.commands} - {*SIMULATED}
-    if unknown or len(body.commands) > MAX_COMMANDS:
-        message = f"commands are at most {MAX_COMMANDS}, each one of {', '.join(SIMULATED)}."
+    unknown = {command.what for command in body.commands} - {*wire.SIMULATED}
+    if unknown or len(body.commands) > wire.MAX_COMMANDS:
+        message = f"commands are at most {wire.MAX_COMMANDS}, each one of {', '.join(wire.SIMULATED)}."
         raise InvalidRequest(message, code="parameter_invalid", param="commands")
     done = tx.last(counter_of(body))
     if body.cursor > done:
         message = f"{done} commands of this simulation are done, which is before the cursor."
         raise StateConflict(message, code="cursor_ahead", param="cursor", current=str(done))
-    return Simulated(body.simulation, cursor=done, done=done - body.cursor)
+    return wire.Simulated(body.simulation, cursor=done, done=done - body.cursor)
 
 
-def counter_of(body: Simulate) -> str:
+def counter_of(body: wire.Simulate) -> str:
     """The counter of the commands of a simulation."""
     return f"simulated {body.simulation}"
 
 
-def payments(tx: Transaction, caller: Caller, *, query: PaymentsQuery) -> Found[console_rows.Payment]:
+def payments(tx: Transaction, caller: Caller, *, query: wire.PaymentsQuery) -> Found[wire.Payment]:
     """GET /sandbox/payments: search the intents, and the charges without an intent, newest first."""
     states = tuple(query.status.split(",")) if query.status else ()
-    checks.check_known(states, PAYMENT_STATES, "is no state of a payment; they are", param="status")
+    checks.check_known(states, wire.PAYMENT_STATES, "is no state of a payment; they are", param="status")
     also = _time_conditions(query, "created_ms")
     if query.search is not None:
         also.append(search.holds(query.search, "id", "charge", "description", phone="phone"))
@@ -195,23 +167,23 @@ def payments(tx: Transaction, caller: Caller, *, query: PaymentsQuery) -> Found[
     return _found_page(tx.payments, query, _payment_view, also, equals)
 
 
-def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> PaymentDetails:
+def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> wire.PaymentDetails:
     """GET /sandbox/payments/{payment_id}: a payment, its events, their deliveries, and its rows of the trace."""
     kept = tx.payments.first(id=payment_id, account=caller.account)
     if kept is None:
         raise NotFound(f"There is no payment {payment_id[:60]!r}.", code="payment_not_found", param="id")
     ids = trace.events_of(tx, kept.id)
     rows = trace.rows_of_payment(tx, kept.id, ids)
-    return PaymentDetails(
+    return wire.PaymentDetails(
         payment=_payment_view(kept),
-        events=[PaymentEvent(event.id, event.type, event.created_ms // 1000) for event in tx.events.all(id=ids)],
+        events=[wire.PaymentEvent(event.id, event.type, event.created_ms // 1000) for event in tx.events.all(id=ids)],
         deliveries=webhooks.deliveries_of(tx, ids),
         trace=rows,
         steps=[step_of(asdict(row)) for row in rows],
     )
 
 
-def requests(tx: Transaction, caller: Caller, *, query: RequestsQuery) -> Found[LoggedRequest]:
+def requests(tx: Transaction, caller: Caller, *, query: wire.RequestsQuery) -> Found[wire.LoggedRequest]:
     """GET /sandbox/requests: search the requests to the service, newest first."""
     also = _time_conditions(query, "at_ms")
     if query.search is not None:
@@ -230,10 +202,10 @@ def request(tx: Transaction, caller: Caller, *, request_id: str) -> TraceRow:
     return trace.call(kept)
 
 
-def show_code(tx: Transaction, caller: Caller, *, request_id: str, query: CodeQuery) -> Code:
+def show_code(tx: Transaction, caller: Caller, *, request_id: str, query: wire.CodeQuery) -> wire.Code:
     """GET /sandbox/requests/{request_id}/code: a request as curl, Python and JavaScript, without keys."""
     same = snippet_of(request(tx, caller, request_id=request_id).detail, query.base_url)
-    return Code(same.curl, same.python, same.javascript)
+    return wire.Code(same.curl, same.python, same.javascript)
 
 
 def _time_conditions(query: FindQuery, column: str) -> list[Condition]:
@@ -261,15 +233,15 @@ def _found_page(
     return Found([view(row) for row in rows], total - older + 1, total)
 
 
-def _payment_view(kept: StoredPayment) -> console_rows.Payment:
+def _payment_view(kept: StoredPayment) -> wire.Payment:
     phone = mask_phone(kept.phone) if kept.phone else None
-    return view_of(console_rows.Payment, kept, phone=phone)
+    return view_of(wire.Payment, kept, phone=phone)
 
 
-def _request_view(kept: StoredCall) -> LoggedRequest:
+def _request_view(kept: StoredCall) -> wire.LoggedRequest:
     headers = {name.lower(): value for name, value in kept.request_headers.items()}
     key, idempotency_key = headers.get("authorization", ""), headers.get("idempotency-key")
-    return view_of(LoggedRequest, kept, at=rfc3339(kept.at_ms), key=key, idempotency_key=idempotency_key)
+    return view_of(wire.LoggedRequest, kept, at=rfc3339(kept.at_ms), key=key, idempotency_key=idempotency_key)
 
 
 def _control(method: str, path: str, run: Callable[..., object], **more: object) -> Operation:
@@ -291,7 +263,7 @@ def _control(method: str, path: str, run: Callable[..., object], **more: object)
 CLOCK = _control("GET", "clock", clock)
 RESET = _control("POST", "reset", reset)
 CHANGES = _control("GET", "changes", changes)
-ADVANCE = _control("POST", "clock/advance", advance, response=Clock, refuses=(409,))
+ADVANCE = _control("POST", "clock/advance", advance, response=wire.Clock, refuses=(409,))
 SIMULATE = _control("POST", "simulation", simulate, refuses=(404, 409), untraced_id="sim")
 
 # fmt: off

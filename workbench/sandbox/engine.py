@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from workbench.domain.gaps import Gaps
 from workbench.domain.wire.base import to_json
-from workbench.domain.wire.console_rows import DASHBOARD
-from workbench.domain.wire.trace_rows import UNSEEN
+from workbench.domain.wire.ledger_and_trace import UNSEEN
+from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
 from workbench.sandbox import control, month, operations
 from workbench.sandbox.access import Hosts, Origins, preflight, shared_with

@@ -17,9 +17,8 @@ from workbench.domain.masking import mask, mask_beginning
 from workbench.domain.reading import json_from, query_from, struct_from
 from workbench.domain.wire.base import to_json, without_once
 from workbench.domain.wire.endpoints_and_events import API_VERSION
-from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
-from workbench.domain.wire.refunds_and_payouts import Payout, Refund
-from workbench.domain.wire.trace_rows import UNSEEN
+from workbench.domain.wire.ledger_and_trace import UNSEEN
+from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund
 from workbench.errors import (
     ApiError,
     AuthenticationFailed,

@@ -13,8 +13,7 @@ from workbench.domain.payments import MOBILE_MONEY
 from workbench.domain.reading import json_from, struct_from
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.base import to_json
-from workbench.domain.wire.operators_and_handsets import Input, Script
-from workbench.domain.wire.sandbox_controls import Simulate, SimulatedCommand
+from workbench.domain.wire.sandbox_controls import Input, Script, Simulate, SimulatedCommand
 from workbench.errors import IdempotencyKeyReused, NotFound, PaymentDeclined, StateConflict
 from workbench.sandbox import control, exchange, operations
 from workbench.sandbox.access import caller_of

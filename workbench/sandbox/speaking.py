@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from workbench.domain.masking import mask_beginning, shortened
 from workbench.domain.moments import rfc3339
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, ENABLED
-from workbench.domain.wire.trace_rows import UNSEEN
+from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.sandbox.messages import Answer, Arrived
 from workbench.sandbox.service.webhooks import DELIVER
 from workbench.sandbox.store import Transaction

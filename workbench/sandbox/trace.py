@@ -9,9 +9,9 @@ from workbench.domain.masking import mask
 from workbench.domain.moments import rfc3339
 from workbench.domain.phones import mask_phone
 from workbench.domain.webhooks import DEAD_LETTER, DROPPED, Attempt
-from workbench.domain.wire import trace_rows as rows
+from workbench.domain.wire import ledger_and_trace as rows
 from workbench.domain.wire.base import OfSandbox
-from workbench.domain.wire.trace_rows import TracePage, TraceQuery, TraceRow
+from workbench.domain.wire.ledger_and_trace import TracePage, TraceQuery, TraceRow
 from workbench.sandbox.service.checks import check_known
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction

@@ -10,7 +10,7 @@ from workbench.lab.exercises.functions import brief, line_of
 from workbench.lab.exercises.shape import Bench, Verdict, calls_of, done, fresh, same, wrong
 
 if TYPE_CHECKING:
-    from workbench.domain.wire.trace_rows import TracedCall
+    from workbench.domain.wire.ledger_and_trace import TracedCall
 
 
 _SUBJECTS = {"payment_intent": "orders", "charge": "orders", "refund": "orders", "payout": "bank"}

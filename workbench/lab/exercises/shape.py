@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workbench.client import PaymentsClient
     from workbench.control import Operator
     from workbench.domain.masking import Secret
-    from workbench.domain.wire.trace_rows import TracedCall
+    from workbench.domain.wire.ledger_and_trace import TracedCall
     from workbench.receiver import Receiver
     from workbench.register import GapRows
     from workbench.trace import Trace
@@ -250,7 +250,7 @@ def fresh(bench: Bench, **options: object) -> "Iterator[Any]":
 
 def calls_of(bench: Any) -> "list[TracedCall]":  # noqa: ANN401  a Bench, or a Workbench as of `fresh`
     """The calls of a bench's trace, as they went over the wire."""
-    from workbench.domain.wire.trace_rows import CALL, call_of
+    from workbench.domain.wire.ledger_and_trace import CALL, call_of
 
     return [call_of(row) for row in bench.trace if row["kind"] == CALL]
 

@@ -7,7 +7,6 @@ from msgspec import UNSET
 
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.wire import accounts_and_keys as wire
-from workbench.domain.wire.plants import NewPlant, Plant
 from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
 from workbench.sandbox.service import checks
 from workbench.sandbox.service.lists import Caller, Resource, view_of
@@ -138,6 +137,6 @@ def _new_pair(tx: Transaction, account: str) -> wire.Token:
     return wire.Token(access_token=access, refresh_token=renewal, expires_in=LIFETIME_MS // 1000)
 
 
-def create_plant(tx: Transaction, caller: Caller, body: NewPlant) -> Plant:
+def create_plant(tx: Transaction, caller: Caller, body: wire.NewPlant) -> wire.Plant:
     """POST /plants: create a plant; the response is the plant without its id."""
-    return Plant(name=body.name, tag=body.tag)
+    return wire.Plant(name=body.name, tag=body.tag)

@@ -19,7 +19,7 @@ from workbench.domain.money import (
 )
 from workbench.domain.payments import BOUNDS_MAJOR, MOBILE_MONEY, far_from_usual, one_minor, unit_minor
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
-from workbench.domain.wire.intents_and_charges import MobileMoneyMethod
+from workbench.domain.wire.payments_and_payouts import MobileMoneyMethod
 from workbench.errors import AuthenticationFailed, InvalidRequest, field_problem
 
 P = ParamSpec("P")

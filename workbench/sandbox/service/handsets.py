@@ -10,9 +10,9 @@ from workbench.domain.payments import PENDING, SUCCEEDED, Charge
 from workbench.domain.phones import OFFERED, Msisdn, operator_named, operator_of
 from workbench.domain.references import reference
 from workbench.domain.ussd import Receipt, UssdSession
-from workbench.domain.wire import intents_and_charges
-from workbench.domain.wire import operators_and_handsets as wire
-from workbench.domain.wire.paging import Rows
+from workbench.domain.wire import payments_and_payouts
+from workbench.domain.wire import sandbox_controls as wire
+from workbench.domain.wire.base import Rows
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox.service import checks, payments
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Refused
@@ -181,7 +181,7 @@ def script(tx: Transaction, caller: Caller, body: wire.Script) -> wire.Scripted:
     return wire.Scripted(phone, body.answers)
 
 
-def ask_operator(tx: Transaction, caller: Caller, body: wire.OperatorQuery) -> intents_and_charges.Charge:
+def ask_operator(tx: Transaction, caller: Caller, body: wire.OperatorQuery) -> payments_and_payouts.Charge:
     """POST /sandbox/operator/query: ask the operator for the outcome of a charge that it never reported."""
     charge = payments.CHARGES.find(tx, caller, body.charge, param="charge")
     session = tx.sessions.first(charge=charge.id)

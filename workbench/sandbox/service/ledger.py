@@ -12,11 +12,9 @@ from workbench.domain.ledger import SETTLED_AS, SETTLEMENTS, TRACKED, JournalEnt
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.phones import mask_phone
 from workbench.domain.references import reference
-from workbench.domain.wire import ledger_rows as wire
-from workbench.domain.wire.base import OfSandbox
-from workbench.domain.wire.intents_and_charges import Suspense
-from workbench.domain.wire.paging import Page, Rows
-from workbench.domain.wire.refunds_and_payouts import BalancesQuery
+from workbench.domain.wire import ledger_and_trace as wire
+from workbench.domain.wire.base import OfSandbox, Page, Rows
+from workbench.domain.wire.payments_and_payouts import BalancesQuery, Suspense
 from workbench.errors import InvalidRequest, LedgerRefused, NotFound, StateConflict
 from workbench.sandbox.service import checks, clearing, payouts, refunds, suspense
 from workbench.sandbox.service.lists import Caller

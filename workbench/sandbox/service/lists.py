@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 from msgspec import Struct
 
 from workbench.domain.payments import FAILURES
-from workbench.domain.wire.paging import List, ListQuery, NumberedList, NumberedQuery
+from workbench.domain.wire.base import List, ListQuery, NumberedList, NumberedQuery
 from workbench.errors import ApiError, NotFound
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import StoredScript

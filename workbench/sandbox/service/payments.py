@@ -16,7 +16,7 @@ from workbench.domain.phones import EVERY_OPERATOR, Msisdn, Operator, e164_of, m
 from workbench.domain.references import reference
 from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.ussd import UssdSession
-from workbench.domain.wire import intents_and_charges as wire
+from workbench.domain.wire import payments_and_payouts as wire
 from workbench.errors import InvalidRequest, PaymentDeclined, PermissionDenied, StateConflict
 from workbench.sandbox.service import checks, clearing, suspense
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Refused, Resource

@@ -11,7 +11,7 @@ from workbench.domain.moments import day_start_ms
 from workbench.domain.money import OFFERED, Money, currency_named, money_from_major
 from workbench.domain.payments import PAYOUT_TRANSITIONS, Payout, next_state
 from workbench.domain.references import reference
-from workbench.domain.wire import refunds_and_payouts as wire
+from workbench.domain.wire import payments_and_payouts as wire
 from workbench.errors import StateConflict
 from workbench.sandbox.service import checks, clearing, lists, suspense
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Resource, view_of

@@ -9,7 +9,7 @@ from workbench.domain.ledger import JournalEntry
 from workbench.domain.money import ISO_4217, MAX_MAJOR_DIGITS, Money, check_size, money_from_integer, money_from_major
 from workbench.domain.payments import REFUND_TRANSITIONS, Charge, Refund, next_state
 from workbench.domain.references import reference
-from workbench.domain.wire import refunds_and_payouts as wire
+from workbench.domain.wire import payments_and_payouts as wire
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox.service import clearing
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Listed, Resource, view_of

@@ -14,9 +14,8 @@ from workbench.domain.money import Money
 from workbench.domain.payments import Charge
 from workbench.domain.phones import mask_phone
 from workbench.domain.references import reference
-from workbench.domain.wire.intents_and_charges import Suspense, SuspenseQuery
-from workbench.domain.wire.paging import Rows
-from workbench.domain.wire.refunds_and_payouts import Amount
+from workbench.domain.wire.base import Rows
+from workbench.domain.wire.payments_and_payouts import Amount, Suspense, SuspenseQuery
 from workbench.errors import NotFound, StateConflict
 from workbench.sandbox.service import checks
 from workbench.sandbox.service.lists import BY_ITSELF, Caller

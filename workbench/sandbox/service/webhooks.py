@@ -28,10 +28,8 @@ from workbench.domain.webhooks import (
     types_of,
 )
 from workbench.domain.wire import endpoints_and_events as wire
-from workbench.domain.wire.base import to_json
-from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent, Suspense
-from workbench.domain.wire.paging import List, Rows
-from workbench.domain.wire.refunds_and_payouts import Payout, Refund
+from workbench.domain.wire.base import List, Rows, to_json
+from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund, Suspense
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox.addresses import check_url
 from workbench.sandbox.outbound import Outbound, Reply
