@@ -65,9 +65,10 @@ def emit(
     event_type = webhooks.TOLD_AS[tx.gaps.event_types].get(happens)
     if event_type is None:
         return shown
-    data = copy(shown)
-    if isinstance(data, PaymentIntent):
-        data.client_secret = UNSET
+    data: object = shown
+    if isinstance(shown, PaymentIntent):
+        data = public = copy(shown)
+        public.client_secret = UNSET
     event_id = tx.new_id("evt")
     event = wire.Event(
         id=event_id,

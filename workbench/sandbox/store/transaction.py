@@ -194,11 +194,12 @@ class Table(Generic[R]):
 
     def create(self, **columns: object) -> R:
         """Insert a new row: its id, unless it has one, its place and its moment are given here."""
+        tx = self._tx
         if self._prefix and "id" not in columns:
-            columns["id"] = self._tx.new_id(self._prefix)
-        columns["seq"] = self._tx.next_seq()
+            columns["id"] = tx.new_id(self._prefix)
+        columns["seq"] = tx.count_up("seq")
         if self._moment:
-            columns[self._moment] = self._tx.now_ms
+            columns[self._moment] = tx.now_ms
         return self.add(self._record(**columns))
 
     def add(self, record: R) -> R:
@@ -362,12 +363,13 @@ class UnitOfWork(msgspec.Struct):
     """Its part of a group, if the thread has begun one."""
 
     def __enter__(self) -> "Transaction":
-        if self.tx.is_grouped:
-            self.part = self.tx.part_of_group(reads_only=self.reads_only)
+        tx = self.tx
+        if tx.group == threading.get_ident():
+            self.part = tx.part_of_group(reads_only=self.reads_only)
             self.part.__enter__()
         else:
-            self.tx.begin_in_turn(reads_only=self.reads_only)
-        return self.tx
+            tx.begin_in_turn(reads_only=self.reads_only)
+        return tx
 
     def __exit__(
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
@@ -394,7 +396,7 @@ class Transaction:
 
     opening = 0
     """The number of this opening of a kept file, by which calls that only read are numbered apart."""
-    _group: int | None = None
+    group: int | None = None
     """The thread whose commands are one transaction now."""
     _version: int | None = None
     _clock: tuple[str, int, int] | None = None
@@ -457,11 +459,6 @@ class Transaction:
         self.journal = Journal(connection)
         self._remember = [member for member in vars(self).values() if isinstance(member, Table | Journal)]
 
-    @property
-    def is_grouped(self) -> bool:
-        """True if the thread has begun a group."""
-        return self._group == threading.get_ident()
-
     @contextmanager
     def grouped(self, *, reads_only: bool) -> Iterator[None]:
         """Make what this thread begins in the block parts of one transaction, committed at its end.
@@ -470,11 +467,11 @@ class Transaction:
         said to commands. Raises as a unit of work does.
         """
         with UnitOfWork(self, reads_only):
-            self._group = threading.get_ident()
+            self.group = threading.get_ident()
             try:
                 yield
             finally:
-                self._group = None
+                self.group = None
 
     def end_in_turn(self, failure: BaseException | None) -> None:
         """Commit, or undo what failed, and give the connection back.
