@@ -194,9 +194,9 @@ class Table(Generic[R]):
 
     def create(self, **columns: object) -> R:
         """Insert a new row: its id, unless it has one, its place and its moment are given here."""
-        tx = self._tx
-        if self._prefix and "id" not in columns:
-            columns["id"] = tx.new_id(self._prefix)
+        tx, prefix = self._tx, self._prefix
+        if prefix and "id" not in columns:
+            columns["id"] = tx.draws.identifier(prefix, tx.count_up(prefix))
         columns["seq"] = tx.count_up("seq")
         if self._moment:
             columns[self._moment] = tx.now_ms
@@ -364,7 +364,7 @@ class UnitOfWork(msgspec.Struct):
 
     def __enter__(self) -> "Transaction":
         tx = self.tx
-        if tx.group == threading.get_ident():
+        if tx.group is not None and tx.group == threading.get_ident():
             self.part = tx.part_of_group(reads_only=self.reads_only)
             self.part.__enter__()
         else:
