@@ -553,7 +553,8 @@ class PaymentsClient(Closing):
 
     def send(self, method: str, url: str, shape: type[Shape], **parts: Unpack[RequestParts]) -> Shape:
         """Send one request in this client's mode; returns and raises as `Calls.send` does."""
-        parts["headers"] = {**self.headers, **parts.get("headers", {})}
+        if self.headers:
+            parts["headers"] = {**self.headers, **parts.get("headers", {})}
         return self.calls.send(method, url, shape, **parts)
 
     def wait(self, intent_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> PaymentIntent:
