@@ -20,7 +20,7 @@ def expect(tx: Transaction) -> None:
     if tx.gaps.clearing == "immediate":
         for currency in currencies(tx):
             _clear_currency(tx, currency)
-    if not tx.is_scheduled(CLEARING):
+    if tx.jobs.first(ref=CLEARING) is None:
         tx.schedule(CLEARING, CLEARING, in_ms=day_start_ms(tx.now_ms, days_on=1) - tx.now_ms)
 
 

@@ -820,10 +820,6 @@ class Transaction:
         """Make something due, `in_ms` milliseconds from now."""
         self.jobs.create(due_ms=self.now_ms + in_ms, kind=kind, ref=ref)
 
-    def is_scheduled(self, ref: str) -> bool:
-        """True if a job of an object is due, now or later."""
-        return self.jobs.first(ref=ref) is not None
-
     def unschedule(self, ref: str) -> None:
         """Drop whatever is still due of an object."""
         self._connection.execute("DELETE FROM job WHERE ref = ?", (ref,))
