@@ -15,7 +15,7 @@ from tests.conftest import Serving, refusal
 from tests.doors.conftest import Door, whole
 from workbench import Workbench
 from workbench.errors import ServeRefused
-from workbench.sandbox.messages import BODY_S
+from workbench.sandbox.connections import BODY_S
 
 HOME = ["127.0.0.1", "[::1]", "localhost", "LocalHost", "a.b.localhost", "[0:0:0:0:0:0:0:1]", "allowed.example",
         "ALLOWED.example", "192.0.2.7"]  # fmt: skip

@@ -114,13 +114,8 @@ def secret_text(value: object) -> str:
     raise NotImplementedError(type(value).__name__)
 
 
-_ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=secret_text)
-
-
-def to_json(value: object) -> bytes:
-    """JSON bytes; decimals as numbers with all their digits, secrets whole."""
-    return _ENCODER.encode(value)
-
+to_json = msgspec.json.Encoder(decimal_format="number", enc_hook=secret_text).encode
+"""JSON bytes; decimals as numbers with all their digits, secrets whole."""
 
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Minor = Annotated[int, Meta(ge=0, le=10**12 - 1)]

@@ -23,12 +23,13 @@ from workbench.domain.wire.accounts_and_keys import PlantError
 from workbench.domain.wire.base import PATHS, ListQuery, Source, to_json
 from workbench.domain.wire.endpoints_and_events import API_VERSION, MEDIA_TYPES, Event
 from workbench.errors import FieldProblem, RateLimited, ServiceUnavailable, StorageFull
-from workbench.sandbox import control, operations, views
+from workbench.sandbox import control, operations
 from workbench.sandbox.idempotency import KEY
-from workbench.sandbox.messages import JSON
+from workbench.sandbox.messages import ERROR_FORMATS, JSON
 from workbench.sandbox.openapi import schemas
 from workbench.sandbox.openapi.schemas import TEXT, Schema
 from workbench.sandbox.operations import ANY_POST, Operation
+from workbench.sandbox.service.webhooks import PAYLOADS
 
 _UNREQUESTED: Final = (Event, PlantError)
 """Bodies that no operation responds with: what webhooks carry, and the documented error."""
@@ -314,7 +315,7 @@ def _success(operation: Operation, gaps: Gaps) -> Schema:
 
 
 def _refusal_response(status: str, part: Schema, gaps: Gaps) -> Schema:
-    media_type, members = views.ERROR_FORMATS[gaps.error_format]
+    media_type, members = ERROR_FORMATS[gaps.error_format]
     facts = part.get("facts", {})
     if "problems" in facts:
         facts = {**facts, "problems": tuple(FieldProblem(*problem) for problem in facts["problems"])}
@@ -346,5 +347,5 @@ def _example_event(happens: str, gaps: Gaps) -> Schema:
     """An event of the run, written as the service writes it."""
     shown = examples_of_run()[happens]
     event = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, Event)
-    payload: Schema = msgspec.to_builtins(views.PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))
+    payload: Schema = msgspec.to_builtins(PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))
     return payload
