@@ -34,7 +34,7 @@ from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import ExamRefused, SignatureRefused
 from workbench.receiver import Event
 from workbench.resources import course
-from workbench.sandbox.delivery import Reply
+from workbench.sandbox.outbound import Reply
 
 LATER = pytest.mark.thorough
 SECRET = SECRET_PREFIX + base64.b64encode(bytes(range(32))).decode()

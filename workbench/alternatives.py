@@ -12,7 +12,7 @@ from workbench.errors import GapRefused
 
 if TYPE_CHECKING:
     from workbench.control import SandboxControl
-    from workbench.domain.wire.trace_rows import TraceRow
+    from workbench.domain.wire.ledger_and_trace import TraceRow
     from workbench.sandbox.engine import Engine
 
 GAPS: Final = "WORKBENCH_GAPS"

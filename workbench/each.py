@@ -15,7 +15,7 @@ from workbench.alternatives import GAPS, JUNIT, RELIED, Relied, looking_at, repo
 from workbench.domain.gaps import Gaps, written
 from workbench.domain.masking import mask
 from workbench.domain.signs import Value
-from workbench.domain.wire.trace_rows import WEBHOOK, TraceRow
+from workbench.domain.wire.ledger_and_trace import WEBHOOK, TraceRow
 from workbench.errors import CommandRefused
 from workbench.process import NOTHING, POLL_S, Process, printed
 from workbench.render import Table, table

@@ -14,7 +14,7 @@ from workbench.domain.gaps import REGISTER, Gaps, written
 from workbench.domain.moments import in_lusaka, milliseconds, span
 from workbench.domain.payments import offer_again_s
 from workbench.domain.reliance import relied_on
-from workbench.domain.wire.trace_rows import (
+from workbench.domain.wire.ledger_and_trace import (
     CALL,
     ENTRY,
     SCREEN,

@@ -22,7 +22,7 @@ import msgspec
 from workbench.domain.masking import mask, mask_numbers, mask_secrets
 from workbench.domain.phones import MARK
 from workbench.domain.signs import Message, Recorded
-from workbench.domain.wire.trace_rows import CALL, WEBHOOK, call_of, webhook_of
+from workbench.domain.wire.ledger_and_trace import CALL, WEBHOOK, call_of, webhook_of
 from workbench.errors import TrafficRefused
 
 SUFFIX: Final = ".har"

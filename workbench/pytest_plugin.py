@@ -178,7 +178,7 @@ def _asking_for(scenario: str) -> Callable[["httpx.Request"], None]:
 
 
 def _left_open(opened: "Workbench") -> Iterator[str]:
-    from workbench.domain.wire.trace_rows import SCREEN, WEBHOOK
+    from workbench.domain.wire.ledger_and_trace import SCREEN, WEBHOOK
 
     prompts = {row.payment: row for row in opened.untraced.trace(kind=SCREEN)}
     for payment, row in prompts.items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, SupportsIndex, overload
 from workbench.domain.gaps import Choice, choices_of, written
 from workbench.domain.interface import PAGE, SECTIONS
 from workbench.domain.reliance import relied_on
-from workbench.domain.wire.trace_rows import TraceRow
+from workbench.domain.wire.ledger_and_trace import TraceRow
 from workbench.errors import GapRefused
 from workbench.extras import extras_named
 from workbench.render import Column, Tabular, bundle, preformatted, table

@@ -14,7 +14,7 @@ from workbench.certify.payments import NotExamined, Payment
 from workbench.certify.shop import PAID
 from workbench.domain.signatures import ID_HEADER, SECRET_PREFIX, STANDARD
 from workbench.domain.signing import other_secret
-from workbench.sandbox.delivery import Reply
+from workbench.sandbox.outbound import Reply
 
 BURST: Final = 200
 LARGE_BYTES: Final = 256 * 1024

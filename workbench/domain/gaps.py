@@ -215,7 +215,7 @@ class Gaps:
             "full": has("id client_secret object amount currency status description payment_method_types "
                         "payment_method next_action last_payment_error latest_charge metadata warnings created "
                         "livemode")})),
-        code=("sandbox/views.py",), notebook="intents_and_keys")
+        code=("sandbox/service/payments.py",), notebook="intents_and_keys")
     unknown_fields: str = row("2.5", "ignored", "ignored in requests",
         alternatives={"refused": "rejected, each named"}, why="an added field must not break a client",
         asks="What do you do with an unknown field?", sign=Sign(f"{_MAKES} confirmPaymentIntent", first(
@@ -227,14 +227,14 @@ class Gaps:
         shows="International, with a leading plus sign.", asks="Do you accept numbers in national form too?",
         relied=("phone_invalid", "call national_number"), sign=Sign(_PAYS, tried(
             "national", "e164", "phone", asks=lambda call: re.match("0[1-9]", call.phone) and call.wallet
-            and call.prefix not in WITHOUT_WALLET)), code=("sandbox/service/checks.py", "sandbox/service/attempts.py"))
+            and call.prefix not in WITHOUT_WALLET)), code=("sandbox/service/checks.py", "sandbox/service/payments.py"))
     operator_ids: str = row("2.5", "short", "responses have mtn, airtel, zamtel; requests may use any case and the "
         "long forms",
         alternatives={"long": "responses have MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"}, why="both forms are in use",
         shows="That operators have identifiers, but none of them.",
         asks="Which values do `provider` and `channel` take, and which do your responses have?", cost=2,
-        relied=("PaymentIntent", "Charge", "operator_unknown"), together="operator_ids", code=("sandbox/views.py",),
-        notebook="going_live")
+        relied=("PaymentIntent", "Charge", "operator_unknown"), together="operator_ids",
+        code=("sandbox/service/payments.py",), notebook="going_live")
     zed_mobile: str = row("2.5", "refused",
         "numbers of Zed Mobile (98, 78, 58) are rejected, because no wallet is known, and so are valid numbers whose "
         "operator is not known (79)",
@@ -261,7 +261,7 @@ class Gaps:
         alternatives={"equal": "always equal"}, why="otherwise one of the two fields would be enough",
         shows="Both fields, in the response to a charge.",
         asks="What is the difference between `channel` and `provider` of a charge?", relied=("Charge",),
-        sign=Sign("", channel_shown), code=("sandbox/views.py",), notebook="charges_and_idempotency")
+        sign=Sign("", channel_shown), code=("sandbox/service/payments.py",), notebook="charges_and_idempotency")
     operator_mismatch: str = row("2.5", "accepted",
         "accepted; provider follows the numbering plan; a line in warnings", alternatives={"refused": "rejected, 400"},
         asks="What happens when the phone number belongs to an operator other than the one named?", cost=2,
@@ -298,7 +298,7 @@ class Gaps:
             "failed", "retryable", lambda call: call.intents,
             lambda intent: intent.get("status") == "requires_payment_method" and intent.get("last_payment_error"),
             known="requires_payment_method requires_action processing succeeded canceled")),
-        code=("domain/payments.py", "sandbox/service/attempts.py"), notebook="going_live")
+        code=("domain/payments.py", "sandbox/service/payments.py"), notebook="going_live")
     charge_states: str = row("3", "three", "pending, succeeded, failed",
         alternatives={"expired": "adds expired, when nobody answers the prompt"},
         shows="`succeeded`.", asks="Which states does a charge have?", cost=2, relied=("Charge",), sign=Sign("", states(
@@ -320,11 +320,11 @@ class Gaps:
         asks="How long does the prompt on the customer's phone wait?", cost=2,
         relied=("confirmPaymentIntent", "prompt_expired", "member next_action", "failure prompt_timeout"),
         happens=("screen .*The request has expired", "a prompt that expired"), together="prompt_timeout",
-        code=("sandbox/service/attempts.py",), notebook="confirm_with_ussd")
+        code=("sandbox/service/payments.py",), notebook="confirm_with_ussd")
     pin_attempts: int = row("3", 3, "three tries, then wrong_pin fails the attempt", alternatives={1: "one try"},
         shows="That a PIN is entered.", asks="How many wrong PINs may the customer enter?",
         happens=("screen .*Wrong PIN", "a wrong PIN"), unseen={None: "it happens on the customer's phone"},
-        code=("sandbox/service/attempts.py",), notebook="confirm_with_ussd")
+        code=("sandbox/service/payments.py",), notebook="confirm_with_ussd")
     late_success: str = row("3", "suspense",
         "money that arrives after the prompt has expired goes to suspense and raises payment_intent.late_success; "
         "the intent stays as it is",
@@ -477,7 +477,7 @@ class Gaps:
         shows="HMAC-SHA256.", asks="Which header holds the signature, and what exactly is signed?", cost=2,
         relied=("createWebhookEndpoint", "rollWebhookEndpointSecret"), happens=("webhook ", "a webhook"),
         sign=Sign(WEBHOOK, signature_shown),
-        code=("sandbox/delivery.py", "sandbox/service/webhooks.py"), notebook="verify_webhooks")
+        code=("sandbox/service/webhooks.py",), notebook="verify_webhooks")
     signature_tolerance_s: int = row("6", 300,
         "300 s, both ways", alternatives={600: "600 s, both ways"},
         why="assumed: the specification leaves it to the receiver, and its libraries take five minutes",
@@ -511,7 +511,7 @@ class Gaps:
     delivery_timeout_s: int = row("6", 15, "15 s for the whole response", alternatives={5: "5 s", 30: "30 s"},
         asks="How quickly must our endpoint respond?", cost=2, happens=("webhook .*took longer", "a slow answer"),
         unseen={None: "a recording does not tell how long a receiver was waited for"},
-        code=("sandbox/delivery.py", "sandbox/driver.py"))
+        code=("sandbox/service/webhooks.py", "sandbox/driver.py"))
     delivery_gone: str = row("6", "disables", "410 disables the endpoint",
         alternatives={"retried": "retried like any failure"},
         asks="Does a 410 from us end the deliveries?", cost=2, happens=(r"webhook 410\b", "a 410"), together="retries",
@@ -535,7 +535,7 @@ class Gaps:
         asks="When do you disable an endpoint that keeps failing?", cost=2,
         happens=(r"webhook .*webhook_endpoint\.disabled", ""), sign=Sign(WEBHOOK, first(
             (Part(432_000, "an endpoint is disabled"), lambda call: call.event == "webhook_endpoint.disabled"))),
-        unseen={0: _LUCK}, code=("sandbox/delivery.py",), notebook="retries_dead_letters_and_replay")
+        unseen={0: _LUCK}, code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
     replay: str = row("6", "same_id", "same event id and body, new timestamp, current secret",
         alternatives={"new_id": "new id in headers and body: a receiver that dedupes by id handles the event again"},
         why="receivers dedupe by id",
@@ -557,7 +557,8 @@ class Gaps:
         why="a receiver has to handle an event that comes twice: at least once is all that retries can promise",
         shows="That failed deliveries are retried with backoff.",
         asks="May a webhook that we have answered with 200 come again?", cost=3,
-        happens=("webhook ", "a webhook"), together="retries", unseen={"once": _LUCK}, code=("sandbox/delivery.py",))
+        happens=("webhook ", "a webhook"), together="retries", unseen={"once": _LUCK},
+        code=("sandbox/service/webhooks.py",))
     lateness: str = row("6", "at_once", "at once",
         alternatives={"thirty_seconds": "thirty seconds after what they tell has happened"},
         asks="How soon after a payment has succeeded does its webhook come?", cost=2,
@@ -576,7 +577,7 @@ class Gaps:
              Part("envelope", "an object error"): lambda body: within(body, "error"),
              "plain": has("error message", only=True), "problem": has("type title status error message")},
             lambda call: {} if call.status < HTTPStatus.BAD_REQUEST or call.id == "createPlant" else call.body)),
-        code=("sandbox/exchange.py", "sandbox/views.py"), notebook="intents_and_keys")
+        code=("sandbox/exchange.py", "sandbox/messages.py"), notebook="intents_and_keys")
     declined_status: str = row("7", "402",
         "402 for charges, with the charge's id; the response to a confirmation does not wait for the customer",
         alternatives={"200": "200 with status failed"},
@@ -597,7 +598,7 @@ class Gaps:
         shows="That failures can be produced on demand.", asks="How do we make your sandbox produce a failure?",
         of_sandbox=True,
         relied=("scenario_unknown", "call test_number"), unseen={None: "test numbers are masked on reading"},
-        code=("sandbox/service/attempts.py",), notebook="when_payments_fail")
+        code=("sandbox/service/payments.py",), notebook="when_payments_fail")
 
     # 8. Limits
     rate_limit: str = row("8", "none", "none",

@@ -9,7 +9,7 @@ from typing import Final
 from workbench.domain import payments
 from workbench.domain.gaps import Gaps
 from workbench.domain.payments import Transitions
-from workbench.domain.wire.ledger_rows import LedgerEntry, LedgerPosting
+from workbench.domain.wire.ledger_and_trace import LedgerEntry, LedgerPosting
 from workbench.pictures.accounts import accounts_of
 from workbench.pictures.flow import money_flow
 from workbench.pictures.lessons import Paired, key_choice, matched_pairs, parties, waiting

@@ -9,7 +9,7 @@ from workbench import svg
 from workbench.domain.ledger import CREDIT, DEBIT, TAccount, t_accounts
 from workbench.domain.masking import shortened
 from workbench.domain.money import money_text
-from workbench.domain.wire.ledger_rows import LedgerEntry, LedgerPosting
+from workbench.domain.wire.ledger_and_trace import LedgerEntry, LedgerPosting
 from workbench.render import Column, table
 from workbench.svg import Drawing
 from workbench.visible import visible

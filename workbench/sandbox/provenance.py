@@ -16,7 +16,7 @@ from workbench.domain.money import ISO_4217, ZMW
 from workbench.domain.payments import BOUNDS_MAJOR, one_minor, unit_minor
 from workbench.domain.phones import COUNTRY_CODE, ZED, e164_of, operator_of
 from workbench.domain.wire.endpoints_and_events import ABOUT, CloudEvent, Event
-from workbench.domain.wire.intents_and_charges import CreateCharge, CreatePaymentIntent, PaymentIntent
+from workbench.domain.wire.payments_and_payouts import CreateCharge, CreatePaymentIntent, PaymentIntent
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.lists import Caller
 
