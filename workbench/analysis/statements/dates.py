@@ -323,10 +323,22 @@ def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray
     if (texts := column.texts) is None:
         return values, places
     if by.fixed:
-        places = _read_fixed(by.pattern, by.fixed, texts, values)
+        # Piece by piece: each figure of a date takes memory of its own.
+        pieces = range(0, len(texts), _AT_A_TIME)
+        places = np.concatenate(
+            [
+                start
+                + _read_fixed(
+                    by.pattern, by.fixed, texts[start : start + _AT_A_TIME], values[start : start + _AT_A_TIME]
+                )
+                for start in pieces
+            ]
+            or [places]
+        )
     return values, places[matched(texts.take(pa.array(places)), by.day)]
 
 
+_AT_A_TIME: Final = 1 << 16
 _FIXED: Final = {"%Y": 4, "%m": 2, "%d": 2, "%H": 2, "%M": 2, "%S": 2}
 _DAYS_IN: Final = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 

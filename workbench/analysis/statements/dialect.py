@@ -23,6 +23,7 @@ import pyarrow.csv
 import python_calamine
 from numpy.typing import NDArray
 
+from workbench.analysis.frames import release_unused
 from workbench.analysis.statements.cells import (
     Amounts,
     Cell,
@@ -154,6 +155,7 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
             rows = _rows_in(file, delimiter, after)
             if rows is None or not len(rows.starts) or rows.widths.max(initial=0) < width:
                 return None
+            release_unused()
             count = int(np.bincount(rows.widths).argmax())
             is_odd = rows.widths != count
             if not width <= count <= _MOST_COLUMNS or is_odd.sum() > _MANY_ODD:

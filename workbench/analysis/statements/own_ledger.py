@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from workbench.analysis.database import fetched, is_address
 from workbench.analysis.files import PARQUET
-from workbench.analysis.frames import compact, in_one_piece, schema_of, typed
+from workbench.analysis.frames import compact, in_one_piece, releasing, typed
 from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import DIRECTIONS, LEDGER_MOVEMENT, Columns
 from workbench.analysis.statements.arrow_cells import cells_in
@@ -127,6 +127,7 @@ class Ledger(Tabular):
         return pairs(self.name, {**told, "sha256": self.sha256 or "of no file"})
 
 
+@releasing
 def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     source: Any,  # noqa: ANN401  a path, an address, or a table of a library that may not be installed
     *,
@@ -437,11 +438,15 @@ def _ledger(
         by, first = _groups((account, key), booked)
         nth = np.empty_like(by)
         nth[by] = np.arange(len(by)) - first + 1
-        further = pc.binary_join_element_wise(columns["key"], pa.array(nth).cast(pa.string()), "#")
-        columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], further)
+        columns["entry"] = columns["key"]
+        if (nth > 1).any():
+            further = pc.binary_join_element_wise(
+                columns["key"].cast(pa.string()), pa.array(nth).cast(pa.string()), "#"
+            )
+            columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], further)
     columns["number"] = pa.array(number)
     columns["balance_minor"] = _balances(rows, _groups((account, currency), booked), account, openings)
-    return compact(pa.table({name: columns[name] for name in LEDGER}, schema=schema_of(LEDGER)), LEDGER)
+    return compact(columns, LEDGER)
 
 
 _Groups = tuple[Whole, Whole]
