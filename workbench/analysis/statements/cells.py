@@ -267,7 +267,7 @@ def matched(texts: pa.Array, pattern: str) -> Mask:
 
 def mask_of(holds: pa.Array | pa.ChunkedArray) -> Mask:
     """True for the rows where it holds, never where it is null."""
-    return np.asarray(holds.fill_null(False), bool)  # noqa: FBT003  it takes no name
+    return np.asarray(holds.fill_null(fill_value=False), bool)
 
 
 def codes_of(columns: Sequence[Column]) -> Whole:

@@ -129,7 +129,7 @@ class Ledger(Tabular):
 
 @releasing
 def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
-    source: Any,  # noqa: ANN401  a path, an address, or a table of a library that may not be installed
+    source: object,
     *,
     query: str | Path | None = None,
     layout: str | Path | Layout | None = None,
@@ -217,7 +217,7 @@ class _Taken(NamedTuple):
                 yield [text_of(cell) for cell in cells], reading.delimiter
 
 
-def _taken(source: Any, query: str | Path | None) -> _Taken:  # noqa: ANN401  as `read_ledger` has it
+def _taken(source: object, query: str | Path | None) -> _Taken:
     if is_address(source):
         if query is None:
             raise StatementRefused("A database needs a query.", hint="Pass query='ledger.sql', or the query itself.")
@@ -235,8 +235,9 @@ def _taken(source: Any, query: str | Path | None) -> _Taken:  # noqa: ANN401  as
         return _Taken(name, None, source)
     if isinstance(source, pd.DataFrame):
         return _Taken(name, None, _arrow(name, lambda: pa.Table.from_pandas(source, preserve_index=False)))
+    frame: Any = source
     try:
-        lazy = nw.from_native(source).lazy()
+        lazy = nw.from_native(frame).lazy()
     except TypeError:
         hint = "Pass a file's path, a DataFrame, an Arrow table, or a database's address with a query."
         raise StatementRefused(f"Give a ledger; {type(source).__name__} is not one.", hint=hint) from None

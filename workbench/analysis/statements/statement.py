@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -220,6 +220,15 @@ def effects_of(rows: pa.Table) -> tuple[Whole, Mask]:
     amounts = whole_of(rows, "amount_minor")
     signed = np.where(mask_of(pc.equal(rows["direction"], "in")), amounts, -amounts) - whole_of(rows, "fee_minor")
     return np.where(complete & mask_of(pc.equal(status, "completed")), signed, np.int64(0)), complete | stays
+
+
+class Reading(TypedDict, total=False):
+    """The options of `read_statement` that the layout does not decide."""
+
+    account: str | None
+    date_format: str | None
+    currency: str | None
+    phone_key: str | Path | bytes | None
 
 
 @releasing
