@@ -65,12 +65,9 @@ _DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H[^ T]
 
 
 class DateFormat:
-    """One way to write a day, or a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`.
+    """One way to write a day, or a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`."""
 
-    Formats with the same `read` read each time once for all of them.
-    """
-
-    def __init__(self, pattern: str, read: dict[str, Memo[str, int | None]] | None = None) -> None:
+    def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         _check(pattern)
         self.has_time = "%H" in pattern or "%I" in pattern
@@ -87,10 +84,8 @@ class DateFormat:
         self._days = Memo(_reader(split["day"] if split else pattern))
         self._blanks = split["time"].count(" ") if split else 0
         times = _reader(split["time"] if split else "")
-        known = {} if read is None else read
         # Where a column of times has an empty cell, a blank ends the text: a day alone.
-        of = Memo(times if self._gap != " " else lambda text: times(text) if text else 0)
-        self._times = known.setdefault(self._gap + split["time"] if split else "", of)
+        self._times = Memo(times if self._gap != " " else lambda text: times(text) if text else 0)
         self._texts = Memo(_writer(split["day"] + self._gap if split else pattern))
         self._write_time = _writer(split["time"] if split else "")
 

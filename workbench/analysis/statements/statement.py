@@ -18,7 +18,7 @@ from workbench.analysis.frames import compact, release_unused, releasing, typed
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import MADE, STATEMENT_ROW
-from workbench.analysis.statements.cells import Mask, Memo, Whole, mask_of, refused, spread, text_of
+from workbench.analysis.statements.cells import Mask, Whole, mask_of, refused, spread, text_of
 from workbench.analysis.statements.dates import ABSENT, DateFormat
 from workbench.analysis.statements.dialect import Body, declared_in, digest_of
 from workbench.analysis.statements.fields import IS_OPENING, OTHERWISE, fields_of
@@ -372,8 +372,7 @@ def read_rows(
     iso: timedelta | None = None,
 ) -> Rows:
     """The rows of a file; `same` holds values for every row, and `iso` the offset of moments of ISO 8601."""
-    times: dict[str, Memo[str, int | None]] = {}
-    by = [DateFormat(pattern, times) for pattern in formats]
+    by = [*map(DateFormat, formats)]
     body, joined = found.body()
     release_unused()
     body = _without_footers(found, body, by)
