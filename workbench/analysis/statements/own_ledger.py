@@ -425,9 +425,9 @@ def _ledger(
     rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: Whole, openings: Mapping[Any, int]
 ) -> pa.Table:
     """The rows in the shape LEDGER, with defaults for missing columns. `places` number the rows from the oldest."""
-    columns: dict[str, Any] = {name: in_one_piece(rows[name]) for name in LEDGER if name in rows.column_names}
+    columns: dict[str, Any] = dict.fromkeys(_TEXTS, pa.nulls(len(rows), pa.string()))
+    columns |= {name: in_one_piece(rows[name]) for name in LEDGER if name in rows.column_names}
     columns |= {name: made[name] for name in _TEXTS if name in made}
-    columns |= {name: pa.nulls(len(rows), pa.string()) for name in _TEXTS if name not in columns}
     if "day" in made:
         columns["business_date"] = made["day"].cast(pa.date32())
     if "kind" not in made:
