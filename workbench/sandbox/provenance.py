@@ -52,7 +52,7 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
     return f'{source}; gaps="{" ".join(sorted(rows))}"' if rows else source
 
 
-def _of_response(response: Any) -> Iterator[str]:  # noqa: ANN401  a type, generic ones too
+def _of_response(response: type) -> Iterator[str]:
     """The rows that settle the members of a body, and of the rows that it lists."""
     yield from rows_settling((get_origin(response) or response).__name__)
     for inner in (*get_args(response), *(ABOUT.values() if response in _EVENTS else ())):
