@@ -269,6 +269,8 @@ def test_a_layout_in_a_file_is_the_same_table(tmp_path: Path):
         (IN_A_FILE.replace('"Betrag"', "7"), "columns takes a text, not a whole number"),
         (IN_A_FILE.replace("completed", "done"), "status done does not exist"),
         ('dates = ["%Y-%m-%d"]\n[columns]\nkey = "R"\nmatch = [{ on = ["amount"] }]', r"belongs above \[columns\]"),
+        ('[columns]\nkey = "R"\nmatch = [{ on = ["amount"] }]', r"has match in it: match belongs above \[columns\]"),
+        ('[columns]\nkey = "R"\ndates = ["%Y"]\nignored = ["S"]', r"dates and ignored belong above \[columns\]"),
     ],
 )
 def test_a_layout_in_a_file_that_makes_none_says_why(text: str, words: str, tmp_path: Path):

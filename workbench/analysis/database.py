@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from types import ModuleType
+from typing import Final, TypeGuard
 from urllib.parse import parse_qsl, urlsplit
 
 import pyarrow as pa
@@ -43,7 +44,7 @@ _NOT_REACHED: Final[Mapping[str, tuple[str, str]]] = {
 """What the driver says when it does not connect → our words, and what to do; its own have the user and the host."""
 
 
-def is_address(text: object) -> bool:
+def is_address(text: object) -> TypeGuard[str]:
     """True for the address of a database."""
     return isinstance(text, str) and _ADDRESS.match(text) is not None
 
@@ -85,7 +86,7 @@ def _one_query(sql: str, name: str) -> str:
     return ended
 
 
-def _from_postgresql(adbc: Any, address: str, sql: str, name: str) -> pa.Table:  # noqa: ANN401  the driver
+def _from_postgresql(adbc: ModuleType, address: str, sql: str, name: str) -> pa.Table:
     try:
         parts = urlsplit(address)
         has_password = parts.password is not None or any("password" in key for key, _ in parse_qsl(parts.query))
@@ -124,7 +125,7 @@ def _said_by_postgresql(error: Exception, sql: str) -> tuple[str, str]:
     return details.get("PG_DIAG_MESSAGE_PRIMARY", "the server's answer ended early"), where
 
 
-def _from_sqlite(adbc: Any, address: str, sql: str, name: str) -> pa.Table:  # noqa: ANN401  the driver
+def _from_sqlite(adbc: ModuleType, address: str, sql: str, name: str) -> pa.Table:
     path = Path(address.partition(":")[2].removeprefix("///"))
     if not path.is_file():
         hint = "sqlite:///books.db is a file of this folder, sqlite:////srv/books.db one from the root."

@@ -1,10 +1,12 @@
 """Records to tables and back: Arrow's while they travel, pandas' to work with, with declared columns and types."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import ctypes
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, timedelta
-from functools import lru_cache
+from functools import lru_cache, wraps
 from numbers import Integral
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 import pandas as pd
 import pyarrow as pa
@@ -24,9 +26,13 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
 }
 """pandas type → Arrow's. Small sets are text on the way: which values there are, only the whole table tells."""
 
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
 """What is taken as it is, without pandas' conversions, and what is never empty."""
-_FEW_TEXTS = ("statement", "account", "words")
+_FEW_TEXTS = ("statement", "account", "words", "phone", "phone_hash")
+_MOST_IN_A_DICTIONARY: Final = 1 << 18
+"""Who scans a table piece by piece gets the whole dictionary with each."""
 _BATCH_ROWS = 20_000
 """So many rows at a time are Python objects; a table of ten million is none at once."""
 
@@ -68,28 +74,61 @@ def _empty(columns: tuple[tuple[str, str], ...]) -> pd.DataFrame:
 
 def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
     """Arrow tables, one after the other, as a DataFrame with exactly these columns and types."""
-    schema, kept = schema_of(columns), list(pages)
+    schema = schema_of(columns)
+    # Each column is let go of when it is done.
+    left = [dict(zip(page.column_names, page.columns, strict=True)) for page in pages]
 
     def whole(field: pa.Field) -> pa.ChunkedArray:
         # In one piece: a column in pieces keeps those that are empty, and behind such a one PySpark reads no row.
-        chunks = [chunk for page in kept for chunk in page[field.name].cast(field.type).chunks if len(chunk)]
+        chunks = [chunk for page in left for chunk in page.pop(field.name).cast(field.type).chunks if len(chunk)]
         return pa.chunked_array([in_one_piece(pa.chunked_array(chunks, field.type))])
 
     return pd.DataFrame({field.name: _column(whole(field), columns[field.name]) for field in schema})
 
 
-def in_one_piece(column: pa.ChunkedArray) -> pa.Array:
+def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """A column as one array, which is a copy only where the column is in several."""
+    if isinstance(column, pa.Array):
+        return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def compact(rows: pa.Table, columns: Columns) -> pa.Table:
-    """A table with dictionaries for columns of few different texts; unused memory is released."""
-    few = [name for name, kind in columns.items() if kind == "category" or name in _FEW_TEXTS]
-    for name in few:
-        rows = rows.set_column(rows.column_names.index(name), name, rows[name].dictionary_encode())
+def compact(given: pa.Table | Mapping[str, pa.Array], columns: Columns) -> pa.Table:
+    """A table in little memory: columns of few different texts are dictionaries, and those without any share one."""
+    schema = schema_of(columns)
+    made: dict[str, pa.Array | pa.ChunkedArray] = {}
+    nothing = pa.nulls(len(given[schema.names[0]]), pa.string())
+    for name, kind in columns.items():
+        column, wanted = in_one_piece(given[name]), schema.field(name).type
+        if column.type == wanted and (kind == "category" or name in _FEW_TEXTS):
+            column = column.dictionary_encode()
+        if wanted == nothing.type and column.null_count == len(column):
+            made[name] = nothing
+        elif pa.types.is_dictionary(column.type) and len(column.dictionary) <= _MOST_IN_A_DICTIONARY:
+            made[name] = column
+        else:
+            made[name] = column.cast(wanted)
+    return pa.table(made)
+
+
+def release_unused() -> None:
+    """Memory that nothing uses any more is the system's again: the pools would keep it for themselves."""
     pa.default_memory_pool().release_unused()
-    return rows
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None:
+        trim(0)
+
+
+def releasing(read: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
+    """A function after which the memory that it no longer uses is released."""
+
+    @wraps(read)
+    def released(*args: _Given.args, **options: _Given.kwargs) -> _Made:
+        try:
+            return read(*args, **options)
+        finally:
+            release_unused()
+
+    return released
 
 
 def _column(values: pa.ChunkedArray, kind: str) -> Any:  # noqa: ANN401  an array of pandas or NumPy

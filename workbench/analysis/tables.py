@@ -1,6 +1,7 @@
 """What a merchant did and what came of it, as DataFrames: payments, charges, refunds, payouts, late money, events."""
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from decimal import Decimal
 from itertools import islice
 from typing import Any, TypeVar
@@ -179,7 +180,7 @@ def _created(seconds: int) -> Row:
     return {"created_at": _at(seconds), "business_date": business_date(seconds * 1000)}
 
 
-def _at(seconds: int | None) -> Any:  # noqa: ANN401  a moment or nothing
+def _at(seconds: int | None) -> datetime | None:
     return None if seconds is None else moment(seconds * 1000)
 
 

@@ -185,6 +185,9 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  no pr
         config={
             "temp_directory": tempfile.gettempdir(),
             "preserve_insertion_order": "false",
+            # What a step has let go of is the system's again, and not kept for the next one.
+            "allocator_flush_threshold": "16MB",
+            "allocator_background_threads": "true",
             # Nothing is ever fetched from a network.
             "autoinstall_known_extensions": "false",
         }

@@ -133,7 +133,7 @@ def _decimal(value: Decimal | str) -> Cell:
     return Decimal(value) if isinstance(value, Decimal) or value[-1].isdigit() else value
 
 
-def _shortest(number: Any) -> Cell:  # noqa: ANN401  a float of NumPy
+def _shortest(number: np.floating[Any]) -> Cell:
     """A float by its printed decimal; NaN is an empty cell, and infinity a text."""
     return Decimal(str(number)) if isfinite(number) else "" if isnan(number) else str(number)
 

@@ -97,7 +97,11 @@ class Column:
     @classmethod
     def of(cls, values: pa.Array | pa.ChunkedArray, to: Callable[[Any], Cell] | None = None) -> "Column":
         """An Arrow array as a column; a null is an empty cell."""
-        whole = in_one_piece(values) if isinstance(values, pa.ChunkedArray) else values
+        whole = in_one_piece(values)
+        if pa.types.is_dictionary(whole.type):
+            if not whole.null_count:
+                return cls(whole.dictionary, whole.indices.to_numpy(), to)
+            whole = whole.cast(whole.type.value_type)
         if (
             len(whole) > _SAMPLE_ROWS
             and pc.count_distinct(whole[:_SAMPLE_ROWS]).as_py() > _MANY_DIFFERENT * _SAMPLE_ROWS
@@ -233,8 +237,17 @@ class Column:
         if wrong:
             rows = np.flatnonzero(np.isin(self.codes, [*wrong]))
             bad = [(row, wrong[code]) for row, code in zip(rows.tolist(), self.codes[rows].tolist(), strict=True)]
-        is_in_place = len(values) == len(self) and (self.codes == np.arange(len(self))).all()
-        return values if is_in_place else values.take(pa.array(self.codes)), bad
+        return spread(values, self.codes), bad
+
+
+def spread(values: pa.Array, codes: NDArray[Any]) -> pa.Array:
+    """The value of each row by its place among the different ones; texts stay there once, in a dictionary."""
+    if len(values) == len(codes) and (codes == np.arange(len(codes))).all():
+        return values
+    if not pa.types.is_string(values.type):
+        return values.take(pa.array(codes))
+    coded = values.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(coded.indices.take(pa.array(codes)), coded.dictionary)
 
 
 def all_hold(masks: Iterable[Mask]) -> Mask:
@@ -254,7 +267,7 @@ def matched(texts: pa.Array, pattern: str) -> Mask:
 
 def mask_of(holds: pa.Array | pa.ChunkedArray) -> Mask:
     """True for the rows where it holds, never where it is null."""
-    return np.asarray(holds.fill_null(False), bool)  # noqa: FBT003  it takes no name
+    return np.asarray(holds.fill_null(fill_value=False), bool)
 
 
 def codes_of(columns: Sequence[Column]) -> Whole:

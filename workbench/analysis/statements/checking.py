@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 from workbench.analysis.statements.layouts import Layout
-from workbench.analysis.statements.statement import Statement, read_statement
+from workbench.analysis.statements.statement import Reading, Statement, read_statement
 from workbench.analysis.statements.writing import absent
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import LUSAKA
@@ -16,7 +16,7 @@ from workbench.render import Column, Table, Tabular, table, wrapped
 from workbench.visible import visible
 
 
-def read_as(path: Path, layout: Layout, **options: Any) -> Statement:  # noqa: ANN401  the options of `read_statement`
+def read_as(path: Path, layout: Layout, **options: Unpack[Reading]) -> Statement:
     """The statement in a file; one without an account is read as well."""
     told = layout if layout.account or options.get("account") else replace(layout, account=NOT_TOLD)
     return read_statement(path, layout=told, **options)

@@ -292,7 +292,7 @@ def _proofs(
     orders = sample.orders(found)
     for way, name, side, newest_first in product(_ways(sample, found), money, ["", *sides], orders):
         balance = money[name]
-        if name in {*way.columns.values(), fee} or side in way.columns.values() or balance.told.sum() < 2:  # noqa: PLR2004  a step has two ends
+        if name in {*way.columns.values(), fee} or side in way.columns.values() or balance.told.sum() <= 1:
             continue
         values = np.where(below[side], -np.abs(balance.values), balance.values) if side else balance.values
         step = -1 if newest_first else 1

@@ -2,17 +2,28 @@
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from workbench.analysis.statements.cells import Cell, Column, Memo, Wrong, matched, refused, shown, text_of, together
+from workbench.analysis.statements.cells import (
+    Cell,
+    Column,
+    Memo,
+    Wrong,
+    mask_of,
+    matched,
+    refused,
+    shown,
+    text_of,
+    together,
+)
 from workbench.domain.moments import milliseconds, moment
 from workbench.errors import StatementRefused
 
@@ -54,12 +65,9 @@ _DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H[^ T]
 
 
 class DateFormat:
-    """One way to write a day, or a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`.
+    """One way to write a day, or a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`."""
 
-    Formats with the same `read` read each time once for all of them.
-    """
-
-    def __init__(self, pattern: str, read: dict[str, Memo[str, int | None]] | None = None) -> None:
+    def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         _check(pattern)
         self.has_time = "%H" in pattern or "%I" in pattern
@@ -76,10 +84,8 @@ class DateFormat:
         self._days = Memo(_reader(split["day"] if split else pattern))
         self._blanks = split["time"].count(" ") if split else 0
         times = _reader(split["time"] if split else "")
-        known = {} if read is None else read
         # Where a column of times has an empty cell, a blank ends the text: a day alone.
-        of = Memo(times if self._gap != " " else lambda text: times(text) if text else 0)
-        self._times = known.setdefault(self._gap + split["time"] if split else "", of)
+        self._times = Memo(times if self._gap != " " else lambda text: times(text) if text else 0)
         self._texts = Memo(_writer(split["day"] + self._gap if split else pattern))
         self._write_time = _writer(split["time"] if split else "")
 
@@ -243,7 +249,18 @@ def dates_in(
     for one, other in itertools.combinations(alive, 2):
         differs = (alive[one] != alive[other])[codes]
         if differs.any():
-            _refuse(name, (one, other), alive, int(np.argmax(differs)), lines, codes, text)
+            row = int(np.argmax(differs))
+            patterns, said, line = (one.pattern, other.pattern), text(codes[row]), int(lines[row])
+            readings = tuple(_in_words(int(alive[by][codes[row]])) for by in (one, other))
+            raise StatementRefused(
+                f"{name}: {said} in line {line} is {' or '.join(readings)}, and no other date of the file decides it.",
+                hint=f"Pass date_format='{patterns[0]}' or date_format='{patterns[1]}'.",
+                file=name,
+                line=line,
+                text=said,
+                formats=patterns,
+                readings=readings,
+            )
     why = f"is not a date written as {' or '.join(date_format.pattern for date_format in formats)}"
     wrong = {
         place: Wrong(f"{shown(said)} {why}" if (said := text(place)) else "is missing")
@@ -252,24 +269,6 @@ def dates_in(
     rows = np.flatnonzero(~is_date[codes]).tolist() if wrong else []
     by, values = next(iter(alive.items()))
     return Dates(values[codes], by, [(row, wrong[codes[row]]) for row in rows], empty)
-
-
-def _refuse(  # noqa: PLR0913, PLR0917  what the refusal says
-    name: str,
-    pair: tuple[DateFormat, DateFormat],
-    read: Mapping[DateFormat, NDArray[np.int64]],
-    row: int,
-    lines: NDArray[np.int64],
-    codes: NDArray[Any],
-    text: Callable[[int], str],
-) -> NoReturn:
-    days = [_in_words(int(read[date_format][codes[row]])) for date_format in pair]
-    patterns = tuple(date_format.pattern for date_format in pair)
-    said, line = text(codes[row]), int(lines[row])
-    facts = {"file": name, "line": line, "text": said, "formats": patterns, "readings": tuple(days)}
-    hint = f"Pass date_format='{patterns[0]}' or date_format='{patterns[1]}'."
-    why = f"{said} in line {line} is {' or '.join(days)}, and no other date of the file decides it."
-    raise StatementRefused(f"{name}: {why}", hint=hint, **facts)
 
 
 def _stripped(cells: Sequence[Cell]) -> list[str | datetime]:
@@ -323,17 +322,31 @@ def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray
     if (texts := column.texts) is None:
         return values, places
     if by.fixed:
-        places = _read_fixed(by.pattern, by.fixed, texts, values)
+        # Piece by piece: each figure of a date takes memory of its own.
+        pieces = range(0, len(texts), _AT_A_TIME)
+        places = np.concatenate(
+            [
+                start
+                + _read_fixed(
+                    by.pattern, by.fixed, texts[start : start + _AT_A_TIME], values[start : start + _AT_A_TIME]
+                )
+                for start in pieces
+            ]
+            or [places]
+        )
     return values, places[matched(texts.take(pa.array(places)), by.day)]
 
 
+_AT_A_TIME: Final = 1 << 16
 _FIXED: Final = {"%Y": 4, "%m": 2, "%d": 2, "%H": 2, "%M": 2, "%S": 2}
-_DAYS_IN: Final = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+_WITHIN: Final = {
+    "%Y": (_YEARS.start, _YEARS.stop - 1), "%m": (1, 12), "%d": (1, 31), "%H": (0, 23), "%M": (0, 59), "%S": (0, 59),
+}  # fmt: skip
 
 
 def _read_fixed(pattern: str, width: int, texts: pa.Array, values: NDArray[np.int64]) -> NDArray[np.int64]:
     """Set the values of texts that have every digit of the pattern, where there is such a day; the other places."""
-    places = np.flatnonzero(pc.equal(pc.binary_length(texts), width).fill_null(False).to_numpy(zero_copy_only=False))  # noqa: FBT003  it takes no name
+    places = np.flatnonzero(mask_of(pc.equal(pc.binary_length(texts), width)))
     if not places.size:
         return np.arange(len(values))
     like = texts.take(pa.array(places)).cast(pa.binary(width))
@@ -351,15 +364,14 @@ def _read_fixed(pattern: str, width: int, texts: pa.Array, values: NDArray[np.in
                 holds &= octets[:, at] == ord(piece)
             at += 1
     has_digits = holds.copy()
-    year, month, day = (np.where(holds, parts[name], 1) for name in ("%Y", "%m", "%d"))
-    is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    last = _DAYS_IN[np.clip(month, 0, 12)] + (is_leap & (month == 2))  # noqa: PLR2004  parts of a date
-    holds &= (year >= _YEARS.start) & (year < _YEARS.stop) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= last)  # noqa: PLR2004  parts of a date
-    holds &= (parts["%H"] < 24) & (parts["%M"] < 60) & (parts["%S"] < 60)  # noqa: PLR2004  parts of a date
-    months = np.where(holds, (year - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
-    days = months.astype("datetime64[D]").astype(np.int64) + day - 1
+    for name, (least, most) in _WITHIN.items():
+        holds &= (parts[name] >= least) & (parts[name] <= most)
+    months = np.where(holds, (parts["%Y"] - 1970) * 12 + parts["%m"] - 1, 0).astype("datetime64[M]")
+    days = months.astype("datetime64[D]") + (parts["%d"] - 1)
+    # What is beyond the last day of a month is a day of the next one.
+    holds &= days.astype("datetime64[M]") == months
     clock = (parts["%H"] * 60 + parts["%M"]) * 60 + parts["%S"]
-    values[places] = np.where(holds, (days * 86_400 + clock) * 1000, ABSENT)
+    values[places] = np.where(holds, (days.astype(np.int64) * 86_400 + clock) * 1000, ABSENT)
     return np.setdiff1d(np.arange(len(values)), places[has_digits], assume_unique=True)
 
 

@@ -23,6 +23,7 @@ import pyarrow.csv
 import python_calamine
 from numpy.typing import NDArray
 
+from workbench.analysis.frames import release_unused
 from workbench.analysis.statements.cells import (
     Amounts,
     Cell,
@@ -122,11 +123,10 @@ def _cut(lines: Iterable[Line], width: int) -> Body:
     codes = [array("i") for _ in range(width)]
     for place, (number, cells) in enumerate(lines):
         numbers.append(number)
-        if len(cells) != width:
-            if len(cells) < width or any(cell != "" for cell in cells[width:]):
-                odd[place] = cells
-            cells = [*cells[:width], *[""] * (width - len(cells))]  # noqa: PLW2901  as wide as the others
-        for known, into, cell in zip(seen, codes, cells, strict=True):
+        if len(cells) < width or any(cell != "" for cell in cells[width:]):
+            odd[place] = cells
+        padded = [*cells[:width], *[""] * (width - len(cells))] if len(cells) != width else cells
+        for known, into, cell in zip(seen, codes, padded, strict=True):
             into.append(known.setdefault(cell, len(known)))
     made = [Column([*known], np.array(into, np.int32)) for known, into in zip(seen, codes, strict=True)]
     return Body(np.array(numbers, np.int64), made, odd)
@@ -154,6 +154,7 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
             rows = _rows_in(file, delimiter, after)
             if rows is None or not len(rows.starts) or rows.widths.max(initial=0) < width:
                 return None
+            release_unused()
             count = int(np.bincount(rows.widths).argmax())
             is_odd = rows.widths != count
             if not width <= count <= _MOST_COLUMNS or is_odd.sum() > _MANY_ODD:
@@ -316,13 +317,14 @@ def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
             raise _wrong_encoding(path, encoding, begins) from wrong
 
 
-def _sheet_lines(sheet: Any, failed: Failed) -> Iterator[Line]:  # noqa: ANN401  the reader's
+def _sheet_lines(sheet: python_calamine.CalamineSheet, failed: Failed) -> Iterator[Line]:
     """Rows with their number in the sheet; the results of formulas, not the formulas, and errors, which it has not."""
+    # The sheet begins with its first column that has anything in it.
+    _, first = sheet.start or (0, 0)
     for number, row in enumerate(sheet.iter_rows(), 1):
         cells = [value if type(value) is str else _cell(value) for value in row]
         for column, error in failed.get(number, {}).items():
-            # The sheet begins with its first column that has anything in it.
-            cells[column - 1 - sheet.start[1]] = error
+            cells[column - 1 - first] = error
         if any(cell != "" and (type(cell) is not str or cell.strip()) for cell in cells):
             yield number, cells
 

@@ -158,7 +158,7 @@ class Draft:
         """Leave something to be decided."""
         self.doubts.setdefault(where, []).append(text)
 
-    def declare(self, **settings: Any) -> None:  # noqa: ANN401  the settings of a layout are of several types
+    def declare(self, **settings: object) -> None:
         """Set settings of `Layout` by name; None takes one out, and its doubts are settled.
 
         Raises StatementRefused: there is no such setting.

@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from fnmatch import fnmatchcase
 from itertools import islice, pairwise, takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, Unpack
 
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.cells import Amount, Amounts, Cell, Wrong, currencies_named, refused, text_of
@@ -27,9 +27,9 @@ from workbench.analysis.statements.columns import (
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.dialect import cell_rows_of, digest_of
 from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, named_currency, toml_value
-from workbench.analysis.statements.layouts import AMOUNTS, DEBITS, LAYOUTS, TYPES, heading_key
+from workbench.analysis.statements.layouts import AMOUNTS, DEBITS, LAYOUTS, TYPES, Layout, heading_key
 from workbench.analysis.statements.recognising import HEADER_WITHIN, head_of, headings_of, recognised
-from workbench.analysis.statements.statement import tried_layouts
+from workbench.analysis.statements.statement import Reading, tried_layouts
 from workbench.analysis.statements.vocabulary import (
     DIRECTION_WORDS,
     HEADINGS,
@@ -208,8 +208,8 @@ def _in_period(draft: Draft, by: DateFormat, read: Mapping[int, int], _: object)
         if None in found:
             return f"line {line} {text!r} can only be {'month' if is_day_first else 'day'} first"
         days = [day for day in found if day is not None]
-        if len(days) == 2:  # noqa: PLR2004  the two ends
-            ends |= {"first": (line, text, days[0]), "last": (line, text, days[1])}
+        if len(days) > 1:
+            ends |= {"first": (line, text, days[0]), "last": (line, text, days[-1])}
         elif label in ("first", "last") and days:
             ends[label] = line, text, days[0]
     for name, (line, text, day) in ends.items():
@@ -525,23 +525,27 @@ _OPTIONS: Final = {"account": "account", "date_format": "dates"}
 """Option of `read_statement` → the setting that it overrides."""
 
 
-def checked(path: str | Path, **options: Any) -> Check:  # noqa: ANN401  the options of `read_statement`
+def checked(
+    path: str | Path,
+    *,
+    layout: str | Path | Layout | None = None,
+    layouts: str | Path | Iterable[Layout | str | Path] | None = None,
+    **options: Unpack[Reading],
+) -> Check:
     """Check how the named or recognised layout reads a file; without one, how a draft does.
 
     Raises StatementRefused: see `read_statement`.
     """
     source = Path(path)
     digest_of(source)
-    named = options.pop("layout", None)
-    tried = tried_layouts(named, options.pop("layouts", None) or ())
     try:
-        layout = recognised(source, tried, named=named is not None).layout
+        known = recognised(source, tried_layouts(layout, layouts or ()), named=layout is not None).layout
     except StatementRefused as wrong:
-        if named is not None or "headings" not in wrong.facts:
+        if layout is not None or "headings" not in wrong.facts:
             raise
         draft = draft_layout(source)
-        layout = draft.layout
+        drafted = draft.layout
         # The caller's options settle their doubts.
         draft.declare(**dict.fromkeys([setting for name, setting in _OPTIONS.items() if options.get(name)]))
-        return Check(read_as(source, layout, **options), draft.to_decide())
-    return Check(read_as(source, layout, **options))
+        return Check(read_as(source, drafted, **options), draft.to_decide())
+    return Check(read_as(source, known, **options))

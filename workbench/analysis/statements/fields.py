@@ -30,6 +30,7 @@ from workbench.analysis.statements.cells import (
     matched,
     quick_keys,
     shown,
+    spread,
     text_of,
     together,
 )
@@ -208,7 +209,7 @@ class Fields:
 
     def all_are(self, value: object, kind: pa.DataType) -> pa.Array:
         """A column with one value throughout."""
-        return pa.repeat(pa.scalar(value, kind), self.count)
+        return spread(pa.array([value], kind), np.zeros(self.count, np.int32))
 
     def _blame_cells(self, field: str, bad: Iterable[tuple[int, str]]) -> None:
         for place, why in bad:
@@ -252,7 +253,7 @@ class Fields:
         layout, found = self.layout, dict.fromkeys(FOUND, self.all_are(None, pa.string()))
         if layout.groups:
             on_a_line = self.read("description", pa.string(), by=lambda cell: " ".join(text_of(cell).split()) or None)
-            fields = pc.extract_regex(on_a_line, layout.key_pattern).flatten()
+            fields = pc.extract_regex(on_a_line.cast(pa.string()), layout.key_pattern).flatten()
             for name, values in zip(layout.groups, fields, strict=True):
                 found[name] = pc.coalesce(found[name], pc.if_else(pc.equal(values, ""), None, values))
         missing = None if layout.makes_keys else Wrong("is missing")
@@ -356,14 +357,14 @@ class Fields:
             return self.all_are(None, pa.string())
         rows, codes = together(columns)
         said = [", ".join(filter(None, (text_of(cell).strip() for cell in row))) or None for row in rows]
-        return pa.array(said, pa.string()).take(pa.array(codes))
+        return spread(pa.array(said, pa.string()), codes)
 
     def sentences(self) -> pa.Array:
         """The problems of each row as one text, null without any."""
         said = [None, *("; ".join(words) for words in self._problems.values())]
         codes = np.zeros(self.count, np.int64)
         codes[[*self._problems]] = np.arange(1, len(said))
-        return pa.array(said, pa.string()).take(pa.array(codes))
+        return spread(pa.array(said, pa.string()), codes)
 
 
 def fields_of(

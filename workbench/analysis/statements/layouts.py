@@ -312,6 +312,15 @@ def layout_from(content: bytes, name: str, file: str) -> Layout:
     """The layout that these bytes declare; `file` is what messages call it. Raises ValueError: they are no TOML."""
     declared = {"name": name, **read_toml(content)}
     kinds = get_type_hints(Layout)
+    for key, value in declared.items():
+        # Texts are words or fields of that table; what is none was meant for the layout.
+        within = value if isinstance(value, dict) else {}
+        if below := [name for name in within if name in kinds and not isinstance(within[name], str)]:
+            names = " and ".join(below)
+            why = (
+                f"{names} belong{'s' * (len(below) == 1)} above [{key}], since what stands below is part of that table"
+            )
+            raise StatementRefused(f"In the layout {file}, {key} has {names} in it: {why}.", file=file)
     lacking = [name for name in ("columns", "dates") if name not in declared]
     unknown = [name for name in declared if name not in kinds]
     if lacking or unknown:
@@ -322,8 +331,5 @@ def layout_from(content: bytes, name: str, file: str) -> Layout:
         try:
             declared[key] = value if key == "match" else msgspec.convert(value, kinds[key])
         except msgspec.ValidationError as error:
-            why = wrong_kind(error)
-            if isinstance(value, dict) and "match" in value:
-                why = f"has match in it: match belongs above [{key}], since what stands below is part of that table"
-            raise StatementRefused(f"In the layout {file}, {key} {why}.", file=file) from None
+            raise StatementRefused(f"In the layout {file}, {key} {wrong_kind(error)}.", file=file) from None
     return Layout(**declared)

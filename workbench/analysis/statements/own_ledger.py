@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from workbench.analysis.database import fetched, is_address
 from workbench.analysis.files import PARQUET
-from workbench.analysis.frames import compact, in_one_piece, schema_of, typed
+from workbench.analysis.frames import compact, in_one_piece, releasing, typed
 from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import DIRECTIONS, LEDGER_MOVEMENT, Columns
 from workbench.analysis.statements.arrow_cells import cells_in
@@ -127,8 +127,9 @@ class Ledger(Tabular):
         return pairs(self.name, {**told, "sha256": self.sha256 or "of no file"})
 
 
+@releasing
 def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
-    source: Any,  # noqa: ANN401  a path, an address, or a table of a library that may not be installed
+    source: object,
     *,
     query: str | Path | None = None,
     layout: str | Path | Layout | None = None,
@@ -216,7 +217,7 @@ class _Taken(NamedTuple):
                 yield [text_of(cell) for cell in cells], reading.delimiter
 
 
-def _taken(source: Any, query: str | Path | None) -> _Taken:  # noqa: ANN401  as `read_ledger` has it
+def _taken(source: object, query: str | Path | None) -> _Taken:
     if is_address(source):
         if query is None:
             raise StatementRefused("A database needs a query.", hint="Pass query='ledger.sql', or the query itself.")
@@ -234,8 +235,9 @@ def _taken(source: Any, query: str | Path | None) -> _Taken:  # noqa: ANN401  as
         return _Taken(name, None, source)
     if isinstance(source, pd.DataFrame):
         return _Taken(name, None, _arrow(name, lambda: pa.Table.from_pandas(source, preserve_index=False)))
+    frame: Any = source
     try:
-        lazy = nw.from_native(source).lazy()
+        lazy = nw.from_native(frame).lazy()
     except TypeError:
         hint = "Pass a file's path, a DataFrame, an Arrow table, or a database's address with a query."
         raise StatementRefused(f"Give a ledger; {type(source).__name__} is not one.", hint=hint) from None
@@ -423,9 +425,9 @@ def _ledger(
     rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: Whole, openings: Mapping[Any, int]
 ) -> pa.Table:
     """The rows in the shape LEDGER, with defaults for missing columns. `places` number the rows from the oldest."""
-    columns: dict[str, Any] = {name: in_one_piece(rows[name]) for name in LEDGER if name in rows.column_names}
+    columns: dict[str, Any] = dict.fromkeys(_TEXTS, pa.nulls(len(rows), pa.string()))
+    columns |= {name: in_one_piece(rows[name]) for name in LEDGER if name in rows.column_names}
     columns |= {name: made[name] for name in _TEXTS if name in made}
-    columns |= {name: pa.nulls(len(rows), pa.string()) for name in _TEXTS if name not in columns}
     if "day" in made:
         columns["business_date"] = made["day"].cast(pa.date32())
     if "kind" not in made:
@@ -437,11 +439,15 @@ def _ledger(
         by, first = _groups((account, key), booked)
         nth = np.empty_like(by)
         nth[by] = np.arange(len(by)) - first + 1
-        further = pc.binary_join_element_wise(columns["key"], pa.array(nth).cast(pa.string()), "#")
-        columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], further)
+        columns["entry"] = columns["key"]
+        if (nth > 1).any():
+            further = pc.binary_join_element_wise(
+                columns["key"].cast(pa.string()), pa.array(nth).cast(pa.string()), "#"
+            )
+            columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], further)
     columns["number"] = pa.array(number)
     columns["balance_minor"] = _balances(rows, _groups((account, currency), booked), account, openings)
-    return compact(pa.table({name: columns[name] for name in LEDGER}, schema=schema_of(LEDGER)), LEDGER)
+    return compact(columns, LEDGER)
 
 
 _Groups = tuple[Whole, Whole]

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.frames import compact, schema_of, typed
+from workbench.analysis.frames import compact, release_unused, releasing, typed
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import MADE, STATEMENT_ROW
-from workbench.analysis.statements.cells import Mask, Memo, Whole, mask_of, refused, text_of
+from workbench.analysis.statements.cells import Mask, Whole, mask_of, refused, spread, text_of
 from workbench.analysis.statements.dates import ABSENT, DateFormat
 from workbench.analysis.statements.dialect import Body, declared_in, digest_of
 from workbench.analysis.statements.fields import IS_OPENING, OTHERWISE, fields_of
@@ -196,7 +196,7 @@ def as_proven(rows: pa.Table, otherwise: pa.Array, said: Preamble, negative: str
 
 def with_column(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
     """The rows with other values in a column."""
-    return rows.set_column(rows.column_names.index(name), rows.schema.field(name), values)
+    return rows.set_column(rows.column_names.index(name), name, values)
 
 
 def whole_of(rows: pa.Table, name: str) -> Whole:
@@ -222,6 +222,16 @@ def effects_of(rows: pa.Table) -> tuple[Whole, Mask]:
     return np.where(complete & mask_of(pc.equal(status, "completed")), signed, np.int64(0)), complete | stays
 
 
+class Reading(TypedDict, total=False):
+    """The options of `read_statement` that the layout does not decide."""
+
+    account: str | None
+    date_format: str | None
+    currency: str | None
+    phone_key: str | Path | bytes | None
+
+
+@releasing
 def read_statement(  # noqa: PLR0913  what is read, and what it does not say itself
     path: str | Path,
     *,
@@ -362,22 +372,22 @@ def read_rows(
     iso: timedelta | None = None,
 ) -> Rows:
     """The rows of a file; `same` holds values for every row, and `iso` the offset of moments of ISO 8601."""
-    times: dict[str, Memo[str, int | None]] = {}
-    by = [DateFormat(pattern, times) for pattern in formats]
+    by = [*map(DateFormat, formats)]
     body, joined = found.body()
+    release_unused()
     body = _without_footers(found, body, by)
     made, dates = fields_of(found, body, by, currency, key, iso)
+    release_unused()
     absent, has_zone = dates.local == ABSENT, dates.by.has_zone
     utc = dates.local - (0 if has_zone else found.layout.utc_offset_hours * _HOUR_MS)
     days = pa.array((utc + _LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent)
     is_opening, otherwise = made.pop(IS_OPENING), made.pop(OTHERWISE)
-    made |= {name: pa.repeat(value, len(utc)) for name, value in same.items()}
+    made |= {name: spread(pa.array([value]), np.zeros(len(utc), np.int32)) for name, value in same.items()}
     made["business_date"] = days.cast(pa.int32()).cast(pa.date32())
     # A day without a time is not a moment.
     is_day = dates.without_time if dates.by.has_time else True
     made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | is_day)
-    table = pa.table({name: made[name] for name in STATEMENT_ROW}, schema=schema_of(STATEMENT_ROW))
-    return Rows(body, table, dates.local, is_opening, otherwise, tuple(joined))
+    return Rows(body, compact(made, STATEMENT_ROW), dates.local, is_opening, otherwise, tuple(joined))
 
 
 def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) -> Body:

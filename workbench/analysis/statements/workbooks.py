@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from pathlib import Path
 from posixpath import join, normpath
-from typing import Any, Final
+from typing import Final
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
@@ -19,6 +19,7 @@ from xlsxwriter.utility import xl_col_to_name
 from workbench.analysis.statements.cells import refused
 from workbench.errors import StatementRefused
 
+_Handler = Callable[..., None]
 Failed = Mapping[int, Mapping[int, str]]
 """The number of a row → the number of a column, both from 1 → the error."""
 
@@ -157,7 +158,7 @@ class _Inspection:
         self._parse(part, lambda tag, attributes: found.append(attributes) if _local(tag) == name else None)
         return found
 
-    def _parse(self, part: str, begin: Callable[..., None], end: Any = None, text: Any = None) -> None:  # noqa: ANN401  handlers
+    def _parse(self, part: str, begin: _Handler, end: _Handler | None = None, text: _Handler | None = None) -> None:
         def declared(*_: object) -> None:
             raise self._malformed(_DECLARING)
 

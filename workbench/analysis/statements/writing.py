@@ -158,7 +158,7 @@ def _csv_sink(handle: IO[str], layout: Layout) -> Sink:
     return line
 
 
-def _xlsx_sink(book: Any) -> Sink:  # noqa: ANN401  xlsxwriter's workbook
+def _xlsx_sink(book: xlsxwriter.Workbook) -> Sink:
     """Texts as texts, whatever they begin with, and amounts as numbers with all their decimals."""
     book.set_properties({"created": _CREATED})
     sheet, numbers = book.add_worksheet("Statement"), count()
