@@ -88,5 +88,5 @@ export function Search({ value = "", change, label, title }) {
     if (document.activeElement !== input.current) input.current.value = value;
   }, [value]);
   return html`<div class="search"><${Icon} name="search" /><input ref=${input} type="search" aria-label=${label} placeholder=${label} title=${title} maxlength="100"
-    autocomplete="off" spellcheck="false" data-search defaultValue=${value} onInput=${typed} /></div>`;
+    autocomplete="off" spellcheck=${false} data-search defaultValue=${value} onInput=${typed} /></div>`;
 }

@@ -195,13 +195,20 @@ export const Empty = ({ says, children }) => html`<div class="empty"><p>${says}<
 
 // ---- what is typed and pressed -----------------------------------------------------------------------------------
 
+// A text that is being typed stays, however often the page is drawn meanwhile: only a new `value` takes its place.
 export function Field({ label, name, hint, error, options, area, wide, ...more }) {
   const id = `wb-${name}-${useRef(Math.random().toString(36).slice(2, 8)).current}`;
+  const box = useRef();
   const told = error || hint;
-  const own = { id, name, "aria-describedby": told ? `${id}-told` : undefined, "aria-invalid": error ? "true" : undefined, ...more };
+  const { value, ...others } = more;
+  const isTyped = value !== undefined && !options && more.type !== "checkbox";
+  useLayoutEffect(() => {
+    if (isTyped) box.current.value = value;
+  }, [value]);
+  const own = { id, name, "aria-describedby": told ? `${id}-told` : undefined, "aria-invalid": error ? "true" : undefined, ...(isTyped ? others : more) };
   const choice = (each) => html`<option value=${[each].flat()[0]}>${[each].flat().at(-1)}</option>`;
   const input = options ? html`<select ...${own}>${options.map(choice)}</select>`
-    : html`<${area ? "textarea" : "input"} autocomplete="off" spellcheck="false" ...${own} />`;
+    : html`<${area ? "textarea" : "input"} ref=${box} autocomplete="off" spellcheck=${false} ...${own} />`;
   return html`<div class=${classes("field", wide && "wide", more.type === "checkbox" && "check")}><label for=${id}>${label}</label>${input}
     ${told && html`<p id="${id}-told" class=${error ? "error" : "hint"}>${told}</p>`}</div>`;
 }

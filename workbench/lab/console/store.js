@@ -157,8 +157,9 @@ export function makeStore(transport, address, base) {
       Object.assign(each, { concerns, pause });
       readings.delete(path);
       readings.set(path, each);
+      // While nobody looked, no change was heard: a response that is still under way may be older than one.
+      if (!each.busy || !each.heard.size) load(each);
       each.heard.add(heard);
-      if (!each.busy) load(each);
       return () => {
         each.heard.delete(heard);
         clearTimeout(each.timer);
