@@ -461,7 +461,7 @@ class TestTimeline:
         made = console.sell()
         console.open(f"payments/{made}")
         exchange = console.page.get_by_role("region", name="The exchange")
-        steps = console.detail.get_by_role("group", name=re.compile("Who told whom what")).get_by_role("button")
+        steps = console.detail.get_by_role("group", name=re.compile("Messages, in order")).get_by_role("button")
         expect(steps.nth(0)).to_have_accessible_name(
             re.compile(r"in Lusaka .* UTC.*your server to payment service: POST /v1/payment_intents, answered 200")
         )
@@ -478,7 +478,7 @@ class TestTimeline:
         entry = exchange.get_by_role("table", name=re.compile("received through mtn"))
         expect(entry).to_contain_text("income:merchant_fee")
         console.press("table")
-        expect(console.detail.get_by_role("table", name="Who told whom what").locator("tbody tr")).to_have_count(5)
+        expect(console.detail.get_by_role("table", name="Messages, in order").locator("tbody tr")).to_have_count(5)
 
     def test_the_diagram_is_kept_as_a_file(self, console: Console):
         made = console.sell()

@@ -110,7 +110,7 @@ function Timeline({ details, box, form }) {
   const diagram = () => html`<${Sequence} key=${payment.id} steps=${steps} opened=${step} open=${(each) => setOpened(each === step ? null : each)}
     about=${counted(steps.length, "step")} />`;
   const table = () => html`<div class="scroll" tabindex="0" role="region" aria-label="Steps">
-    <${Table} label="Who told whom what" columns=${STEPS} rows=${steps} name=${(each) => `${each.seq}${each.kind}`} /></div>`;
+    <${Table} label="Messages, in order" columns=${STEPS} rows=${steps} name=${(each) => `${each.seq}${each.kind}`} /></div>`;
   return html`<div class=${classes("timeline", row && "split")} onKeyDown=${escape}><div class="drawn" ref=${box}>${form === "diagram" ? diagram() : table()}</div>
     ${row ? html`<${Exchange} row=${row} says=${step.label} close=${close} />` : html`<${Outcome} details=${details} />`}</div>`;
 }

@@ -141,7 +141,7 @@ export function Sequence({ steps, opened, open, about }) {
     box.current.querySelectorAll(".step")[next].focus();
   };
   return html`<div class="sequence" ref=${box}>${drawn && html`<${Lanes} drawn=${drawn} />
-    <svg class="steps" width=${width} height=${drawn.height} role="group" aria-label="Who told whom what, ${about}, times in Lusaka" onKeyDown=${turn}>
+    <svg class="steps" width=${width} height=${drawn.height} role="group" aria-label="Messages, in order, ${about}, times in Lusaka" onKeyDown=${turn}>
       ${drawn.xs.map((x) => html`<path class="life" d="M${x} 0V${drawn.height}" />`)}
       ${drawn.rows.map((row, place) => html`<${Row} key=${`${row.step.seq}${row.step.kind}`} row=${row} width=${width} times=${drawn.times}
         opened=${row.step === opened} focused=${place === Math.min(focus, steps.length - 1)} open=${open} />`)}</svg>`}<div class="last" ref=${last} /></div>`;
