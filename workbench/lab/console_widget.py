@@ -80,11 +80,8 @@ class Channel:
         url = self._session.http.base_url.copy_with(raw_path=path.encode())
         return self._session.http.request(method, url, headers=headers, content=body)
 
-    def _changes(self, **query: int) -> Message:
-        found = self._session.http.get(
-            "/sandbox/changes", params=query,
-            headers={"Authorization": f"Bearer {self._session.secret_key}", UNSEEN: "true"},
-        )  # fmt: skip
+    def _changes(self, query: str = "") -> Message:
+        found = self._sent({"path": f"/sandbox/changes{query}", "headers": {UNSEEN: "true"}})
         page: Message = found.raise_for_status().json()
         return page
 
@@ -92,7 +89,7 @@ class Channel:
         has_more = True
         while has_more:
             try:
-                page = self._changes(after=self._last)
+                page = self._changes(f"?after={self._last}")
             except (httpx.HTTPError, RuntimeError) as error:  # the latter where the client is closed
                 logging.getLogger("workbench").info("The console cannot ask the sandbox: %s", error)
                 return self._tell({"lost": _LOST})

@@ -174,7 +174,7 @@ class _Contents(AsyncLargeFileManager):
     The shipped notebooks name the kernel and the language, and no version of either.
     """
 
-    async def get(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401  the base class's arguments
+    async def get(self, *args: object, **kwargs: object) -> dict[str, Any]:
         """As the base class, which describes the model."""
         model: dict[str, Any] = await super().get(*args, **kwargs)  # type: ignore[no-untyped-call]  # the base class
         metadata = (model["content"] or {}).get("metadata", {}) if model["type"] == "notebook" else {}
