@@ -46,7 +46,7 @@ def files() -> dict[str, str]:
 
 
 class Channel:
-    """What pages ask of one bench, and what they are told of it; one for each bench."""
+    """Answers the pages of one bench, and tells them its changes; one for each bench."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -129,14 +129,14 @@ class Console:
     """
 
     docked: "ClassVar[Console | None]" = None
-    """Whose phone is docked: that of the bench that was made or used last."""
+    """The console whose phone is docked: the one of the bench that was made or used last."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     @cached_property
     def channel(self) -> Channel:
-        """What pages ask and are told, from the first one on."""
+        """The channel of all pages, made for the first."""
         return Channel(self._session)
 
     @cached_property

@@ -48,11 +48,11 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _VARIABLE = re.compile(r"\$(?:\$|([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*))")
 _Write: TypeAlias = Callable[[str, object, int], str]
-"""How the value of a variable is written: its name and its line are for messages."""
+"""Writes the value of a variable; its name and its line are for messages."""
 
 
 class Mistyped(Exception):
-    """What was written is no request. The message says where and what to write."""
+    """The cell is no request. The message names the line and what to write there."""
 
 
 class RawRequest(NamedTuple):
@@ -162,7 +162,7 @@ def _in_body(_name: str, value: object, _place: int) -> str:
 
 
 def _line(place: int) -> str:
-    """Where it is, as the cell's lines are counted: `%%http` is the first."""
+    """The number of a line in the cell, whose first line is `%%http`."""
     return f"Line {place + 2}:"
 
 
@@ -217,7 +217,7 @@ def _options(line: str) -> tuple[str, str, bool]:
 
 
 def _session(names: dict[str, Any], bench_name: str) -> Session:
-    """That of the Workbench with this name, or of the one that there is."""
+    """The session of the Workbench with this name; without a name, of `bench` or of the only Workbench."""
     # Looked at without running any code of what stands in a notebook.
     benches: dict[str, Session] = {
         name: bench for name, bench in names.items() if name[0] != "_" and issubclass(type(bench), Session)

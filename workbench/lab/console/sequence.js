@@ -37,7 +37,7 @@ export function wrapped(text, room, measure) {
   return lines.map((line) => line.trim());
 }
 
-// Where the lanes stand and what each row needs, at a width.
+// Places the lanes and the rows for a width.
 export function placed(steps, width, measure) {
   const isRoomy = width >= ROOMY;
   const [times, shares] = isRoomy ? [56, WIDE] : [0, TIGHT];
