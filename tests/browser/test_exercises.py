@@ -11,13 +11,13 @@ CELLS = (
     "from workbench import Workbench, exercises\nbench = Workbench(seed=7)",
     'exercises.predict("refreshed_twice")',
     'exercises.compare("refreshed_twice", 401)',
-    """def nightly(run, keep_pages):
+    """def may_leave(pay, intent_id):
     while True:
         pass
-    return run()
+    return True
 
 
-exercises.check("pages_kept", nightly)""",
+exercises.check("only_when_paid", bench, may_leave)""",
 )
 
 
@@ -38,5 +38,5 @@ def test_a_question_is_answered_by_the_keyboard_and_a_loop_without_end_is_stoppe
     expect(lab.output(2)).to_contain_text("You predicted c) 200, with another pair. It is a) 401.")
     lab.run_cell(3)
     expect(lab.output(3)).to_contain_text("Your code had not ended after 10 seconds")
-    expect(lab.output(3)).to_contain_text("of nightly: ")
+    expect(lab.output(3)).to_contain_text("of may_leave: ")
     lab.shot(lab.cell(3), "stopped")

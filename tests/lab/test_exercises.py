@@ -4,10 +4,10 @@ import ast
 import base64
 import inspect
 import json
-import linecache
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,7 +36,6 @@ STEPS = {
     "order": 'it = pay.payment_intents.create(amount=Decimal("{1}"), description="{0}", metadata={{"order": "{2}"}})',
     "annul": "pay.payment_intents.cancel(it.id)",
     "ring": f"pay{CONFIRM}phone)",
-    "ring_late": f'pay{CONFIRM}prefix + "0000010")',
     "ring_at": f'pay{CONFIRM}prefix + "000000{{0}}")\npay.wait(it.id)',
     "app": f"app{CONFIRM}phone, client_secret=it.client_secret)",
     "app_without_secret": TRY.format(f"app{CONFIRM}phone)"),
@@ -52,11 +51,6 @@ STEPS = {
     "refund_charge": "pay.refunds.create(charge=pay.payment_intents.retrieve(it.id).latest_charge, amount={0} or None)",
     "pay_out": 'pay.payouts.create(amount=pay.balance.retrieve().available[0].amount, currency="ZMW")',
     "charge": CHARGE.format("{0}", "{1}", "phone"),
-    "charge_at": CHARGE.format("{0}", "{1}", 'prefix + "000000{2}"'),
-    "charge_refused": TRY.format(CHARGE.format("{0}", "{1}", "phone")),
-    "charge_at_refused": TRY.format(CHARGE.format("{0}", "{1}", 'prefix + "000000{2}"')),
-    "list": "pay.charges.list()",
-    "no_json": 'bench.http.post("/v1/charges", content="{{", auth=(str(bench.secret_key), ""))',
     "outage": "bench.operator.outage(provider, seconds={0})",
     "fails_then_pays": 'bench.operator.script(prefix + "0000001", ["operator_unavailable", "approve"])',
     "later": "bench.clock.advance(seconds={0})",
@@ -98,17 +92,6 @@ def _nobody_has_begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
     exercises._hints_shown.clear()  # noqa: SLF001  what a new kernel would not know
     yield
     progress.cache_clear()
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-
-    def said(call: Callable[..., object], *given: object) -> str:
-        capsys.readouterr()
-        call(*given)
-        return " ".join(capsys.readouterr().out.split())
-
-    return said
 
 
 def do(bench: Workbench, code: str, **more: object) -> dict[str, Any]:
@@ -276,7 +259,6 @@ MISTAKES = {
         "down buy:Rose ring pin later:345600 up replay buy:Rose ring pin": "Done: ",
     },
 }
-TOKEN = 'pay.auth.token(email="shop@example.com", password="x").access_token'
 WRONG_TYPE = {**EVENT, "type": "charge.succeeded"}
 SURELY = BY_NAME["charge_surely"].solution
 SIGNATURE = SURELY.partition("\n")[0]
@@ -366,8 +348,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "code", "words"), CASES, ids=[f"{name}-{words[-20:]}" for name, _, words in CASES])
-def test_a_mistake_is_told(bench: Workbench, said: Said, name: str, code: str, words: str):
-    told = told_of(name, code, do(bench, "", exercises=exercises), said)
+def test_a_mistake_is_told(bench: Workbench, told_of: Said, name: str, code: str, words: str):
+    told = told_of(name, code, do(bench, "", exercises=exercises))
     assert words in told
     assert_names_its_fault(told)
     assert (f'exercises.hint("{name}") helps.' in told) is not told.startswith("Done")
@@ -568,36 +550,35 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
 }  # fmt: skip
 
 
-def told_of(name: str, code: str, names: dict[str, Any], said: Said) -> str:
-    """What the check of a cell prints, run as a kernel runs it: under a name by which its lines are found."""
-    check = next(line for line in BY_NAME[name].cell.splitlines() if line.startswith("exercises.check("))
-    return told_of_cell(f"{code}\n\n{check}\n", names, said)
+@pytest.fixture
+def told_of(run_cell: Said) -> Said:
+    """Puts code above the check of an exercise, and returns what the check prints."""
 
+    def told_of(name: str, code: str, names: dict[str, Any]) -> str:
+        check = next(line for line in BY_NAME[name].written.cell.splitlines() if line.startswith("exercises.check("))
+        return run_cell(f"{code}\n\n{check}\n", names)
 
-def told_of_cell(source: str, names: dict[str, Any], said: Said) -> str:
-    cell = "a cell"
-    linecache.cache[cell] = (len(source), None, source.splitlines(keepends=True), cell)
-    return said(lambda: exec(compile(source, cell, "exec"), names))  # noqa: S102  our own lines
+    return told_of
 
 
 def test_an_order_that_was_left_on_the_phone_is_cleared_and_the_cell_run_again(
-    bench: Workbench, said: Said, tmp_path: Path
+    bench: Workbench, told_of: Said, tmp_path: Path
 ):
     names = do(bench, "", exercises=exercises, **_at_the_shop(bench, tmp_path))
     refused = f'mint = buy("Mint"){CANCEL}{READ_AGAIN}'
-    assert "prompt is still on the customer's phone" in told_of("refused_order", 'mint = buy("Mint")', names, said)
-    assert "Cancel every prompt" in told_of("refused_order", refused, names, said)
+    assert "prompt is still on the customer's phone" in told_of("refused_order", 'mint = buy("Mint")', names)
+    assert "Cancel every prompt" in told_of("refused_order", refused, names)
     bench.phone(PHONE).cancel()
     for _ in ("once", "again"):
-        assert told_of("refused_order", refused, names, said).startswith("Done: ")
+        assert told_of("refused_order", refused, names).startswith("Done: ")
 
 
 @pytest.mark.parametrize(
     ("name", "code", "words"), [(name, *row) for name, (_, rows) in ANSWERS.items() for row in rows.items()]
 )
-def test_an_answer_is_judged(bench: Workbench, said: Said, tmp_path: Path, name: str, code: str, words: str):
+def test_an_answer_is_judged(bench: Workbench, told_of: Said, tmp_path: Path, name: str, code: str, words: str):
     names = do(bench, "", exercises=exercises, **ANSWERS[name][0](bench, tmp_path))
-    told = told_of(name, code, names, said)
+    told = told_of(name, code, names)
     assert words in told
     assert_names_its_fault(told)
 
@@ -608,9 +589,9 @@ def test_an_answer_is_judged(bench: Workbench, said: Said, tmp_path: Path, name:
     ('for name in ["second_payment"]:\n    exercises.check(name, bench)', False),
 ])  # fmt: skip
 def test_a_script_of_several_checks_is_no_cell_whose_line_is_named(
-    bench: Workbench, said: Said, checks: str, *, is_cell: bool
+    bench: Workbench, run_cell: Said, checks: str, *, is_cell: bool
 ):
-    told = told_of_cell(f"{code_of('buy:Fern:3550')}\n{checks}\n", do(bench, "", exercises=exercises), said)
+    told = run_cell(f"{code_of('buy:Fern:3550')}\n{checks}\n", do(bench, "", exercises=exercises))
     assert "seen: K3,550.00" in told
     assert (" line 1: it = pay" in told) is is_cell
 
@@ -627,9 +608,9 @@ def test_a_cell_that_is_run_again_may_sell_again_and_one_that_sells_twice_stays_
 
 
 @pytest.mark.parametrize("name", [name for name in ANSWERS if name != "passes_the_exam"])
-def test_the_solution_of_an_answer_is_right(bench: Workbench, said: Said, tmp_path: Path, name: str):
+def test_the_solution_of_an_answer_is_right(bench: Workbench, told_of: Said, tmp_path: Path, name: str):
     names = do(bench, "", exercises=exercises, **ANSWERS[name][0](bench, tmp_path))
-    assert told_of(name, BY_NAME[name].solution, names, said).startswith("Done: ")
+    assert told_of(name, BY_NAME[name].solution, names).startswith("Done: ")
 
 
 def assert_names_its_fault(told: str) -> None:
@@ -676,7 +657,7 @@ class TestNothingRaises:
             told = said(check, exercise.name, bench)
             assert told.startswith("Not ")
             assert exercise.name == "own_message" or "Run the notebook from its first cell" in told
-        broken = BY_NAME["second_payment"]._replace(check=lambda _: iter(()))
+        broken = replace(BY_NAME["second_payment"], check=lambda _: iter(()))
         monkeypatch.setattr(exercises, "EXERCISES", (broken,))
         assert "The check cannot use what it was handed (StopIteration: " in said(check, "second_payment", 7)
 
@@ -697,7 +678,7 @@ def test_a_name_that_is_none_and_a_run_in_which_all_must_be_done(
 def test_each_hint_tells_more_and_the_last_where_the_solution_is(said: Said, capsys: pytest.CaptureFixture[str]):
     exercise = BY_NAME["second_payment"]
     told = [said(exercises.hint, exercise.name) for _ in range(len(exercise.hints) + 2)]
-    assert [exercise.task in each for each in told] == [True] * 5
+    assert [exercise.written.task in each for each in told] == [True] * 5
     # Those that were shown are shown again.
     assert [text.count("Hint ") for text in told] == [1, 2, 3, 3, 3]
     assert told[-1] == told[-2]
@@ -732,7 +713,7 @@ class TestProgress:
         shown = exercises.report()._repr_mimebundle_()
         assert "<caption>Exercises: 0 of" in shown["text/html"]
         assert all(
-            resources.notebook_name(each.notebook) in shown["text/plain"] and each.title in shown["text/html"]
+            resources.notebook_name(each.notebook) in shown["text/plain"] and each.written.title in shown["text/html"]
             for each in EXERCISES
         )
         monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
@@ -747,7 +728,7 @@ class TestProgress:
         do(bench, BY_NAME["from_the_app"].solution)
         # What another notebook keeps meanwhile is not lost.
         # An exercise of an earlier course is no exercise of this one.
-        FILE.write_text('{"exercises": {"second_try": "done", "second_payment": "done", "who_has_it": "done"}}')
+        FILE.write_text('{"exercises": {"second_try": "done", "second_payment": "done", "pages_kept": "done"}}')
         check("from_the_app", bench)
         assert another(code_of("buy:Fern:2.00")) == "✓ done", "what was done once stays done"
         assert {report_of(each) for each in ("from_the_app", "second_try")} == {"✓ done"}
@@ -785,7 +766,8 @@ class TestProgress:
 
 def test_the_notebooks_cells_and_words_are_those_of_the_table_in_their_order():
     course = resources.course()
-    assert list(dict.fromkeys(each.notebook for each in EXERCISES)) == list(course)
+    numbered = [slug for slug, each in course.items() if each.number]
+    assert list(dict.fromkeys(each.notebook for each in EXERCISES)) == numbered
     assert len(BY_NAME) == len(EXERCISES)
     calls = []
     for each in course.values():
@@ -795,10 +777,11 @@ def test_the_notebooks_cells_and_words_are_those_of_the_table_in_their_order():
     wanted = [[(each.name, ", ".join(inspect.signature(each.check).parameters))] for each in EXERCISES]
     assert calls == wanted
     counts = Counter(each.notebook for each in EXERCISES)
-    assert counts == {slug: 2 if each.number else 1 for slug, each in course.items()}
-    assert {each.notebook for each in EXERCISES if each.repair} == {*course}
+    assert counts == dict.fromkeys(numbered, 2)
+    assert {each.notebook for each in EXERCISES if each.repair} == {*numbered}
     for exercise in EXERCISES:
-        assert (bool(exercise.title), bool(exercise.task), len(exercise.hints) >= 2) == (True, True, True)
+        assert all(exercise.written)
+        assert len(exercise.hints) >= 2
         assert "exercises.check" not in exercise.solution
         compile(exercise.solution, exercise.name, "exec")
         # A line of the solution may stand in the last hint alone.

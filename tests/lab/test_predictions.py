@@ -2,6 +2,9 @@
 
 import json
 import re
+import sys
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import ipywidgets
@@ -10,7 +13,7 @@ import pytest
 from workbench import exercises, resources
 from workbench.errors import InvalidRequest
 from workbench.lab.exercises.predictions import QUESTIONS, Question, _chosen, _found
-from workbench.lab.exercises.shape import Mark, Told
+from workbench.lab.exercises.shape import State, html_of, tell
 
 ONE = QUESTIONS["float_amount"]
 
@@ -101,15 +104,20 @@ def test_a_choice_is_marked_once_the_run_has_shown_which_is_right(monkeypatch: p
     assert "✓" not in box_of(ONE).children[2].value, "another choice waits for another run"
 
 
-@pytest.mark.parametrize("mark", Mark)
-def test_a_verdict_has_a_sign_and_a_colour_that_is_read_on_any_ground(mark: Mark):
-    sign, colour = mark.value
-    shown = Told(["<Done>", "line 2"], mark)._repr_mimebundle_()
-    assert shown["text/plain"] == "<Done>\nline 2"
-    assert (
-        f'{colour};color:#fff;padding:0 .4em;border-radius:.3em">{sign}</span> &lt;Done&gt;<br>line 2'
-        in shown["text/html"]
-    )
+@pytest.mark.parametrize("state", State)
+def test_a_verdict_has_a_sign_and_a_colour_that_is_read_on_any_ground(
+    state: State, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    colour, shown = state.colour, html_of(["<Done>", "line 2"], state)
+    assert f'{colour};color:#fff;padding:0 .4em;border-radius:.3em">{state.sign}</span> &lt;Done&gt;<br>line 2' in shown
+    displayed: list[object] = []
+    display = SimpleNamespace(display=lambda bundle, *, raw: displayed.append((bundle, raw)))
+    for runs, printed in ((False, "<Done>\nline 2\n"), (True, "")):
+        ipython = SimpleNamespace(get_ipython=partial(bool, runs), display=display)
+        monkeypatch.setitem(sys.modules, "IPython", ipython)
+        tell("<Done>", "line 2", state=state)
+        assert capsys.readouterr().out == printed
+    assert displayed == [({"text/plain": "<Done>\nline 2", "text/html": shown}, True)]
     red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
     linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in (red, green, blue)]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,5 +1,6 @@
 """Exercises in the notebooks: questions before a run, tasks, hints, and checks of what a person has done."""
 
+import linecache
 import os
 import sys
 import tomllib
@@ -25,8 +26,9 @@ _STATES = {State.NOT_YET: "not begun", State.WRONG: "â€¦ tried", State.DONE: "âœ
 _ROWS = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text("utf-8"))
 _CHECKS = {**vars(on_payments), **vars(on_records), **vars(on_failures), **vars(on_books), **vars(on_going_live)}
 EXERCISES = tuple(
-    Exercise(name, check=_CHECKS[f"_{name}"], **row)
-    for name, row in sorted(_ROWS.items(), key=lambda item: list(course()).index(item[1]["notebook"]))
+    Exercise(name, slug, check=_CHECKS[f"_{name}"], **row)
+    for slug in course()
+    for name, row in _ROWS.get(slug, {}).items()
 )
 """In the order of the notebooks."""
 
@@ -41,19 +43,20 @@ def check(name: str, *given: object) -> None:
     if exercise is None:
         _raise_where_it_must_be_done(f"There is no exercise {name!r}.")
         return
-    cell = Cell.of_file(sys._getframe(1).f_code.co_filename)  # noqa: SLF001  where it was called
+    file = sys._getframe(1).f_code.co_filename  # noqa: SLF001  where it was called
+    cell = Cell("".join(linecache.getlines(file)))
     verdict = verdict_on(exercise, given, cell)
     progress().note(exercise.name, verdict.state)
-    lines = [f"{verdict.state.value}: {verdict.says}"]
+    lines = [f"{verdict.state.heading}: {verdict.says}"]
     # Of a cell in which nothing was done yet there is nothing to see.
-    if verdict.seen and not (verdict.state is State.NOT_YET and cell.is_as_in(exercise.cell)):
+    if verdict.seen and not (verdict.state is State.NOT_YET and cell.is_as_in(exercise.written.cell)):
         lines += [f"  seen: {brief(verdict.seen)}", f"  expected: {verdict.expected}"]
     if line := cell.line_with(verdict.at):
         lines.append(f"  {line}")
     if verdict.state is not State.DONE:
         helps = "solution" if _hints_shown.get(exercise.name, 0) > len(exercise.hints) else "hint"
         lines.append(f'exercises.{helps}("{exercise.name}") helps.')
-    tell(*lines, mark=verdict.state.mark)
+    tell(*lines, state=verdict.state)
     if verdict.state is not State.DONE:
         _raise_where_it_must_be_done(f"The exercise {exercise.name} is not done: {verdict.says}")
 
@@ -64,7 +67,7 @@ def hint(name: str) -> None:
     if exercise is None:
         return
     number = _hints_shown[exercise.name] = min(_hints_shown.get(exercise.name, 0) + 1, len(exercise.hints) + 1)
-    tell(f"The task: {exercise.task}")
+    tell(f"The task: {exercise.written.task}")
     for place, text in enumerate(exercise.hints[:number], 1):
         tell(f"Hint {place} of {len(exercise.hints)}: {text}")
     if number > len(exercise.hints):
@@ -75,14 +78,14 @@ def solution(name: str) -> None:
     """Print code that does it. It stands for itself: put it above the check and run the cell."""
     exercise = _named(name)
     if exercise is not None:
-        print(fill(f"# {exercise.task}", WIDTH, subsequent_indent="# "), exercise.solution, sep="\n")  # noqa: T201  for a cell
+        print(fill(f"# {exercise.written.task}", WIDTH, subsequent_indent="# "), exercise.solution, sep="\n")  # noqa: T201  for a cell
 
 
 def report() -> Table:
     """Every exercise in the order of the notebooks, and how far it is: not begun, tried, or done."""
     states = progress().states()
     rows = [
-        (course()[exercise.notebook].name, exercise.title, exercise.name,
+        (course()[exercise.notebook].name, exercise.written.title, exercise.name,
          _STATES[states.get(exercise.name, State.NOT_YET)]) for exercise in EXERCISES
     ]  # fmt: skip
     done = sum(row[-1] == _STATES[State.DONE] for row in rows)

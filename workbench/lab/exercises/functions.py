@@ -7,13 +7,15 @@ import signal
 import sysconfig
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, TypeAlias
 
+Given: TypeAlias = Any
+"""Whatever a person hands over: what a function returns, a class, a reconciliation."""
 LIMIT_S = 10
 """A check is done in a second; a function that loops without end, or sleeps, is stopped after this many."""
 _OF_THE_NOTEBOOK = ("bench", "pay")
@@ -22,24 +24,16 @@ _SHORT = 12
 """Letters of a text that says something in a message: a status or a timestamp, and no number or id."""
 _OF_OTHERS = (str(Path(__file__).parents[2]), sysconfig.get_paths()["stdlib"], "<frozen ")
 _INSTALLED = "-packages"
-"""Where code stands that no learner has written: here, in Python, and in site-packages or dist-packages."""
+"""Part of the path of installed libraries, site-packages or dist-packages, whose code no learner has written."""
 
 
 class Fault(BaseException):
-    """What is wrong with a function, found while it ran. No `except Exception` of a person's stops it."""
-
-    def __init__(self, says: str, seen: str = "", expected: str = "", at: str = "") -> None:
-        super().__init__(says)
-        self.says, self.seen, self.expected, self.at = says, seen, expected, at
+    """A fault of a function, in the words of a verdict. No `except Exception` of a person's stops it."""
 
 
 def functions_in(source: str) -> dict[str, ast.FunctionDef]:
     """The functions that a cell defines, by their names."""
     return {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
-
-
-def _returns_something(function: ast.AST) -> bool:
-    return any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))
 
 
 def look_at(came: ast.FunctionDef, solution: ast.FunctionDef, given: object) -> None:
@@ -53,72 +47,59 @@ def look_at(came: ast.FunctionDef, solution: ast.FunctionDef, given: object) -> 
     except TypeError:
         says = f"The check calls {name} with {len(arguments)} arguments: leave them as they were."
         raise Fault(says, f"{name}{signature}", f"{name}({', '.join(arguments)})", f"def {name}") from None
-    except ValueError:
-        # Some of Python's own functions have no signature.
-        return
     if inspect.iscoroutinefunction(given):
         raise Fault(f"Write def without async: a call of {name} would not run it.", "async def", "def", "async def")
     if inspect.isgeneratorfunction(given):
         raise Fault(f"{name} has a yield, so a call of it runs nothing.", "yield", "return", "yield")
     try:
-        tree = ast.parse(dedent(inspect.getsource(given))).body[0]
-    except (OSError, TypeError, SyntaxError):
+        (code,) = functions_in(dedent(inspect.getsource(given))).values()
+    except (OSError, TypeError, SyntaxError, ValueError):
         return
-    if isinstance(tree, ast.FunctionDef):
-        _look_into(tree, came, is_needed=_returns_something(solution))
+    names = {node.id for node in ast.walk(code) if isinstance(node, ast.Name)}
+    for word in names.intersection(_OF_THE_NOTEBOOK).difference(inspect.unwrap(given).__code__.co_varnames):
+        says = f"{name} uses the notebook's {word}, and the check hands it another sandbox. Use its arguments."
+        raise Fault(says, word, " or ".join(signature.parameters), f"{word}.")
+    if _returns(solution) and not _returns(code):
+        if "print" in names:
+            raise Fault(f"{name} prints its result and returns None.", "print", "return", "print(")
+        if _calls(code) or _calls(came):
+            raise Fault(f"{name} has no return with a value, so it returns None.", "None", "a value", f"def {name}")
 
 
-def _look_into(given: ast.FunctionDef, came: ast.FunctionDef, *, is_needed: bool) -> None:
-    """Raise Fault for what its code alone shows; `is_needed` is what it returns."""
-    name, nodes = given.name, list(ast.walk(given))
-    names = [node.id for node in nodes if isinstance(node, ast.Name)]
-    own = [node.arg for node in nodes if isinstance(node, ast.arg)]
-    for word in _OF_THE_NOTEBOOK:
-        if word in names and word not in own:
-            says = f"{name} uses the notebook's {word}, and the check hands it another sandbox. Use its arguments."
-            raise Fault(says, word, " or ".join(own), f"{word}.")
-    if not is_needed or _returns_something(given):
-        return
-    if "print" in names:
-        raise Fault(f"{name} prints its result and returns None.", "print", "return", "print(")
-    if _does_something(given):
-        raise Fault(f"{name} has no return with a value, so it returns None.", "None", "a value", f"def {name}")
-    if _does_something(came):
-        raise Fault(f"{name} has no code any more.", "an empty function", "the repaired code", f"def {name}")
+def _returns(function: ast.FunctionDef) -> bool:
+    return any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))
 
 
-def _does_something(function: ast.AST) -> bool:
+def _calls(function: ast.FunctionDef) -> bool:
     return any(isinstance(node, ast.Call | ast.Raise) for node in ast.walk(function))
 
 
 class Watched:
     """A person's function. It notes how it was called last, and what came back."""
 
-    def __init__(self, function: Callable[..., object], may_change: Sequence[str]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         self._function = function
-        self._may_change = may_change
         self.call = ""
         self.returned: object = None
 
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """The names that its code uses, where it is known."""
-        code = getattr(self._function, "__code__", None)
-        return tuple(code.co_names) if code else ()
-
-    def __call__(self, *given: object) -> Any:  # noqa: ANN401  whatever a person returns
+    def __call__(self, *given: object) -> Given:
         """Call it. Raises Fault where it changes a dict or a table that it was given."""
         name = getattr(self._function, "__name__", "the function")
-        arguments = dict(zip(inspect.signature(self._function).parameters, given, strict=False))
+        arguments: dict[str, Any] = dict(zip(inspect.signature(self._function).parameters, given, strict=False))
         self.call = _shown(name, arguments)
-        before = {argument: deepcopy(value) for argument, value in arguments.items() if _has_parts(value)}
+        before = {
+            argument: deepcopy(value)
+            for argument, value in arguments.items()
+            if isinstance(value, dict) or hasattr(value, "columns")  # a table
+        }
         self.returned = self._function(*given)
         for argument, value in before.items():
-            if argument not in self._may_change and not _same(value, arguments[argument]):
-                raise Fault(
-                    f"{name} changes {argument}, which belongs to whoever calls it. Work on a copy.",
-                    _difference(value, arguments[argument]), f"{argument} as it was", argument,
-                )  # fmt: skip
+            now = arguments[argument]
+            if not (value == now if isinstance(value, dict) else value.equals(now)):
+                moved = [f"{part!r} is new" for part in now if part not in value]
+                moved += [f"{part!r} is gone" for part in value if part not in now]
+                says = f"{name} changes {argument}, which belongs to whoever calls it. Work on a copy."
+                raise Fault(says, [*moved, "another value"][0], f"{argument} as it was", argument)
         return self.returned
 
 
@@ -130,21 +111,6 @@ def _shown(name: str, arguments: Mapping[str, object]) -> str:
         if value is None or isinstance(value, int) or (isinstance(value, str) and len(value) <= _SHORT)
     }
     return f"{name}({', '.join(telling.get(argument, argument) for argument in arguments)})" if telling else ""
-
-
-def _has_parts(value: object) -> bool:
-    """Whether it is a dict, or a table of pandas."""
-    return isinstance(value, dict) or (hasattr(value, "columns") and hasattr(value, "equals"))
-
-
-def _same(before: Any, now: Any) -> bool:  # noqa: ANN401  dicts and tables
-    return bool(before == now) if isinstance(before, dict) else bool(before.equals(now))
-
-
-def _difference(before: Any, now: Any) -> str:  # noqa: ANN401  dicts and tables
-    names, were = list(now), list(before)
-    more, fewer = [name for name in names if name not in were], [name for name in were if name not in names]
-    return f"{more[0]!r} is new" if more else f"{fewer[0]!r} is gone" if fewer else "another value"
 
 
 @contextmanager
@@ -168,7 +134,7 @@ def bounded() -> Iterator[None]:
 
 
 def line_of(error: BaseException) -> str:
-    """Where in a person's own code an error arose, to end a sentence with; empty where it did not pass through any."""
+    """The line of a person's own code in which an error arose, to end a sentence with; empty if there is none."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [
         frame
@@ -186,7 +152,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def brief(value: object) -> str:
-    """What was seen, for one line of a message."""
+    """A value as text for one line of a message, shortened."""
     text = value if isinstance(value, str) else repr(value)
     text = " ".join(_ADDRESS.sub("", text).split())
     return text if len(text) <= 160 else f"{text[:150]} …"  # noqa: PLR2004  two lines of a cell

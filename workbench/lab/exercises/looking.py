@@ -20,7 +20,7 @@ def charges(bench: Bench, **fields: str) -> "list[Charge]":
 
 
 def best_of(tries: Iterable[Iterator[Verdict]], none_yet: Verdict) -> Iterator[Verdict]:
-    """Of several tries the right one, else the newest, which is the last."""
+    """Yields the verdict on the try that is right, else on the newest, which is the last."""
     verdicts = [next(verdict) for verdict in tries]
     yield from [verdict for verdict in verdicts if verdict.state is State.DONE] or verdicts[-1:]
     yield none_yet
@@ -49,7 +49,7 @@ class Sale(NamedTuple):
         return [charge.failure_code or charge.status for charge in self.attempts]
 
     def unpaid(self) -> Iterator[Verdict]:
-        """What is missing before the customer has paid."""
+        """Yields a verdict if the customer has not paid yet."""
         status = self.intent.status
         yield from same(self.intent.description, self.plant, "The description is written differently.", "description=")
         if status == "requires_payment_method" and self.attempts:
@@ -60,7 +60,7 @@ class Sale(NamedTuple):
             yield not_yet(says, status, "succeeded")
 
     def never_met(self, code: str) -> Iterator[Verdict]:
-        """What is wrong where another intent for the plant has met a failure that this intent should have met."""
+        """Yields a verdict if another intent for the plant has met a failure that this intent should have met."""
         if code not in self.codes and code in [charge.failure_code for charge in self.of_plant]:
             says = f"One intent has failed with {code}, and another was created. One intent should see both attempts."
             yield wrong(says, "two intents", "one intent, confirmed twice", ".create(")
@@ -92,7 +92,7 @@ def _best_sale(judge: _Judge, plant: str, is_sold_once: bool, bench: Bench) -> I
 
 
 def _paid_twice(bench: Bench, plant: str, paid: set[str]) -> Iterator[Verdict]:
-    """What is wrong where the customer has paid for two since the last check."""
+    """Yields a verdict if the customer has paid for two since the last check."""
     sold = _sold.setdefault(bench, {})
     known, too_many = sold.get(plant, (set[str](), False))
     new = paid - known

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from itertools import product
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, SupportsIndex
 
-from workbench.lab.exercises.functions import Watched, brief, line_of
-from workbench.lab.exercises.shape import Bench, Reconciled, Verdict, done, kwacha, not_yet, wrong
+from workbench.lab.exercises.functions import Given, brief, line_of
+from workbench.lab.exercises.shape import Bench, Verdict, done, kwacha, not_yet, same, wrong
 
 _SATURDAY = 5
 _IN_KWACHA = "This is in kwacha, and the tables count ngwee."
@@ -58,13 +56,12 @@ def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
     if answers.get(given) == "":
         count = int((paid & (in_lusaka >= _SATURDAY)).sum())
         yield done(f"{kwacha(given)} on Saturdays and Sundays, from {count} payments.")
-    yield wrong(
-        f"{kwacha(given)} is not what customers paid. {answers.get(given, 'Which charges count, and which days?')}",
-        seen=kwacha(given), expected="succeeded charges of both days, in ngwee", at="weekend_minor =",
-    )  # fmt: skip
+    says = f"{kwacha(given)} is not what customers paid."
+    slip = answers.get(given, "Which charges count, and which days?")
+    yield wrong(f"{says} {slip}", kwacha(given), "succeeded charges of both days, in ngwee", "weekend_minor =")
 
 
-def _what_is_left(second: Reconciled, left_minor: SupportsIndex) -> Iterator[Verdict]:
+def _what_is_left(second: Given, left_minor: SupportsIndex) -> Iterator[Verdict]:
     yield from _whole(left_minor, "left_minor =")
     account, variances = "operator:mtn:float", second.breaks["variance_minor"]
     of_mtn = variances[second.breaks["account"] == account]
@@ -78,10 +75,9 @@ def _what_is_left(second: Reconciled, left_minor: SupportsIndex) -> Iterator[Ver
         int(variances.sum()): "This is the sum over all accounts.",
         len(of_mtn): "This is how many breaks are left, not their sum.", right // 100: _IN_KWACHA,
     }  # fmt: skip
-    yield wrong(
-        f"The two sides do not differ by {given:,} ngwee. {slips.get(given, 'Which rows count, and which column?')}",
-        seen=f"{given:,} ngwee", expected=f"the sum of variance_minor of {account} in second", at="left_minor =",
-    )  # fmt: skip
+    says = f"The two sides do not differ by {given:,} ngwee."
+    slip, sum_of = slips.get(given, "Which rows count, and which column?"), "the sum of variance_minor of"
+    yield wrong(f"{says} {slip}", f"{given:,} ngwee", f"{sum_of} {account} in second", "left_minor =")
 
 
 def _net_by_operator(net_by_operator: Callable[..., Any]) -> Iterator[Verdict]:
@@ -97,9 +93,8 @@ def _net_by_operator(net_by_operator: Callable[..., Any]) -> Iterator[Verdict]:
             amount_minor=[one * times, other * times, 500 * times],
         )  # fmt: skip
         net = net_by_operator(charges, refunds)
-        if type(net).__name__ != "Series":
-            says = "The function should return a Series: ngwee by operator."
-            yield wrong(says, seen=type(net).__name__, expected="Series", at="return")
+        says = "The function should return a Series: ngwee by operator."
+        yield from same(type(net).__name__, "Series", says, "return", str)
         amounts = [kwacha(minor * times) for minor in (10_000, one, other, 4_000, 2_000, 700, 500)]
         for provider, minor, what, slips in (
             ("mtn", 5_000, "With mtn, {} were paid; {} and {} of them went back.", {
@@ -146,9 +141,7 @@ def _one_sided(one_sided: Callable[..., Any]) -> Iterator[Verdict]:
                 raise
             yield wrong(f"A row without a key stopped your function{line_of(error)}", str(error), str(expected), "key")
             return
-        if not isinstance(keys, list):
-            says = "The function should return a list of keys."
-            yield wrong(says, seen=type(keys).__name__, expected="list", at="return")
+        yield from same(type(keys).__name__, "list", "The function should return a list of keys.", "return", str)
         for key in sorted({key for key in ours + theirs if key}):
             place = "in the ledger" if key in ours else "on the statement"
             often = ", twice," if (ours + theirs).count(key) > 1 else ""
@@ -157,38 +150,6 @@ def _one_sided(one_sided: Callable[..., Any]) -> Iterator[Verdict]:
                 yield wrong(f"Both sides have {key}: compare the keys alone.", str(keys), str(expected), "_merge")
             if key in expected and keys.count(key) != 1:
                 yield wrong(f"{key} is {place} alone{often} and is {told}.", str(keys), str(expected), "_merge")
-        if keys != expected:
-            says = "The keys are not in order, or a row without a key is reported."
-            yield wrong(says, str(keys), str(expected), "return")
+        says = "The keys are not in order, or a row without a key is reported."
+        yield from same(keys, expected, says, "return", str)
     yield done("Each key that one side alone has is reported once, however often it occurs.")
-
-
-def _mean_of_parts(mean_of_parts: Watched) -> Iterator[Verdict]:
-    # Of the last files, only their sums and counts together give whole ngwee.
-    for first, last, times in ((9_000, 2_005, 1), (9_000, 2_005, 3), (9_001, 2_001, 1)):
-        parts = [[minor * times for minor in part] for part in ([first], [3_000, 6_000], [], [1_000, 7_000, last])]
-        with TemporaryDirectory() as folder:
-            paths = [Path(folder) / f"part-{number}.parquet" for number in range(len(parts))]
-            for path, minors in zip(paths, parts, strict=True):
-                _frame(amount_minor=minors).astype("int64").to_parquet(path)
-            mean = mean_of_parts(paths)
-        yield from _whole(mean, "return")
-        rows, means = [minor for part in parts for minor in part], [sum(part) // len(part) for part in parts if part]
-        right = sum(rows) // len(rows)
-        slips = {
-            sum(means) // len(means): "The mean of means counts a file of one row as much as a file of three.",
-            sum(means) // len(parts): "The mean of means counts a file of one row as much as a file of three.",
-            sum(rows) // len(parts): "The sum is divided by the number of files. Divide it by the number of rows.",
-            sum(rows) // len(means): "The sum is divided by the number of files. Divide it by the number of rows.",
-            sum(rows): "This is the sum of all amounts.", right + 1: "This is rounded up, and the task says down.",
-            means[0]: "This is the mean of the first file: the function returns within the loop.",
-            means[-1]: "This is the mean of the last file: the loop begins anew with each.",
-        }  # fmt: skip
-        if mean != right:
-            held = "; ".join(", ".join(map(kwacha, part)) or "no rows" for part in parts)
-            says = slips.get(int(mean), f"The files hold {held}.")
-            yield wrong(says, seen=kwacha(int(mean)), expected=kwacha(right), at="return")
-    if found := {"concat", "concatenate", "extend"} & {*mean_of_parts.uses}:
-        says = "The mean is right, and all files are in memory at once. Keep a sum and a number of rows instead."
-        yield wrong(says, seen=min(found), expected="one file at a time", at=min(found))
-    yield done("Every row counts once, however the rows are divided among the files.")

@@ -1,23 +1,16 @@
-"""Checks of the notebook on going live, and of the notebooks beside the course."""
+"""Checks of the notebook on going live."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from workbench.errors import AuthenticationFailed
-from workbench.lab.exercises.functions import brief, line_of
-from workbench.lab.exercises.shape import Bench, Verdict, calls_of, done, fresh, same, wrong
-
-if TYPE_CHECKING:
-    from workbench.domain.wire.trace_rows import TracedCall
-
+from workbench.lab.exercises.functions import Given, brief, line_of
+from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, same, wrong
 
 _SUBJECTS = {"payment_intent": "orders", "charge": "orders", "refund": "orders", "payout": "bank"}
 """What the strict shop of the notebook files each event under."""
 
 
-def _passes_the_exam(examined: Any, Repaired: Any) -> Iterator[Verdict]:  # noqa: ANN401, N803  whatever, a class
+def _passes_the_exam(examined: Given, Repaired: Given) -> Iterator[Verdict]:  # noqa: N803  a class
     if not (callable(examined) and callable(Repaired)):
         says = "Repaired should be a class, or a function, that takes a sandbox and returns a shop."
         yield wrong(says, type(Repaired).__name__, "class Repaired(Strict)", "Repaired =")
@@ -71,7 +64,7 @@ def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Ver
                 says = f"{where}, the response to the confirm has only id and status. Your code stopped{line_of(error)}"
                 yield wrong(says, "no next_action in the response", "when the prompt closes", ".confirm(")
                 return
-            confirms = sum(call.target.endswith(f"{intent.id}/confirm") for call in calls_of(sandbox))
+            confirms = sum(f"/{intent.id}/confirm " in exchange.request for exchange in sandbox.trace.exchanges)
             says = f"{where}, your code sent {confirms} confirms."
             yield from same(confirms, 1, says, ".confirm(", brief)
             rung = " and ".join(number for _, _, number in _WAYS if sandbox.phone(number).waiting)
@@ -81,60 +74,3 @@ def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Ver
             says = f"{where}, your function returned another moment than that at which the prompt closes."
             yield from same(seen, closes, says, "return", brief)
     yield done("It works whatever the response to the confirm contains, and however long a prompt waits.")
-
-
-def _second_day(bench: Bench, read_intent: Callable[..., Any]) -> Iterator[Verdict]:
-    with fresh(bench) as sandbox:
-        intent = sandbox.client.payment_intents.create(amount=5)
-        token = sandbox.client.auth.token(email="shop@example.com", password="x")  # noqa: S106  any will do here
-        tokens = {"access": token.access_token, "refresh": token.refresh_token}
-        retired = dict(tokens)
-        for day in (1, 2, 3):
-            try:
-                seen = read_intent(sandbox, tokens, intent.id)
-            except AuthenticationFailed as error:
-                says = f"On day {day} the person has to sign in again: {error}"
-                yield wrong(says, "AuthenticationFailed", "the intent", "auth.refresh(")
-                return
-            if getattr(seen, "id", None) != intent.id:
-                yield wrong(
-                    f"On day {day} the function did not return the intent.", brief(seen), "the intent", "return"
-                )
-            yield from _of_calls(calls_of(sandbox), intent.id, day)
-            sandbox.clock.advance(days=1)
-        with suppress(AuthenticationFailed):
-            read_intent(sandbox, retired, intent.id)
-            says = "With a refresh token that is refused, the person has to sign in again: raise the error."
-            yield wrong(says, "no error", "AuthenticationFailed", "except")
-    yield done("Signed in once, the person reads the intent on three days.")
-
-
-def _of_calls(calls: "list[TracedCall]", intent_id: str, day: int) -> Iterator[Verdict]:
-    """What is wrong with how the intent was read, however often by then."""
-    refreshed = sum("/v1/auth/refresh" in call.target for call in calls)
-    if refreshed >= day:
-        says = f"On day {day} the function refreshed a token that was still valid."
-        yield wrong(says, f"refreshes: {refreshed}", f"refreshes: {day - 1}", "auth.refresh(")
-    if sum("/v1/auth/token" in call.target for call in calls) > 1:
-        says = f"On day {day} the function has signed in anew, and a program should keep no password."
-        yield wrong(says, "auth.token", "auth.refresh", "auth.token(")
-    held = [call.request.headers["Authorization"] for call in calls if call.target.endswith(intent_id)]
-    if any("at_" not in header for header in held):
-        says = f"On day {day} the intent was read with the secret key, not with the person's token."
-        yield wrong(says, held[-1], "Bearer at_••••", "bench.client.payment_intents")
-
-
-def _pages_kept(nightly: Callable[..., object]) -> Iterator[Verdict]:
-    for status, outcome in enumerate(("all passed", "a notebook failed", "a notebook could not be run")):
-        calls: list[str] = []
-
-        def run(status: int = status, calls: list[str] = calls) -> int:
-            calls.append("run")
-            return status
-
-        seen = nightly(run, partial(calls.append, "keep_pages"))
-        says = f"In a night in which {outcome}, your function called these:"
-        yield from same(", ".join(calls) or "nothing", "run, keep_pages", says, "keep", str)
-        says = f"In a night in which {outcome}, your function returned another exit status than run did."
-        yield from same(seen, status, says, "return")
-    yield done("The pages are kept each night, and the exit status says whether all notebooks passed.")

@@ -8,18 +8,7 @@ from typing import Any
 
 from workbench.lab.exercises.functions import brief
 from workbench.lab.exercises.looking import Sale, charges, json_of, sale_of
-from workbench.lab.exercises.shape import (
-    SOMEBODY,
-    Bench,
-    Verdict,
-    calls_of,
-    done,
-    fresh,
-    kwacha,
-    number_of,
-    same,
-    wrong,
-)
+from workbench.lab.exercises.shape import SOMEBODY, Bench, Verdict, done, fresh, kwacha, number_of, same, wrong
 
 
 @sale_of("Fern", is_sold_once=True)
@@ -50,14 +39,14 @@ def _second_try(_: Bench, basil: Sale) -> Iterator[Verdict]:
 
 @sale_of("Lily", is_sold_once=True)
 def _from_the_app(bench: Bench, lily: Sale) -> Iterator[Verdict]:
-    target = f"POST /v1/payment_intents/{lily.intent.id}/confirm"
-    confirms = [call for call in calls_of(bench) if call.target == target]
-    accepted = [call.request for call in confirms if call.response.status == HTTPStatus.OK]
+    target = f"/{lily.intent.id}/confirm "
+    confirms = [exchange for exchange in bench.trace.exchanges if target in exchange.request]
+    accepted = [exchange.request for exchange in confirms if exchange.status == HTTPStatus.OK]
     if confirms and not accepted:
-        response = confirms[-1].response
-        says = f"The confirm was rejected: {json_of(response.body).get('message') or response.body}"
-        yield wrong(says, str(response.status), "200", ".confirm(")
-    keys = [request.headers["Authorization"] for request in accepted]
+        body = confirms[-1].response.partition("\n\n")[2]
+        says = f"The confirm was rejected: {json_of(body).get('message') or body}"
+        yield wrong(says, str(confirms[-1].status), "200", ".confirm(")
+    keys = [request.partition("Authorization: ")[2].partition("\n")[0] for request in accepted]
     if foreign := [key for key in keys if "pk_test" not in key]:
         key = "an access token" if "at_" in foreign[-1] else "the secret key"
         says = f"It was confirmed with {key}, which an app must not hold. Create another, and confirm it with app."
@@ -80,7 +69,7 @@ def _only_when_paid(bench: Bench, may_leave: Callable[..., Any]) -> Iterator[Ver
     yield done("Only a paid plant leaves the shop.")
 
 
-def _one_in_each_state(sandbox: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  a Workbench, as of `fresh`
+def _one_in_each_state(sandbox: Bench) -> Iterator[tuple[str, str]]:
     """The id of an intent in each status, and what came before where the status does not tell."""
     pay, handset = sandbox.client.payment_intents, sandbox.phone(SOMEBODY)
     new, waiting, undecided, given_up, refused = [
@@ -119,12 +108,12 @@ def _priced_in_ngwee(bench: Bench, order: Callable[..., Any]) -> Iterator[Verdic
 
 
 _ASKED = {
-    "approve": ("The customer approves.", ["paid"]),
-    "declined_by_customer": ("The customer presses cancel.", ["failed"]),
-    "operator_unknown": ("No answer comes, and the money may still move.", ["unknown"]),
-    "prompt_timeout": ("The prompt is still open, and the customer may yet pay.", ["unknown"]),
+    "approve": ("The customer approves.", "paid"),
+    "declined_by_customer": ("The customer presses cancel.", "failed"),
+    "operator_unknown": ("No answer comes, and the money may still move.", "unknown"),
+    "prompt_timeout": ("The prompt is still open, and the customer may yet pay.", "unknown"),
 }
-"""By scenario: what happens, and what may be returned."""
+"""By scenario: what happens, and what should be returned."""
 
 
 def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterator[Verdict]:
@@ -138,12 +127,9 @@ def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterato
                 says = f"{what} The function cancels the payment instead of reporting what it knows."
                 yield wrong(says, status, "an open payment", ".cancel(")
             # Of a function that waits longer: that attempt has failed, and late money may still come.
-            may_be = [*right, "failed"] if status == "requires_payment_method" else right
-            if seen not in may_be:
+            if not (seen == "failed" and status == "requires_payment_method"):
                 says = f"{what} The function returns {brief(repr(seen))} while the intent is {status}."
-                yield from same(
-                    seen, right[0], says, f"return {json.dumps(seen)}" if isinstance(seen, str) else "return"
-                )
+                yield from same(seen, right, says, f"return {json.dumps(seen)}" if isinstance(seen, str) else "return")
             prompts = sum(charge.payment_intent == intent.id for charge in pay.charges.each())
             says = f"{what} The function sends {prompts} prompts: it should ask the customer once."
             yield from same(prompts, 1, says, ".confirm(")

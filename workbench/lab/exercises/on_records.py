@@ -17,7 +17,7 @@ _ORDER: dict[str, Any] = {"amount": _MINOR, "channel": "mtn", "phone": SOMEBODY}
 class _Tried:
     """One order that a person's function has charged over a line whose first responses do not arrive."""
 
-    def __init__(self, sandbox: Any, charge: Callable[..., Any], lost: int = 0, **changed: object) -> None:  # noqa: ANN401  a Workbench, as of `fresh`
+    def __init__(self, sandbox: Bench, charge: Callable[..., Any], lost: int = 0, **changed: object) -> None:
         import httpx
 
         says = f"The function has asked {_PATIENCE} times, and goes on. After a few rounds it should give up"
@@ -78,7 +78,7 @@ def _charge_surely(bench: Bench, charge_surely: Callable[..., object]) -> Iterat
 
 
 def _of_one_order(tried: _Tried, lost: int) -> Iterator[Verdict]:
-    """What is wrong with how one order was charged."""
+    """Yields a verdict if one order was charged wrongly."""
     if tried.error and 0 < tried.asked <= lost:
         says = "A response was lost and the function gave up. The customer has paid and the shop does not know."
         seen = f"{tried.asked} requests, then {type(tried.error).__name__}{line_of(tried.error)}"
@@ -108,7 +108,7 @@ def _own_message(bench: Bench) -> Iterator[Verdict]:
     yield from best_of(tries, not_yet(says, str(["no message", *ids][-1]), _OWN_ID, "webhook-id"))
 
 
-def _of_arrival(bench: Any, arrival: Any) -> Iterator[Verdict]:  # noqa: ANN401  a Workbench, with its clock
+def _of_arrival(bench: Bench, arrival: Any) -> Iterator[Verdict]:  # noqa: ANN401  the receiver's
     """A message that was wrong before makes the right one a duplicate, which is no mistake of it."""
     event, now_s = json_of(arrival.body.decode("utf-8", "replace")), bench.clock.now_ms // 1000
     secrets, why = bench.receiver.secrets, _NO_EVENT

@@ -9,12 +9,12 @@ from textwrap import fill, indent
 from typing import Any, NamedTuple
 
 from workbench.errors import InvalidRequest
-from workbench.lab.exercises.shape import WIDTH, Mark, tell
+from workbench.lab.exercises.shape import WIDTH, State, tell
 from workbench.render import Widget, bundle, with_widget
 
 
 class Question(NamedTuple):
-    """What is asked before a run. Shown, it has buttons to choose by, where a person looks."""
+    """A question before a run. Shown to a person, it has buttons to choose by."""
 
     name: str
     notebook: str
@@ -63,20 +63,20 @@ class Question(NamedTuple):
 
     def verdict(self) -> str:
         """The choice in words, since a button that is pressed only looks different, and whether it was right."""
-        letter, mark = _chosen.get(self.name), _found.get(self.name, Mark.OPEN)
-        sign, _ = mark.value
-        says = {Mark.RIGHT: f" {sign} right", Mark.WRONG: f" {sign} wrong"}.get(mark, "")
+        letter, state = _chosen.get(self.name), _found.get(self.name, State.NOT_YET)
+        says = {State.DONE: f" {state.sign} right", State.WRONG: f" {state.sign} wrong"}.get(state, "")
         return f'<span role="status">{f"Your choice: {letter}{says}" if letter else ""}</span>'
 
 
 QUESTIONS = {
-    name: Question(name, **row)
-    for name, row in tomllib.loads(Path(__file__).with_name("predictions.toml").read_text("utf-8")).items()
+    name: Question(name, slug, **row)
+    for slug, rows in tomllib.loads(Path(__file__).with_name("predictions.toml").read_text("utf-8")).items()
+    for name, row in rows.items()
 }
 _chosen: dict[str, str] = {}
 """The letter that was chosen, by the question's name; as long as this process lives."""
-_found: dict[str, Mark] = {}
-"""How a choice compared with the run."""
+_found: dict[str, State] = {}
+"""The verdict on a choice once its cell has run."""
 _lines: dict[str, list[Any]] = {}
 """The lines below a question's buttons that say the choice, one for each time that the question was shown."""
 
@@ -104,15 +104,16 @@ def compare(name: str, seen: object) -> None:
     text, chosen = str(seen), _chosen.get(name)
     shown = f"{letters.get(text)}) {text}"
     if text not in letters:
-        says, mark = f"The run shows {text}, which is none of the choices. Has every cell above run?", Mark.OPEN
+        says, state = f"The run shows {text}, which is none of the choices. Has every cell above run?", State.NOT_YET
     elif chosen is None:
-        says, mark = f"It is {shown}. {question.why}", Mark.OPEN
+        says, state = f"It is {shown}. {question.why}", State.NOT_YET
     elif letters[text] == chosen:
-        says, mark = f"As you predicted: {shown}. {question.why}", Mark.RIGHT
+        says, state = f"As you predicted: {shown}. {question.why}", State.DONE
     else:
-        says, mark = f"You predicted {chosen}) {question.by_letter[chosen]}. It is {shown}. {question.why}", Mark.WRONG
-    tell(says, mark=mark)
-    _found[name] = mark
+        predicted = f"{chosen}) {question.by_letter[chosen]}"
+        says, state = f"You predicted {predicted}. It is {shown}. {question.why}", State.WRONG
+    tell(says, state=state)
+    _found[name] = state
     for line in _lines.get(name, ()):
         line.value = question.verdict()
 

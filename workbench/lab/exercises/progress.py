@@ -1,11 +1,11 @@
-"""How far the exercises are, kept where a person works."""
+"""Keeps which exercises were tried and done, where a person works."""
 
 import json
 import os
 from functools import cache
 from pathlib import Path
 
-from workbench.lab.exercises.shape import State
+from workbench.lab.exercises.shape import State, tell
 from workbench.render import is_live
 from workbench.resources import write_whole
 
@@ -16,14 +16,14 @@ _KEPT_STATES = {word: state for state, word in _NAMES.items()}
 
 
 class Progress:
-    """How far each exercise is, by its name; without a file only as long as this process lives."""
+    """The state of each exercise, by its name; without a file only as long as this process lives."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._here: dict[str, State] = {}
 
     def states(self) -> dict[str, State]:
-        """Those that were tried or done, here or in another notebook."""
+        """The states of what was tried or done, here or in another notebook."""
         return _further(self._read(), self._here)
 
     def note(self, name: str, state: State) -> None:
@@ -57,7 +57,7 @@ class Progress:
     def _give_up(self, what: str, error: Exception) -> dict[str, State]:
         why = getattr(error, "strerror", None) or "it holds something else"
         problem = f"{self._path and self._path.name}, which keeps your progress, cannot be {what}: {why}."
-        print(f"{problem} From here on it is kept in this notebook alone.")  # noqa: T201  for a cell
+        tell(f"{problem} From here on it is kept in this notebook alone.")
         self._path = None
         return {}
 
@@ -77,5 +77,5 @@ def progress() -> Progress:
 
 
 def _further(one: dict[str, State], other: dict[str, State]) -> dict[str, State]:
-    """What is done in either is done."""
+    """Adds the other states to these; an exercise that is done in either is done."""
     return {**one, **other, **{name: state for name, state in one.items() if state is State.DONE}}

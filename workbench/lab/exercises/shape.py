@@ -1,97 +1,62 @@
-"""What an exercise is, how a try is judged, and what its check can ask of a bench."""
+"""Describes an exercise, judges a try at it, and has what checks ask of a bench."""
 
 import ast
 import inspect
 import json
-import linecache
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import Enum
-from functools import cache, partial
-from html import escape
+from functools import cached_property, partial
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
+from workbench.domain.scenarios import SCENARIOS
 from workbench.errors import ServiceUnreachable
 from workbench.lab.exercises.functions import Fault, Watched, bounded, brief, functions_in, line_of, look_at
-from workbench.render import bundle
+from workbench.render import bundle, sentence
 from workbench.resources import course
 from workbench.visible import visible
 
-if TYPE_CHECKING:
-    import httpx
-    import pandas as pd
-
-    from workbench.client import PaymentsClient
-    from workbench.control import Operator
-    from workbench.domain.masking import Secret
-    from workbench.domain.wire.trace_rows import TracedCall
-    from workbench.receiver import Receiver
-    from workbench.register import GapRows
-    from workbench.trace import Trace
-
-
 WIDTH = 76
 """In letters; a line of this width is not broken once more in a notebook beside a handset."""
-
-
-class Mark(Enum):
-    """The sign and the colour of what a check or a prediction found; each is read on white and on black."""
-
-    RIGHT = ("✓", "#2e7d32")
-    WRONG = ("✗", "#b3261e")
-    OPEN = ("…", "#5f6368")
-
-
-class Told(NamedTuple):
-    """Lines of prose below a cell; with a mark, a page shows its sign and colour before the first."""
-
-    lines: Sequence[str]
-    mark: Mark | None = None
-
-    def __repr__(self) -> str:
-        return "\n".join(
-            fill(visible(line, lines=True), WIDTH, break_long_words=False, break_on_hyphens=False)
-            for line in self.lines
-        )
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        if self.mark is None:
-            return {"text/plain": repr(self)}
-        sign, colour = self.mark.value
-        texts = "<br>".join(escape(visible(line, lines=True)) for line in self.lines)
-        badge = f'<span style="background:{colour};color:#fff;padding:0 .4em;border-radius:.3em">{sign}</span>'
-        style = f"border-left:4px solid {colour};padding:.1em .8em;overflow-wrap:anywhere"
-        html = f'<div style="{style}">{badge} {texts}</div>'
-        return bundle(repr(self), html)
-
-
-def tell(*lines: str, mark: Mark | None = None) -> None:
-    """Show lines of prose below a cell; print them where no notebook runs."""
-    told, ipython = Told(lines, mark), sys.modules.get("IPython")
-    if mark and ipython and ipython.get_ipython():
-        ipython.display.display(told)
-    else:
-        print(told)  # noqa: T201  for a cell
+Bench: TypeAlias = Any
+"""A Workbench, which stands above the Lab, as do its tables."""
 
 
 class State(Enum):
-    """How far an exercise is; the value is what a check begins with."""
+    """The state of an exercise or of a prediction; each colour can be read on white and on black."""
 
-    NOT_YET = "Not done yet"
-    WRONG = "Not right yet"
-    DONE = "Done"
+    NOT_YET = ("Not done yet", "…", "#5f6368")
+    WRONG = ("Not right yet", "✗", "#b3261e")
+    DONE = ("Done", "✓", "#2e7d32")
 
-    @property
-    def mark(self) -> Mark:
-        """Its sign and colour."""
-        return {State.NOT_YET: Mark.OPEN, State.WRONG: Mark.WRONG, State.DONE: Mark.RIGHT}[self]
+    def __init__(self, heading: str, sign: str, colour: str) -> None:
+        self.heading, self.sign, self.colour = heading, sign, colour
+
+
+def html_of(lines: Sequence[str], state: State) -> str:
+    """Lines of prose with the sign and the colour of a state before the first."""
+    badge = f'<span style="background:{state.colour};color:#fff;padding:0 .4em;border-radius:.3em">{state.sign}</span>'
+    style = f"border-left:4px solid {state.colour};padding:.1em .8em;overflow-wrap:anywhere"
+    text = sentence("\n".join(lines))
+    return f'<div style="{style}">{badge} {text}</div>'
+
+
+def tell(*lines: str, state: State | None = None) -> None:
+    """Show lines of prose below a cell, with the colour of a state; print them where no notebook runs."""
+    filled = partial(fill, width=WIDTH, break_long_words=False, break_on_hyphens=False)
+    text = "\n".join(filled(visible(line, lines=True)) for line in lines)
+    ipython = sys.modules.get("IPython")
+    if state and ipython and ipython.get_ipython():
+        ipython.display.display(bundle(text, html_of(lines, state)), raw=True)
+    else:
+        print(text)  # noqa: T201  for a cell
 
 
 class Verdict(NamedTuple):
-    """What a check found, in a sentence for the person who did it."""
+    """The result of a check, in a sentence for the person who did the exercise."""
 
     state: State
     says: str
@@ -112,45 +77,36 @@ _TYPES = {"Decimal", "int", "str"}
 
 
 def same(seen: object, expected: object, says: str, at: str, shown: Callable[[Any], str] = repr) -> Iterator[Verdict]:
-    """What is wrong where one is not as the other; True is not 1."""
+    """Yields a verdict if two values differ; True is not 1."""
     if type(seen) is not type(expected) or seen != expected:
         yield wrong(says, shown(seen), shown(expected), at)
 
 
 class Cell(NamedTuple):
-    """What a person wrote in the cell of a check; without lines where its code is not known."""
+    """The code of the cell of a check; empty if it is not known."""
 
-    lines: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, source: str) -> "Cell":
-        """The cell with this source."""
-        return cls(tuple(source.splitlines(keepends=True)))
-
-    @classmethod
-    def of_file(cls, name: str) -> "Cell":
-        """The cell that a kernel runs under this name."""
-        return cls(tuple(linecache.getlines(name)))
+    source: str
 
     def line_with(self, piece: str) -> str:
         """The last line that has this in it, with its number; empty where there is none, or it may be another's."""
-        checks = {line.rstrip() for line in self.lines if line.lstrip().startswith(_CHECK)}
+        lines = self.source.splitlines()
+        checks = {line.rstrip() for line in lines if line.lstrip().startswith(_CHECK)}
         # A script of several exercises, or one that checks in a loop, is no cell.
         if len(checks) != 1 or not checks.pop().startswith(_CHECK):
             return ""
         found = [
             f"line {number}: {line.strip()}"
-            for number, line in enumerate(self.lines, 1)
+            for number, line in enumerate(lines, 1)
             if piece in line and not line.startswith(_CHECK)
         ]
         return found[-1] if found and piece else ""
 
     def is_as_in(self, shipped: str) -> bool:
-        """Whether it still does what the notebook as it came does; comments and blank lines do not count."""
-        return bool(self.lines) and ast.dump(self._tree()) == ast.dump(ast.parse(shipped))
+        """True if the cell still does what it did as it came; comments and blank lines do not count."""
+        return bool(self.source) and ast.dump(self._tree()) == ast.dump(ast.parse(shipped))
 
     def literal_of(self, name: str) -> str:
-        """What is assigned to a name last, where it is a text or a number that was typed; else empty."""
+        """The text or number that was typed and assigned to a name last; else empty."""
         values = [
             statement.value
             for statement in self._tree().body
@@ -161,13 +117,25 @@ class Cell(NamedTuple):
 
     def _tree(self) -> ast.Module:
         try:
-            return ast.parse("".join(self.lines))
+            return ast.parse(self.source)
         except SyntaxError:
             # A line of IPython's own.
             return ast.Module([], [])
 
 
-class Exercise(NamedTuple):
+class Written(NamedTuple):
+    """An exercise in its notebook: `**Title.** Task` in the text above its check, and the cell of the check."""
+
+    title: str
+    task: str
+    cell: str
+
+
+_CHECK = "exercises.check("
+
+
+@dataclass(frozen=True)
+class Exercise:
     """One thing to do in a notebook. The cell that it stands in is tagged `exercise` and ends with its check."""
 
     name: str
@@ -182,84 +150,22 @@ class Exercise(NamedTuple):
 
     Its arguments' names are those that a person reads when it was called with others.
     """
-    may_change: Sequence[str] = ()
-    """The arguments of its function that belong to whoever calls it, and that it may change."""
     repair: bool = False
-    """Whether its cell comes with broken code to repair: a function, which nothing calls until it was changed."""
+    """True if its cell comes with broken code to repair: a function, which nothing calls until it was changed."""
 
-    @property
-    def title(self) -> str:
-        """A few words, as the notebook has them."""
-        return _written(self.notebook, self.name).title
-
-    @property
-    def task(self) -> str:
-        """The paragraph of the notebook."""
-        return _written(self.notebook, self.name).task
-
-    @property
-    def cell(self) -> str:
-        """The code of its cell, as the notebook came."""
-        return _written(self.notebook, self.name).cell
+    @cached_property
+    def written(self) -> Written:
+        """Its title, task and cell, as the notebook came."""
+        cells = json.loads(course()[self.notebook].path.read_text("utf-8"))["cells"]
+        sources = ["".join(cell["source"]) for cell in cells]
+        place = next(place for place, source in enumerate(sources) if f'{_CHECK}"{self.name}"' in source)
+        ((title, task),) = re.findall(r"^\*\*(.+)\.\*\* (.+)$", sources[place - 1], re.MULTILINE)
+        return Written(title, task, sources[place])
 
 
-class _Written(NamedTuple):
-    title: str
-    task: str
-    cell: str
-
-
-_CHECK = "exercises.check("
-
-
-@cache
-def _written(notebook: str, name: str) -> _Written:
-    """What a notebook says of an exercise in the text above its check, `**Title.** Task`, and the cell of the check."""
-    cells = json.loads(course()[notebook].path.read_text("utf-8"))["cells"]
-    sources = ["".join(cell["source"]) for cell in cells]
-    place = next(place for place, source in enumerate(sources) if f'{_CHECK}"{name}"' in source)
-    ((title, task),) = re.findall(r"^\*\*(.+)\.\*\* (.+)$", sources[place - 1], re.MULTILINE)
-    return _Written(str(title), str(task), sources[place])
-
-
-class Bench(Protocol):
-    """What checks ask of a Workbench, which stands above them."""
-
-    http: "httpx.Client"
-    base_url: str
-    secret_key: "Secret"
-    operator: "Operator"
-    receiver: "Receiver"
-    receiver_url: str
-    trace: "Trace"
-    gaps: "GapRows"
-    ledger: Any
-    """DataFrames of the analysis, which the Lab does not know; so are `tables`."""
-    tables: Any
-    looking: "Callable[[], PaymentsClient]"
-    """A client whose reading leaves no trace."""
-
-
-@contextmanager
-def fresh(bench: Bench, **options: object) -> "Iterator[Any]":
+def fresh(bench: Bench, **options: object) -> Bench:
     """Another sandbox of the same kind and of one seed, in which a person's function can be tried without a trace."""
-    workbench: Any = type(bench)
-    with workbench(seed="a try", **options) as another:
-        yield another
-
-
-def calls_of(bench: Any) -> "list[TracedCall]":  # noqa: ANN401  a Bench, or a Workbench as of `fresh`
-    """The calls of a bench's trace, as they went over the wire."""
-    from workbench.domain.wire.trace_rows import CALL, call_of
-
-    return [call_of(row) for row in bench.trace if row["kind"] == CALL]
-
-
-class Reconciled(Protocol):
-    """What checks ask of a reconciliation, which the Lab does not know either."""
-
-    breaks: "pd.DataFrame"
-    proof: "pd.DataFrame"
+    return type(bench)(seed="a try", **options)
 
 
 SOMEBODY = "+260961234567"
@@ -268,26 +174,24 @@ SOMEBODY = "+260961234567"
 
 def number_of(scenario: str) -> str:
     """The test number that acts a scenario out by itself."""
-    # Here, as below, so that the exercises alone load little.
-    from workbench.domain.scenarios import SCENARIOS
-
     return f"+26096{SCENARIOS[scenario].numbers[0].ending}"
 
 
 def kwacha(minor: int) -> str:
     """An amount for a sentence: 123450 is K1,234.50."""
+    # Here, so that the exercises alone load little.
     from workbench.domain.money import ZMW, money_text
 
     return money_text(minor, ZMW.code)
 
 
 def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Verdict:
-    """What becomes of an answer; nothing that goes wrong in a check, or in a person's code, is raised."""
+    """Judges an answer; no error in a check, or in a person's code, is raised."""
     if any(value is ... for value in given):
         return not_yet("Your answer is still open.")
     if any(value is None for value in given):
         return not_yet("Your answer is None. A call that prints, or that changes its object, returns nothing else.")
-    if exercise.repair and cell.is_as_in(exercise.cell):
+    if exercise.repair and cell.is_as_in(exercise.written.cell):
         return not_yet(
             "You have not changed the code yet. Find the mistake, change it and run the cell: the check then calls it."
         )
@@ -303,24 +207,25 @@ def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Ver
 
 
 def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
-    """What the check yields, or what a person is told where it or their function stopped."""
+    """Runs the check; if it or a person's function stops with an error, the verdict says so."""
     watched: Watched | None = None
     try:
-        for name, came in functions_in(exercise.cell).items():
+        for name, came in functions_in(exercise.written.cell).items():
             look_at(came, functions_in(exercise.solution)[name], handed[name])
-            handed[name] = watched = Watched(handed[name], exercise.may_change)
+            handed[name] = watched = Watched(handed[name])
         with bounded():
             return next(exercise.check(**handed))
     except ServiceUnreachable:
         return not_yet("The sandbox does not respond; it may be closed. Run the notebook from its first cell.")
     except Fault as fault:
-        return wrong(f"{fault.says}{line_of(fault)}", fault.seen, fault.expected, fault.at)
+        says, *seen = fault.args
+        return wrong(f"{says}{line_of(fault)}", *seen)
     except (Exception, SystemExit) as error:  # noqa: BLE001  whatever was handed over is a person's first try
         return _of_error(error, watched, [*handed.values()][-1])
 
 
 def _of_error(error: BaseException, watched: Watched | None, answer: object) -> Verdict:
-    """What a person is told of an error: where their code stopped, or what the check could not use."""
+    """The verdict on an error: where a person's code stopped, or what the check could not use."""
     what, place = f"{type(error).__name__}: {str(error).removesuffix('.')}", line_of(error)
     if place:
         called = f"Called as {watched.call}, your" if watched and watched.call else "Your"
@@ -334,9 +239,7 @@ def _unless_typed(exercise: Exercise, handed: Mapping[str, object], cell: Cell, 
     """The verdict, unless the answer is right for this run alone: typed, where code should find it."""
     for name in handed:
         literal = cell.literal_of(name)
-        if literal and verdict.state is State.DONE and not Cell.of(exercise.solution).literal_of(name):
-            return wrong(
-                f"This is right, and it is typed: with another seed it would not be. Let code find {name}.",
-                seen=literal, expected="code", at=f"{name} =",
-            )  # fmt: skip
+        if literal and verdict.state is State.DONE and not Cell(exercise.solution).literal_of(name):
+            says = f"This is right, and it is typed: with another seed it would not be. Let code find {name}."
+            return wrong(says, literal, "code", f"{name} =")
     return verdict
