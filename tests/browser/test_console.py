@@ -712,7 +712,9 @@ class TestList:
         console.hold_from_now("min_minor=4500&")
         console.list.locator("summary", has_text="More").click()
         pager = console.list.locator(".pager")
-        console.page.get_by_label("K from", exact=True).fill("45")
+        least = console.page.get_by_label("K from", exact=True)
+        assert least.evaluate("(field) => field.getBoundingClientRect().left") >= 0, "the menu is within the window"
+        least.fill("45")
         console.page.get_by_label("K to", exact=True).press_sequentially("49")
         console.has_held()
         console.release()
