@@ -6,6 +6,7 @@ import itertools
 import json
 import select
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -32,6 +33,7 @@ STOP_S = 15
 LIFE_S = 1800
 """Longer than any run of the tests: one served sandbox lives as long as they do."""
 DOORS = ("in_process", "served")
+_NUMBERS = itertools.count(1_000_001)
 
 
 class Server(NamedTuple):
@@ -249,8 +251,7 @@ def store(tmp_path: Path) -> StoreFile:
 @pytest.fixture(scope="session")
 def new_number() -> Callable[..., str]:
     """Numbers that no test used before, of MTN unless another prefix is asked for."""
-    numbers = itertools.count(1_000_001)
-    return lambda prefix="96": f"+260{prefix}{next(numbers)}"
+    return lambda prefix="96": f"+260{prefix}{next(_NUMBERS)}"
 
 
 def charge_of(phone: str, minor: int = 10_000, channel: str = "mtn") -> dict[str, Any]:
@@ -263,16 +264,11 @@ def method_on(phone: str, provider: str = "mtn") -> dict[str, Any]:
     return {"payment_method": {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}}
 
 
-class Shop:
-    """A merchant of its own in a sandbox that others use too: raw requests, and what they left behind."""
+class Caller:
+    """Requests with a key of a sandbox."""
 
-    def __init__(self, bench: Workbench, new_number: Callable[..., str]) -> None:
-        self.bench = bench
-        self.new_number = new_number
-        made = bench.http.post("/sandbox/accounts", json={"name": "SHOP"}, headers=bearer(bench)).json()
-        self.id: str = made["id"]
-        self.key: str = made["secret_key"]
-        self.publishable: str = made["publishable_key"]
+    def __init__(self, bench: Workbench, key: str) -> None:
+        self.bench, self.key = bench, key
 
     def call(
         self, method: str, path: str, body: object = None, *, key: str | None = None, **headers: str
@@ -281,7 +277,7 @@ class Shop:
         key = self.key if key is None else key
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if path == "/v1/charges" and method == "POST":
-            named.setdefault("Idempotency-Key", "key-" + self.new_number()[4:])
+            named.setdefault("Idempotency-Key", f"key-{next(_NUMBERS)}")
             named["Authorization"] = "Basic " + base64.b64encode(f"{key}:".encode()).decode()
         else:
             named["Authorization"] = f"Bearer {key}"
@@ -294,6 +290,17 @@ class Shop:
 
     def post(self, path: str, body: object = None, **headers: str) -> httpx.Response:
         return self.call("POST", path, body, **headers)
+
+
+class Shop(Caller):
+    """A merchant of its own in a sandbox that others use too: raw requests, and what they left behind."""
+
+    def __init__(self, bench: Workbench, new_number: Callable[..., str]) -> None:
+        made = bench.http.post("/sandbox/accounts", json={"name": "SHOP"}, headers=bearer(bench)).json()
+        super().__init__(bench, made["secret_key"])
+        self.new_number = new_number
+        self.id: str = made["id"]
+        self.publishable: str = made["publishable_key"]
 
     def read(self, path: str) -> Any:  # noqa: ANN401  JSON
         answer = self.get(path)
@@ -367,6 +374,11 @@ def refusal(answer: httpx.Response) -> tuple[int, str, str | None]:
     """Status, code and field of a response that refuses."""
     body = answer.json()
     return answer.status_code, body["code"], body.get("param")
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return str(probe.getsockname()[1])
 
 
 def is_true_soon(condition: Callable[[], bool], within_s: float = 10) -> bool:

@@ -34,7 +34,7 @@ from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import ExamRefused, SignatureRefused
 from workbench.receiver import Event
 from workbench.resources import course
-from workbench.sandbox.delivery import Reply
+from workbench.sandbox.outbound import Reply
 
 LATER = pytest.mark.thorough
 SECRET = SECRET_PREFIX + base64.b64encode(bytes(range(32))).decode()
@@ -112,10 +112,14 @@ def listening(take: Callable[[bytes, dict[str, str]], int], text: bytes = b"", *
             thread.join()
 
 
+def junit_of(text: str) -> ET.Element:
+    return ET.fromstring(text)  # noqa: S314  written here
+
+
 Flaw = Callable[[Shop, bytes, dict[str, str]], int | None]
 
 
-def genuine(body: bytes, headers: dict[str, str], **more: Any) -> dict[str, Any] | None:  # noqa: ANN401  those of `verify`
+def genuine(body: bytes, headers: dict[str, str], **more: int) -> dict[str, Any] | None:
     """The event, if the message holds."""
     try:
         verify(body, headers, [SECRET], **{"now_s": int(time.time()), **more})
@@ -383,7 +387,7 @@ def test_an_endpoint_that_hangs_midway_is_left_soon(monkeypatch: pytest.MonkeyPa
 
     with sandbox() as bench, listening(hang_after_ten) as url:
         report = certify(bench, url, SECRET, limit_s=1)
-    assert sum(each.verdict == "failed" for each in report.rows) == run._MOST_TIMEOUTS  # noqa: SLF001  so many
+    assert sum(each.verdict == "failed" for each in report.rows) == run.MOST_TIMEOUTS
     assert report.rows[-1].came == "answers did not come in time any more"
 
 
@@ -587,9 +591,10 @@ def test_a_command_that_fails_or_does_not_end_is_refused_with_what_it_printed(mo
         ("sleep 60", "not ended after"),
     ):
         with pytest.raises(ExamRefused, match=said):
-            shop.checkout_by(command, {})("+260960000001")
-    read = shop.orders_by('echo "{\\"payment\\": \\"$WHO\\", \\"fulfilled\\": 2}"; sleep 60 &', {"WHO": "pi_1"})
-    assert read() == {"pi_1": (2, None)}, "what it leaves in the background does not keep it open"
+            shop.output_of("--checkout", command, {})
+    line = 'echo "{\\"payment\\": \\"$WHO\\", \\"fulfilled\\": 2}"; sleep 60 &'
+    orders = shop.read_orders(shop.output_of("--orders", line, {"WHO": "pi_1"}))
+    assert orders == {"pi_1": (2, None)}, "what it leaves in the background does not keep it open"
 
 
 SHOP = """
@@ -622,7 +627,7 @@ def test_the_command_starts_a_shop_examines_it_and_writes_reports(tmp_path: Path
     record = json.loads(files["json"].read_text())
     assert [each["name"] for each in record["checks"] if each["verdict"] == "failed"] == ["malformed_headers"]
     assert (record["endpoint"], record["passed"], record["failed"], record["passes"]) == (url, 21, 1, False)
-    suite = ET.fromstring(files["xml"].read_text())  # noqa: S314  written here
+    suite = junit_of(files["xml"].read_text())
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("33", "1", "11")
     assert [each.get("name") for each in suite if each.find("failure") is not None] == [
         "malformed_headers: Malformed headers"
@@ -659,7 +664,7 @@ def test_what_an_endpoint_answers_cannot_steer_a_terminal_or_a_page(tmp_path: Pa
     assert f'title="{at:%Y-%m-%d %H:%M:%S} UTC">{at + timedelta(hours=2):%Y-%m-%d %H:%M:%S} in Lusaka</time>' in (
         report.html()
     )
-    assert ET.fromstring(report.junit()).find(".//failure") is not None  # noqa: S314  written here
+    assert junit_of(report.junit()).find(".//failure") is not None
     with pytest.raises(ExamRefused, match="cannot be written"):
         report.write(tmp_path / "folder" / "x.json")
 
@@ -680,10 +685,10 @@ def test_a_command_that_is_asked_to_end_ends_its_shop(command: str, tmp_path: Pa
     port = int(url.split(":")[2].partition("/")[0])
     line = [command, "certify", url, "--cmd", f"{sys.executable} {tmp_path}/shop.py {port} & wait"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603  our own command
-        assert is_true_soon(lambda: sending._connects("127.0.0.1", port))  # noqa: SLF001  whether it listens
+        assert is_true_soon(sending.Target(url).listens)
         process.terminate()
         assert process.wait(10) == 128 + signal.SIGTERM
-    assert not sending._connects("127.0.0.1", port)  # noqa: SLF001  the same
+    assert not sending.Target(url).listens()
 
 
 def test_a_checkout_that_makes_no_payment_or_another_is_refused_and_one_that_breaks_midway_fails():

@@ -1,5 +1,6 @@
 """The merchant's client against a scripted service: what it sends, what it makes of each answer."""
 
+import inspect
 import json
 import re
 import time
@@ -7,11 +8,16 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
-from workbench import PaymentsClient
+from workbench import PaymentsClient, resources
+from workbench.client import Group
+from workbench.control import SandboxControl
+from workbench.domain.wire.accounts_and_keys import Token
+from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import (
     ApiError,
     InvalidRequest,
@@ -22,6 +28,7 @@ from workbench.errors import (
     UnexpectedResponse,
     WaitExpired,
 )
+from workbench.sandbox import control, operations
 
 HIDDEN = "x" * 24
 KEY = "sk" + "_test_" + HIDDEN
@@ -318,3 +325,50 @@ def test_a_client_closes_what_it_made():
         pass
     with pytest.raises(ServiceUnreachable, match="closed"):
         pay.payment_intents.retrieve("pi_1")
+
+
+class Sent(Exception):
+    """What a method would send: the HTTP method, the path and what it reads the response as."""
+
+
+def stop(method: str, url: str, shape: object, **_: object) -> None:
+    raise Sent(method, urlsplit(url).path, shape)
+
+
+PAY = PaymentsClient("https://api.example.com", KEY)
+PAY.send = stop
+CALLED = [
+    getattr(group, name)
+    for group in (*(part for part in vars(PAY).values() if isinstance(part, Group)), SandboxControl(PAY))
+    for name in dir(group)
+    if not name.startswith("_") and name not in {"client", "get", "post"}
+]
+ANY_TOKEN, NOT_OFFERED = {PAY.auth.token, PAY.auth.refresh}, {PAY.api_keys.retrieve}
+"""A token is read by any of the names it may have; of keys, what can be listed in general cannot be retrieved."""
+
+
+@pytest.mark.parametrize("call", CALLED, ids=lambda call: call.__qualname__)
+def test_what_a_method_reads_is_what_its_operation_responds_with(call: Callable[..., Any]):
+    variable = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    parameters = inspect.signature(call).parameters.values()
+    needed = [row.name for row in parameters if row.default is row.empty and row.kind not in variable]
+    with pytest.raises(Sent) as sent:
+        next(call(**{name: {"amount": 1, "key": "cancel"}.get(name, name) for name in needed}))
+    method, path, shape = sent.value.args
+    table = (*operations.OPERATIONS, *control.OPERATIONS)
+    offered = [row for row in table if row.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", row.path), path)]
+    assert len(offered) == (call not in NOT_OFFERED)
+    assert {row.response for row in offered} <= ({shape} if call not in ANY_TOKEN else {Token})
+
+
+def test_the_console_calls_operations_of_the_tables():
+    paths = {row.path for row in (*operations.OPERATIONS, *control.OPERATIONS)}
+    scripts = [*resources.console("").glob("*.js")]
+    called = {
+        re.sub(r"\$\{[^}]*$", "", path).strip()
+        for script in scripts
+        for path in re.findall(r"""[`"'](/(?:v1|sandbox)/[^`"'?]*)""", script.read_text("utf-8"))
+    } - {DASHBOARD}
+    assert len(called) > len(scripts)
+    patterns = {path: re.compile(re.sub(r"\$?\{[^}]*\}", "[^/]+", path)) for path in called}
+    assert [path for path, pattern in patterns.items() if not any(map(pattern.fullmatch, paths))] == []

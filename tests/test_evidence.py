@@ -8,7 +8,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from click.testing import CliRunner, Result
@@ -39,12 +39,16 @@ def basic(bench: Workbench) -> dict[str, str]:
     return {"Authorization": f"Basic {base64.b64encode(f'{bench.secret_key}:'.encode()).decode()}"}
 
 
+Json: TypeAlias = Any
+"""What a response holds."""
+
+
 class Shop:
     """An application that answers webhooks with one status, whatever they say."""
 
     status = 200
 
-    def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:  # noqa: ARG002  WSGI
+    def __call__(self, _: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         start(f"{self.status} So", [])
         return [b""]
 
@@ -55,7 +59,7 @@ class Tour:
     def __init__(self, bench: Workbench, shop: Shop) -> None:
         self.bench, self.shop, self.number, self.key = bench, shop, 1_000_000, 0
 
-    def post(self, path: str, body: object = None, headers: dict[str, str] | None = None, **more: str) -> Any:  # noqa: ANN401  JSON
+    def post(self, path: str, body: object = None, headers: dict[str, str] | None = None, **more: str) -> Json:
         headers = {**(bearer(self.bench) if headers is None else headers), **more}
         response = (
             self.bench.http.post(path, json=body, headers=headers)
@@ -64,21 +68,23 @@ class Tour:
         )
         return response.json()
 
-    def get(self, path: str) -> Any:  # noqa: ANN401  JSON
+    def get(self, path: str) -> Json:
         return self.bench.http.get(path, headers=bearer(self.bench)).json()
 
     def phone(self, prefix: str = "96") -> str:
         self.number += 1
         return f"+260{prefix}{self.number}"
 
-    def charge(self, key: str = "", headers: dict[str, str] | None = None, scenario: str = "", **fields: object) -> Any:  # noqa: ANN401  JSON
+    def charge(
+        self, key: str = "", headers: dict[str, str] | None = None, scenario: str = "", **fields: object
+    ) -> Json:
         self.key += 1
         headers = {"Idempotency-Key": key or f"key-{self.key}", **(basic(self.bench) if headers is None else headers)}
         asked = {"Sandbox-Scenario": scenario} if scenario else {}
         body = {**CHARGE, "phone": self.phone(), "reference": "order", **fields}
         return self.post("/v1/charges", {name: each for name, each in body.items() if each}, headers, **asked)
 
-    def intent(self, **fields: object) -> Any:  # noqa: ANN401  JSON
+    def intent(self, **fields: object) -> Json:
         return self.post("/v1/payment_intents", {**INTENT, **fields})
 
     def confirm(
@@ -427,6 +433,16 @@ def test_what_shows_a_part_of_a_value_does_not_show_the_value(seen: str, tmp_pat
 def test_what_fits_no_value_is_told_as_it_is(row: str, what: str, exchanges: list[dict[str, Any]], tmp_path: Path):
     (found,) = [each for each in fit(saved(tmp_path / "a.har", *exchanges)).findings if each.gap.name == row]
     assert ([*found.shown], found.value) == ([Other(what)], None)
+
+
+@pytest.mark.parametrize(("made", "shown"), [("05:59:30", ["thirty_seconds"]), ("06:00:20", [])])
+def test_an_event_that_came_before_it_was_made_does_not_tell_how_late_events_come(
+    made: str, shown: list[str], tmp_path: Path
+):
+    event = {"id": "e", "type": "charge.succeeded", "timestamp": f"2026-01-05T{made}Z", "data": {"object": {"id": "c"}}}
+    posted = entry("POST", "https://shop.example/in", 200, event, {}, **HOOK)
+    file = saved(tmp_path / "a.har", {**posted, "startedDateTime": "2026-01-05T06:00:00Z"})
+    assert [[*each.shown] for each in fit(file).findings if each.gap.name == "lateness"] == [shown]
 
 
 SECRETS = ("sk_live_51ABCDEF", "+260961234567", "0961234567", "eyJhbGciOi", "s3cret-value", "Zm9vOmJhcg0000", "sid=abc")

@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 from workbench import PaymentsClient, Workbench, resources
 from workbench.domain.signatures import headers_for
-from workbench.domain.wire.intents_and_charges import Charge
+from workbench.domain.wire.payments_and_payouts import Charge
 
 PHONE = "+260961234567"
 CUSTOMER, OTHER = "+260966010203", "+260966010204"

@@ -9,13 +9,15 @@ import time
 from collections.abc import Callable
 from importlib.metadata import entry_points
 
-import flask  # noqa: F401  what a run here loads first is forgotten at its end, and loaded again by the next
-import httpcore  # noqa: F401  the same
+import flask
+import httpcore
 import pytest
 
 from workbench import Workbench, pytest_plugin
-from workbench.sandbox import server  # noqa: F401  the same
+from workbench.sandbox import server
 
+LOADED = (flask, httpcore, server)
+"""What a run here loads first would be forgotten at its end, and loaded again by the next."""
 pytest_plugins = ["pytester"]
 
 Run = Callable[..., pytest.RunResult]
@@ -24,7 +26,7 @@ SHOP = '''
 import time
 from decimal import Decimal
 import flask
-import httpcore  # noqa: F401  the same
+import httpcore
 import pytest
 from workbench import verify
 
@@ -95,7 +97,7 @@ def test_a_duplicate_is_fulfilled_once(bench, shop):
 '''
 
 CHARGES = """
-import httpcore  # noqa: F401  the same
+import httpcore
 import pytest
 
 def charged(bench, minor=10_000):

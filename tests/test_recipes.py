@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.conftest import free_port
 from workbench.certify.checks import CHECKS
 from workbench.domain.signatures import headers_for
 from workbench.resources import fixture
@@ -55,11 +56,6 @@ BOOKS = {
     "flask": (f"{sys.executable} -m flask --app flask_shop run --port {{port}}", "shop.sqlite"),
 }
 """How each shop is started, and where it keeps what it has done."""
-
-
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return str(probe.getsockname()[1])
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,13 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.doors.choices import BROKE, COMES_LATE, PHONE, Looks
 from tests.sandbox import test_openapi_holds as holds
-from workbench import Workbench, receiver
+from workbench import Workbench
 from workbench.cli import app
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.domain.interface import SECTIONS
-from workbench.errors import GapRefused, PaymentDeclined
+from workbench.errors import GapRefused
 from workbench.register import COLUMNS, GapRows, letter, written
 from workbench.resources import course, interface, notebook_name
 from workbench.sandbox.exchange import Exchanges
@@ -28,7 +28,7 @@ from workbench.toml_text import read_toml
 
 NAMES = [gap.name for gap in REGISTER]
 PACKAGE = Path(holds.exchange.__file__).parents[1]
-PHONE, WIDTH = "+260961234567", 80
+WIDTH = 80
 
 
 def run(*arguments: str) -> Result:
@@ -172,75 +172,27 @@ def test_a_schedule_is_counted_where_it_repeats():
 # What a run relied on
 
 
-def pay(bench: Workbench, phone: str = PHONE) -> Any:  # noqa: ANN401  the client's own type
-    made = bench.client.payment_intents.create(amount=Decimal("150.00"))
-    return bench.client.payment_intents.confirm(made.id, phone=phone, provider="mtn")
-
-
-def charge(bench: Workbench, **more: Any) -> Any:  # noqa: ANN401  the client's own type
-    given = {"amount": 15_000, "channel": "mtn", "phone": PHONE, "idempotency_key": "k", "reference": "r", **more}
-    return bench.client.charges.create(**given)
-
-
-def declined(bench: Workbench) -> None:
-    with pytest.raises(PaymentDeclined):
-        charge(bench, phone="+260960000002")
-
-
-def answering(status: int, seconds: int = 0) -> Callable[[Workbench], None]:
-    """A payment while the shop answers webhooks with a status."""
-
-    def act(bench: Workbench) -> None:
-        receiver._STATUS.setdefault(status, f"{status} As Asked")  # noqa: SLF001  statuses that the receiver never gives
-        answer = bench.receiver._respond  # noqa: SLF001  the merchant's server, answering otherwise
-        bench.receiver._respond = lambda environ: (status, answer(environ)[1])  # type: ignore[method-assign]  # noqa: SLF001  the same
-        charge(bench)
-        bench.clock.advance(seconds)
-
-    return act
-
-
-def late(bench: Workbench) -> None:
-    pay(bench, "+260960000010")
-    bench.clock.advance(hours=1)
-
-
-def refunded(bench: Workbench) -> None:
-    bench.client.refunds.create(charge=charge(bench).id)
-
-
-def out_of_order(bench: Workbench) -> None:
-    bench.delivery_faults("out_of_order")
-    pay(bench)
-    bench.phone(PHONE).enter_pin("1234")
-    bench.clock.advance(days=1)
-
-
-def cleared(bench: Workbench) -> None:
-    charge(bench)
-    bench.clock.advance(days=2)
-
-
-def paid_out(bench: Workbench) -> None:
-    cleared(bench)
-    bench.client.payouts.create(amount=Decimal(1))
-
-
-def disabled(bench: Workbench) -> None:
-    bench.client.webhook_endpoints.create(url="http://merchant.localhost/other")
+def disabled(it: Looks) -> None:
+    """An endpoint that fails beside one that hears of it."""
+    it.pay.webhook_endpoints.create(url="http://merchant.localhost/other")
     for _ in range(7):
-        pay(bench)
-        bench.clock.advance(days=1)
+        it.prompted()
+        it.advance(days=1)
 
 
-ACTS: dict[str, Callable[[Workbench], object]] = {
-    "event_types": charge, "event_payload": charge, "signature_scheme": charge, "signature_tolerance_s": charge,
-    "retry_schedule_s": answering(500), "delivery_gone": answering(410), "delivery_retry_after": answering(429),
-    "dead_letter": answering(500, 10 * 86_400), "repeats": charge, "lateness": charge,
-    "delivery_success": answering(204), "prompt_timeout_s": late,
-    "late_success": late, "pin_attempts": lambda bench: (pay(bench), bench.phone(PHONE).enter_pin("0000")),
-    "failure_triggers": declined, "merchant_fee": charge, "operator_fee": charge, "fee_on_refund": refunded,
-    "clearing": cleared, "payouts": paid_out, "ordering": out_of_order, "endpoint_disable_after_s": disabled,
+ACTS: dict[str, Callable[[Looks], object]] = {
+    "event_types": Looks.charge, "event_payload": Looks.charge, "signature_scheme": Looks.charge,
+    "signature_tolerance_s": Looks.charge, "retry_schedule_s": lambda it: it.attempts(500, 0),
+    "delivery_gone": lambda it: it.attempts(410, 0), "delivery_retry_after": lambda it: it.attempts(429, 0),
+    "dead_letter": lambda it: it.attempts(500), "repeats": Looks.charge, "lateness": Looks.charge,
+    "delivery_success": lambda it: it.attempts(204, 0),
+    "prompt_timeout_s": lambda it: it.unanswered(COMES_LATE, 3_600),
+    "late_success": lambda it: it.unanswered(COMES_LATE, 3_600),
+    "pin_attempts": lambda it: (it.prompted(), it.bench.phone(PHONE).enter_pin("0000")),
+    "failure_triggers": lambda it: it.charge(phone=BROKE), "merchant_fee": Looks.charge, "operator_fee": Looks.charge,
+    "fee_on_refund": Looks.fee_after_refunds, "clearing": Looks.cleared, "payouts": Looks.paid_out,
+    "ordering": lambda it: (it.bench.delivery_faults("out_of_order"), it.in_which_order()),
+    "endpoint_disable_after_s": disabled,
 }  # fmt: skip
 SLOW = {"delivery_timeout_s"}
 """Seen where a receiver really hangs, over a socket."""
@@ -252,7 +204,7 @@ def test_what_happens_in_a_run_is_counted_and_what_does_not_is_not(name: str):
         bench.client.payment_intents.create(amount=1)
         bench.client.charges.list()
         always = {row["name"] for row in bench.gaps.used}
-        ACTS[name](bench)
+        ACTS[name](Looks(bench))
         used = {row["name"]: row["used_by"] for row in bench.gaps.used}
     assert used[name]
     # An intent is made, listed and told of: so far nothing more.
@@ -269,7 +221,7 @@ def test_every_effect_that_is_counted_is_seen():
 
 def test_a_served_sandbox_tells_what_was_relied_on_and_leaves_no_trace_of_being_asked():
     with Workbench(seed=7) as bench, bench.serve() as served:
-        charge(bench)
+        Looks(bench).charge()
         with Workbench.connect(served.base_url, str(served.secret_key)) as other:
             before = len(bench.trace)
             used, page = other.gaps.used, other.gaps._repr_mimebundle_()["text/html"]
@@ -289,8 +241,8 @@ def before_the_appendix(letter: str) -> list[str]:
 def test_the_letter_asks_the_five_that_cost_most_first_and_the_others_in_a_line_each():
     with Workbench(seed=7, gaps={"charge_amount_unit": "major"}) as bench:
         assert "depends on nothing" in GapRows(bench.control.gaps()).questions()
-        for key in "ab":
-            charge(bench, amount=150, idempotency_key=key)
+        for _ in "ab":
+            Looks(bench).charged(150)
         letter, used = bench.gaps.questions(), bench.gaps.used
     first, _, others = letter.partition("## Appendix: ")
     asked = re.findall(r"^## \d\. (.+)$", first, re.MULTILINE)

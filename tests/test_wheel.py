@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_recipes import free_port
+from tests.conftest import free_port
 from workbench.resources import fixture
 
 ROOT = Path(__file__).resolve().parents[1]

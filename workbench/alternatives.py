@@ -12,7 +12,7 @@ from workbench.errors import GapRefused
 
 if TYPE_CHECKING:
     from workbench.control import SandboxControl
-    from workbench.domain.wire.trace_rows import TraceRow
+    from workbench.domain.wire.ledger_and_trace import TraceRow
     from workbench.sandbox.engine import Engine
 
 GAPS: Final = "WORKBENCH_GAPS"
@@ -82,11 +82,11 @@ def reported(file: Path) -> set[str] | None:
         lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     except FileNotFoundError:
         return set()
-    except ValueError:  # killed while it told
+    except ValueError:  # killed while it reported
         return None
-    told = {line["sandbox"]: line["rows"] for line in lines if "rows" in line}
-    is_whole = all(line["sandbox"] in told for line in lines)
-    return {row for rows in told.values() for row in rows} if is_whole else None
+    rows_of = {line["sandbox"]: line["rows"] for line in lines if "rows" in line}
+    is_whole = all(line["sandbox"] in rows_of for line in lines)
+    return {row for rows in rows_of.values() for row in rows} if is_whole else None
 
 
 def _append(file: Path, line: Mapping[str, object]) -> None:

@@ -160,7 +160,7 @@ class Workbench(Session):
         except WorkbenchError:
             bench.close()
             raise
-        bench._dock()  # noqa: SLF001  made by this
+        cls._dock(bench)
         return bench
 
     def serve(self, port: int = 0, *, allow_hosts: Iterable[str] = (), allow_origins: Iterable[str] = ()) -> Served:
@@ -331,7 +331,7 @@ class Workbench(Session):
         """Payments, charges, refunds, payouts, late money, events and deliveries, as DataFrames."""
         from workbench.analysis.tables import Tables
 
-        return Tables(self.reading, self.control)
+        return Tables(self.acting, self.control)
 
     @extras_named()
     def settle(self, item: object) -> "pd.DataFrame":

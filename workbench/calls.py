@@ -8,7 +8,7 @@ from contextlib import suppress
 from decimal import Decimal
 from functools import cache, lru_cache
 from threading import Lock
-from typing import Any, TypedDict, TypeVar, cast
+from typing import Any, TypedDict, TypeVar, Unpack, cast
 from urllib.parse import quote
 
 import httpx
@@ -77,10 +77,11 @@ class Latencies:
 
 
 class RequestParts(TypedDict, total=False):
-    """The parts of a request that most requests do without."""
+    """The parts of a request that most requests do without; `key` is another bearer to send, "" for none."""
 
     body: Mapping[str, Any] | None
     query: Mapping[str, str] | None
+    headers: Mapping[str, str]
     basic: bool
     key: str | None
 
@@ -91,8 +92,6 @@ class Calls:
     def __init__(self, key: str, http: httpx.Client, *, allow_live: bool = False) -> None:
         self._allow_live = allow_live
         self.hold(key)
-        self.always: Mapping[str, str] = {}
-        """Headers that go with every request."""
         self._http = http
         self._latest: Mapping[str, str] = {}
         """The headers of the last response."""
@@ -107,25 +106,15 @@ class Calls:
         """True if the last response came from a sandbox, which a header tells."""
         return "Sandbox-Provenance" in self._latest
 
-    def send(  # noqa: PLR0913  one argument per part of a request
-        self,
-        method: str,
-        url: str,
-        shape: type[T],
-        *,
-        body: Mapping[str, Any] | None = None,
-        query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        basic: bool = False,
-        key: str | None = None,
-    ) -> T:
-        """Send one request and read its response as a `shape`; `key` is another bearer to send, "" for none.
+    def send(self, method: str, url: str, shape: type[T], **parts: Unpack[RequestParts]) -> T:
+        """Send one request and read its response as a `shape`.
 
         Raises a subclass of ApiError by the status, ServiceUnreachable if no response came, and UnexpectedResponse if
         it is not what the interface describes.
         """
+        body, key, query, basic = parts.get("body"), parts.get("key"), parts.get("query"), parts.get("basic")
         content = b"" if body is None else to_json({k: v for k, v in body.items() if v is not None})
-        sent = {**self.always, **(headers or {})}
+        sent = {**parts.get("headers", {})}
         if body is not None:
             sent["Content-Type"] = "application/json"
         if method != "GET":

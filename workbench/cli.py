@@ -28,7 +28,7 @@ COMMANDS: Final[Mapping[str, tuple[click.Command, ...]]] = {
 class _Command(click.Group):
     """A WorkbenchError is shown as one line, with exit status 2; no message steers a terminal."""
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  the base class's
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands in their groups, each with its first sentence."""
         for group, commands in COMMANDS.items():
             with formatter.section(group):

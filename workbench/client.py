@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from decimal import Decimal
 from typing import Any, Final, Generic, Protocol, TypeVar, Unpack, cast, get_args
 
@@ -11,14 +12,12 @@ from msgspec import Struct
 from workbench.calls import Calls, RequestParts, checked_text, host_of, invalid, segments
 from workbench.closing import Closing
 from workbench.domain.payments import CANCELED, FAILED, PENDING, REQUIRES_PAYMENT_METHOD, SUCCEEDED
-from workbench.domain.wire import refunds_and_payouts
-from workbench.domain.wire.accounts_and_keys import ApiKey, Token
-from workbench.domain.wire.console_rows import DASHBOARD
+from workbench.domain.wire import payments_and_payouts
+from workbench.domain.wire.accounts_and_keys import ApiKey, Plant, Token
+from workbench.domain.wire.base import List, NumberedList
 from workbench.domain.wire.endpoints_and_events import Deleted, Delivery, Event, WebhookEndpoint
-from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
-from workbench.domain.wire.paging import List, NumberedList
-from workbench.domain.wire.plants import Plant
-from workbench.domain.wire.refunds_and_payouts import Payout, Refund
+from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund
+from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import InvalidRequest, RateLimited, UnexpectedResponse, WaitExpired, WorkbenchError
 
 
@@ -33,15 +32,20 @@ Shape = TypeVar("Shape")
 Payment = TypeVar("Payment", PaymentIntent, Charge)
 
 
-class Resource:
+class Group:
     """One group of calls: below `_path` of the version, on the host that `_host` names."""
 
     _host = "base_url"
     _version = "/v1"
     _path: str
 
+    _is_on_dashboards = False
+    """True if a sandbox may offer the group on its dashboard alone, because the interface does not show it."""
+
     def __init__(self, client: "PaymentsClient") -> None:
         self._client = client
+        if self._is_on_dashboards and self._path.startswith(client.on_dashboard):
+            self._version = DASHBOARD
 
     def _send(
         self,
@@ -51,18 +55,14 @@ class Resource:
         idempotency_key: str | None = None,
         **parts: Unpack[RequestParts],
     ) -> Shape:
-        headers = {}
         if idempotency_key is not None:
-            headers["Idempotency-Key"] = checked_text("idempotency_key", idempotency_key, such_as="order-1")
+            key = checked_text("idempotency_key", idempotency_key, such_as="order-1")
+            parts["headers"] = {"Idempotency-Key": key}
         url = f"{getattr(self._client, self._host)}{self._version}{self._path}{segments(*identifiers)}"
-        return self._client.calls.send(method, url, shape, headers=headers, **parts)
-
-    def use_dashboard(self) -> None:
-        """Call the same operations on a sandbox's dashboard, where the interface has none of them."""
-        self._version = DASHBOARD
+        return self._client.send(method, url, shape, **parts)
 
 
-class Listed(Resource, Generic[T]):
+class Listed(Group, Generic[T]):
     """A group whose objects can be listed and retrieved.
 
     `_shape` is one object and `_page` a page of them. A group that can be filtered names its filters, so that a
@@ -71,6 +71,7 @@ class Listed(Resource, Generic[T]):
 
     _shape: type[T]
     _page: type[List[T]]
+    _is_on_dashboards = True
 
     def retrieve(self, identifier: str) -> T:
         """The object as it is now. Raises NotFound."""
@@ -150,7 +151,7 @@ def exact(amount: Decimal | int, *, is_whole: bool = False) -> Decimal | int:
     raise InvalidRequest(message, code="amount_not_exact", param="amount")
 
 
-def listed(name: str, values: Sequence[str], such_as: str) -> list[str]:
+def checked_names(name: str, values: Sequence[str], such_as: str) -> list[str]:
     """A list of names. Raises InvalidRequest: one bare string, whose letters would be the names, or no list."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise invalid(f'{name} must be a list, such as ["{such_as}"], not {values!r}.', name)
@@ -174,7 +175,7 @@ class _AnyToken(Struct):
         return Token(access, self.refresh_token)
 
 
-class Auth(Resource):
+class Auth(Group):
     """Section 4, the illustrative token flow; the token is read by any of the names that it may have."""
 
     _path = "/auth"
@@ -185,7 +186,8 @@ class Auth(Resource):
 
     def refresh(self, refresh_token: str) -> Token:
         """Exchange a refresh token for a new pair; the old pair becomes invalid."""
-        return self._send("POST", _AnyToken, "refresh", body={"refresh_token": refresh_token}, key="").read()
+        body = {"refresh_token": checked_text("refresh_token", refresh_token)}
+        return self._send("POST", _AnyToken, "refresh", body=body, key="").read()
 
 
 class ApiKeys(Listed[ApiKey]):
@@ -206,14 +208,14 @@ class ApiKeys(Listed[ApiKey]):
         return self._send("DELETE", ApiKey, key_id)
 
 
-class Balance(Resource):
+class Balance(Group):
     """The merchant's pending, available and owed money."""
 
-    _path = "/balance"
+    _path, _is_on_dashboards = "/balance", True
 
-    def retrieve(self) -> refunds_and_payouts.Balance:
+    def retrieve(self) -> payments_and_payouts.Balance:
         """The balance as it is now."""
-        return self._send("GET", refunds_and_payouts.Balance)
+        return self._send("GET", payments_and_payouts.Balance)
 
 
 class Payouts(Listed[Payout]):
@@ -235,12 +237,12 @@ class Payouts(Listed[Payout]):
         return self._send("POST", Payout, idempotency_key=idempotency_key, body=body)
 
 
-class Plants(Resource):
+class Plants(Group):
     """Section 2.4, the sample plant store."""
 
     _host, _version, _path = "plants_url", "", "/plants"
 
-    def create(self, *, id: int, name: str, tag: str | None = None, token: str | None = None) -> Plant:  # noqa: A002  the field's name
+    def create(self, *, id: int, name: str, tag: str | None = None, token: str | None = None) -> Plant:
         """Add a plant; `token` is a bearer to use in place of the key."""
         return self._send("POST", Plant, body={"id": id, "name": name, "tag": tag}, key=token)
 
@@ -267,7 +269,7 @@ class PaymentIntents(Listed[PaymentIntent]):
         body = {
             "amount": exact(amount),
             "currency": currency,
-            "payment_method_types": listed("payment_method_types", payment_method_types, "mobile_money"),
+            "payment_method_types": checked_names("payment_method_types", payment_method_types, "mobile_money"),
             "description": description,
             "metadata": metadata,
         }
@@ -317,7 +319,7 @@ class Charges(Listed[Charge]):
         phone: str,
         idempotency_key: str,
         currency: str = "zmw",
-        type: str = "mobile_money",  # noqa: A002  the field's name in the interface
+        type: str = "mobile_money",
         reference: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Charge:
@@ -387,7 +389,7 @@ class WebhookEndpoints(Listed[WebhookEndpoint]):
 
     def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> WebhookEndpoint:
         """Register an endpoint; only this response shows its signing secret."""
-        body = {"url": url, "enabled_events": listed("enabled_events", enabled_events, "charge.*")}
+        body = {"url": url, "enabled_events": checked_names("enabled_events", enabled_events, "charge.*")}
         return self._send("POST", WebhookEndpoint, body=body)
 
     def update(
@@ -399,7 +401,7 @@ class WebhookEndpoints(Listed[WebhookEndpoint]):
         status: str | None = None,
     ) -> WebhookEndpoint:
         """Change the given fields; `status` is enabled or disabled."""
-        wanted = None if enabled_events is None else listed("enabled_events", enabled_events, "charge.*")
+        wanted = None if enabled_events is None else checked_names("enabled_events", enabled_events, "charge.*")
         body = {"url": url, "enabled_events": wanted, "status": status}
         return self._send("PATCH", WebhookEndpoint, endpoint_id, body=body)
 
@@ -424,7 +426,7 @@ class Events(Listed[Event]):
         starting_after: str | None = None,
         ending_before: str | None = None,
         page: int | None = None,
-        type: str | None = None,  # noqa: A002  the field's name
+        type: str | None = None,
         created_since: str | None = None,
         search: str | None = None,
     ) -> List[Event]:
@@ -437,11 +439,7 @@ class Events(Listed[Event]):
         return self._listed(limit, page, **cursors, type=type, created_since=created_since, search=search)
 
     def each(
-        self,
-        *,
-        type: str | None = None,  # noqa: A002  the field's name
-        created_since: str | None = None,
-        search: str | None = None,
+        self, *, type: str | None = None, created_since: str | None = None, search: str | None = None
     ) -> Iterator[Event]:
         """Every event, newest first; filtered as `list` is."""
         return self._every(type=type, created_since=created_since, search=search)
@@ -484,7 +482,7 @@ class Deliveries(Listed[Delivery]):
     def replay_dead_letters(self) -> List[Delivery]:
         """Send every dead letter again, if its endpoint is enabled."""
         url = f"{self._client.base_url}{self._version}/dead_letters/replay"
-        return self._client.calls.send("POST", url, List[Delivery])
+        return self._client.send("POST", url, List[Delivery])
 
 
 _STANDS: Final = (
@@ -516,11 +514,15 @@ class PaymentsClient(Closing):
         sleep: Callable[[float], object] = time.sleep,
         pagination: str = "cursor",
     ) -> None:
-        self._owned = http is None
+        self.owns_http = http is None
         self._http = http or httpx.Client()
         self.calls = Calls(secret_key, self._http, allow_live=allow_live)
         self._sleep = sleep
         self.pagination = pagination
+        self.headers: Mapping[str, str] = {}
+        """Headers that go with every request."""
+        self.on_dashboard: tuple[str, ...] = ()
+        """The beginnings of the paths of groups that are called on a sandbox's dashboard."""
         self.base_url = host_of(base_url)
         self.charges_url = host_of(charges_url, "charges_url") if charges_url else self.base_url
         self.plants_url = host_of(plants_url, "plants_url") if plants_url else self.base_url
@@ -536,11 +538,24 @@ class PaymentsClient(Closing):
         self.auth = Auth(self)
         self.plants = Plants(self)
 
-    def use_dashboard(self, *, endpoints_alone: bool) -> None:
-        """Call all groups, or webhook endpoints alone, on a sandbox's dashboard, where the interface lacks them."""
-        groups = (part for part in vars(self).values() if isinstance(part, Listed | Balance))
-        for group in (self.webhook_endpoints,) if endpoints_alone else groups:
-            group.use_dashboard()
+    def in_mode(self, headers: Mapping[str, str], on_dashboard: tuple[str, ...] = ()) -> "PaymentsClient":
+        """This client in another mode, with the same key and connection.
+
+        `headers` go with every request; groups whose paths begin with one of `on_dashboard` are called on a sandbox's
+        dashboard, where the interface lacks them.
+        """
+        other = copy(self)
+        other.owns_http, other.headers, other.on_dashboard = False, headers, on_dashboard
+        for name, group in vars(self).items():
+            if isinstance(group, Group):
+                setattr(other, name, type(group)(other))
+        return other
+
+    def send(self, method: str, url: str, shape: type[Shape], **parts: Unpack[RequestParts]) -> Shape:
+        """Send one request in this client's mode; returns and raises as `Calls.send` does."""
+        if self.headers:
+            parts["headers"] = {**self.headers, **parts.get("headers", {})}
+        return self.calls.send(method, url, shape, **parts)
 
     def wait(self, intent_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> PaymentIntent:
         """Poll an intent until its attempt has ended, one way or the other.
@@ -603,14 +618,14 @@ class PaymentsClient(Closing):
         if passed_s < timeout_s or not self.calls.is_sandbox:
             return ""
         try:
-            clock = self.calls.send("GET", f"{self.base_url}/sandbox/clock", dict[str, object])
+            clock = self.send("GET", f"{self.base_url}/sandbox/clock", dict[str, object])
         except WorkbenchError:
             return ""
         return _STANDS if clock.get("mode") == "manual" else ""
 
     def close(self) -> None:
         """Close the httpx client, if it was made here."""
-        if self._owned:
+        if self.owns_http:
             self._http.close()
 
     def __repr__(self) -> str:

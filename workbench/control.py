@@ -9,18 +9,22 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec.structs import asdict
 
 from workbench.calls import invalid, segments
-from workbench.client import PaymentsClient, listed
+from workbench.client import PaymentsClient, checked_names
 from workbench.domain.moments import clock_text, moment, rfc3339
 from workbench.domain.signing import SignedMessage
-from workbench.domain.wire import sandbox_controls
-from workbench.domain.wire.console_rows import LoggedRequest, Payment, PaymentDetails
+from workbench.domain.wire import sandbox_controls as wire
+from workbench.domain.wire.base import Found, Page, Rows
 from workbench.domain.wire.endpoints_and_events import FaultyEndpoint, Signed
-from workbench.domain.wire.intents_and_charges import Charge, Suspense
-from workbench.domain.wire.ledger_rows import LedgerAccount, LedgerEntry, LedgerMovement, LedgerPosting, LedgerVerified
-from workbench.domain.wire.operators_and_handsets import Handset, Message, OperatorState, Scripted
-from workbench.domain.wire.paging import Found, Page, Rows
-from workbench.domain.wire.sandbox_controls import Deprecated, Simulated, SimulatedCommand, WasReset
-from workbench.domain.wire.trace_rows import TracePage, TraceRow
+from workbench.domain.wire.ledger_and_trace import (
+    LedgerAccount,
+    LedgerEntry,
+    LedgerMovement,
+    LedgerPosting,
+    LedgerVerified,
+    TracePage,
+    TraceRow,
+)
+from workbench.domain.wire.payments_and_payouts import Charge, Suspense
 from workbench.errors import ApiError, AuthenticationFailed, PermissionDenied, UnexpectedResponse
 
 T = TypeVar("T")
@@ -48,37 +52,37 @@ class SandboxControl:
         if not is_sandbox:
             raise UnexpectedResponse(f"{self.client.base_url} answers, but not like `workbench serve`.")
 
-    def clock(self) -> sandbox_controls.Clock:
+    def clock(self) -> wire.Clock:
         """The clock's time and kind."""
-        return self.get("clock", sandbox_controls.Clock)
+        return self.get("clock", wire.Clock)
 
-    def phone(self, number: str) -> Handset:
+    def phone(self, number: str) -> wire.Handset:
         """A customer's phone and its screen."""
-        return self.get(f"phones/{number}", Handset)
+        return self.get(f"phones/{number}", wire.Handset)
 
-    def messages(self, number: str) -> list[Message]:
+    def messages(self, number: str) -> list[wire.Message]:
         """The text messages of operators to a customer, oldest first."""
-        return self.get(f"phones/{number}/messages", Rows[Message]).data
+        return self.get(f"phones/{number}/messages", Rows[wire.Message]).data
 
-    def enter(self, number: str, text: str) -> Handset:
+    def enter(self, number: str, text: str) -> wire.Handset:
         """Type a PIN and send it; returns the phone's screen. Raises StateConflict: no prompt waits."""
-        return self.post(f"phones/{number}/input", Handset, {"text": text})
+        return self.post(f"phones/{number}/input", wire.Handset, {"text": text})
 
-    def press(self, number: str, key: str) -> Handset:
+    def press(self, number: str, key: str) -> wire.Handset:
         """Press `cancel`, or leave the prompt alone: `ignore`. Raises StateConflict: no prompt waits."""
-        return self.post(f"phones/{number}/{key}", Handset)
+        return self.post(f"phones/{number}/{key}", wire.Handset)
 
-    def operators(self) -> list[OperatorState]:
+    def operators(self) -> list[wire.OperatorState]:
         """The operators, with the ends of their outages."""
-        return self.get("operator", Rows[OperatorState]).data
+        return self.get("operator", Rows[wire.OperatorState]).data
 
-    def simulate(self, simulation: str, cursor: int, commands: Sequence[SimulatedCommand]) -> Simulated:
+    def simulate(self, simulation: str, cursor: int, commands: Sequence[wire.SimulatedCommand]) -> wire.Simulated:
         """Do commands of a simulated month, from the cursor on; how many are done after at most a second.
 
         Raises StateConflict: the cursor is ahead of what is done, or a command cannot be done.
         """
         body = {"simulation": simulation, "cursor": cursor, "commands": commands}
-        return self.post("simulation", Simulated, body)
+        return self.post("simulation", wire.Simulated, body)
 
     def delivery_faults(self) -> list[FaultyEndpoint]:
         """Endpoints and the faults of deliveries to them."""
@@ -127,17 +131,17 @@ class SandboxControl:
         """`credit` late money, or `return` it. Raises StateConflict: it was settled before, or several sums wait."""
         return self.post(f"suspense{segments(item)}/settle", Suspense, {"how": how})
 
-    def payments(self, **filters: str) -> Found[Payment]:
+    def payments(self, **filters: str) -> Found[wire.Payment]:
         """A page of payments, newest first, filtered by the fields of `PaymentsQuery`."""
-        return self.get("payments", Found[Payment], **filters)
+        return self.get("payments", Found[wire.Payment], **filters)
 
-    def payment(self, payment_id: str) -> PaymentDetails:
+    def payment(self, payment_id: str) -> wire.PaymentDetails:
         """A payment with its events, deliveries and rows of the trace; `payment_id` is an intent's, or a charge's."""
-        return self.get(f"payments{segments(payment_id)}", PaymentDetails)
+        return self.get(f"payments{segments(payment_id)}", wire.PaymentDetails)
 
-    def requests(self, **filters: str) -> Found[LoggedRequest]:
+    def requests(self, **filters: str) -> Found[wire.LoggedRequest]:
         """A page of the merchant's requests, newest first, filtered by the fields of `RequestsQuery`."""
-        return self.get("requests", Found[LoggedRequest], **filters)
+        return self.get("requests", Found[wire.LoggedRequest], **filters)
 
     def request(self, request_id: str) -> TraceRow:
         """A request and its response as a row of the trace. Raises NotFound: none was kept by this Request-Id."""
@@ -170,18 +174,18 @@ class SandboxControl:
 
     def deprecate(
         self, operation: str, *, deprecated_at: str | None = None, sunset_at: str | None = None, marked: bool = True
-    ) -> Deprecated:
+    ) -> wire.Deprecated:
         """Mark an operation, such as `createCharge`, as one that will be gone: its responses say so in their headers.
 
         `deprecated_at`, now unless it is given, and `sunset_at` are moments of RFC 3339. Raises NotFound: no such
         operation. Raises StateConflict: it would be gone before it is deprecated.
         """
         body = {"marked": marked, "deprecated_at": deprecated_at, "sunset_at": sunset_at}
-        return self.post(f"operations{segments(operation)}/deprecation", Deprecated, body)
+        return self.post(f"operations{segments(operation)}/deprecation", wire.Deprecated, body)
 
-    def reset(self) -> WasReset:
+    def reset(self) -> wire.WasReset:
         """Forget all payments, events and entries."""
-        return self.post("reset", WasReset)
+        return self.post("reset", wire.WasReset)
 
     def _pages(self, path: str, shape: type[Page[Row]], **query: str) -> Iterator[list[Row]]:
         """The rows of a list of the ledger, read some entries at a time; entries recorded meanwhile come last."""
@@ -195,11 +199,11 @@ class SandboxControl:
 
     def get(self, path: str, shape: type[T], **query: str) -> T:
         """GET a path below `/sandbox`, and read the response as a `shape`."""
-        return self.client.calls.send("GET", f"{self.client.base_url}/sandbox/{path}", shape, query=query or None)
+        return self.client.send("GET", f"{self.client.base_url}/sandbox/{path}", shape, query=query or None)
 
     def post(self, path: str, shape: type[T], body: Mapping[str, Any] | None = None) -> T:
         """POST to a path below `/sandbox`, and read the response as a `shape`."""
-        return self.client.calls.send("POST", f"{self.client.base_url}/sandbox/{path}", shape, body=body)
+        return self.client.send("POST", f"{self.client.base_url}/sandbox/{path}", shape, body=body)
 
 
 class Clock:
@@ -240,7 +244,7 @@ class Clock:
         total_ms = span // _MS + _whole_ms(seconds)
         if total_ms < 0:
             raise invalid(f"The clock cannot go back, and this is {total_ms / 1000:g} s in all.")
-        self._control.post("clock/advance", sandbox_controls.Clock, {"seconds": Decimal(total_ms) / 1000})
+        self._control.post("clock/advance", wire.Clock, {"seconds": Decimal(total_ms) / 1000})
         return self
 
     def __repr__(self) -> str:
@@ -286,14 +290,14 @@ class Operator:
 
         >>> bench.operator.script("+260961234567", ["insufficient_funds", "approve"])  # doctest: +SKIP
         """
-        body = {"phone": phone, "answers": listed("answers", answers, "approve")}
-        self._control.post("operator/script", Scripted, body)
+        body = {"phone": phone, "answers": checked_names("answers", answers, "approve")}
+        self._control.post("operator/script", wire.Scripted, body)
         return self
 
     def outage(self, provider: str, seconds: int) -> "Operator":
         """Take an operator down for some seconds from now; 0 ends the outage."""
         body = {"provider": provider, "seconds": seconds}
-        state = self._control.post("operator/outage", OperatorState, body)
+        state = self._control.post("operator/outage", wire.OperatorState, body)
         if state.down_until is not None:
             self.outages.append(Outage(state.provider, seconds, state.down_until))
         return self

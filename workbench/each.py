@@ -15,7 +15,7 @@ from workbench.alternatives import GAPS, JUNIT, RELIED, Relied, looking_at, repo
 from workbench.domain.gaps import Gaps, written
 from workbench.domain.masking import mask
 from workbench.domain.signs import Value
-from workbench.domain.wire.trace_rows import WEBHOOK, TraceRow
+from workbench.domain.wire.ledger_and_trace import WEBHOOK, TraceRow
 from workbench.errors import CommandRefused
 from workbench.process import NOTHING, POLL_S, Process, printed
 from workbench.render import Table, table
@@ -226,7 +226,7 @@ class _Running:
         self._plan, self._row, self._value, self._limit_s = plan, row, value, limit_s
         with ExitStack() as opening:
             self._folder = Path(opening.enter_context(tempfile.TemporaryDirectory(prefix="workbench-each-")))
-            self._told = self._folder / "relied"
+            self._relied_file = self._folder / "relied"
             self._log = opening.enter_context(tempfile.TemporaryFile())
             gaps = {row: value} if row else {}
             engine = Engine(Settings(seed="each", clock="running", gaps=Gaps.chosen(gaps)), raise_bugs=False)
@@ -241,7 +241,7 @@ class _Running:
                 FOLDER: str(self._folder),
                 JUNIT: str(self._folder / "junit.xml"),
                 GAPS: json.dumps(gaps),
-                RELIED: str(self._told),
+                RELIED: str(self._relied_file),
             }
             if plan.webhook:
                 url = f"http://{LOOPBACK}:{port}{plan.webhook}"
@@ -268,10 +268,10 @@ class _Running:
         # A server that it started tells what it relied on when it ends, which takes it a while.
         self._process.end(_TELLS_S if self._relied else None)
         written_now = [file for file, age in _ages(self._report).items() if self._before.get(file) != age]
-        reached = self._told.exists() or _last(self._engine) > self._before_it
+        reached = self._relied_file.exists() or _last(self._engine) > self._before_it
         run = Run(self._row, self._value, status, took_s, tuple(_failed(written_now)), reached=reached)
         if self._relied:
-            others = reported(self._told)
+            others = reported(self._relied_file)
             self.relied = None if others is None else others | self._relied.rows()
         said = [visible(mask(f"{failure.name}: {failure.says}"), lines=True) for failure in run.failed if failure.says]
         return run if run.passed else run._replace(printed="\n\n".join(filter(None, [*said, printed(self._log)])))

@@ -24,10 +24,10 @@ from workbench.domain.signs import (
     SUCCESS,
     WEBHOOK,
     Body,
+    ObservedCall,
     Other,
     Part,
-    Seen,
-    Shown,
+    Reading,
     Value,
     number_in,
     tried,
@@ -61,7 +61,7 @@ def _time_s(event: Body) -> Decimal:
 
 # What several exchanges show together
 
-Found: TypeAlias = Iterator[tuple[str, Shown, str]]
+Readings: TypeAlias = Iterator[tuple[str, Reading, str]]
 """The name of a row, the value that was shown, and where."""
 
 
@@ -72,119 +72,118 @@ _EXTRA: Final = {
 }
 
 
-def _extra_endpoints(traffic: Sequence[Seen]) -> Found:
+def _extra_endpoints(traffic: Sequence[ObservedCall]) -> Readings:
     """Tells which extra operations there are; a 404 to a refund may be about the charge."""
     shows = tried(
-        "offered", "absent", by={404}, part=lambda seen: _EXTRA[seen.id], parts=len(_EXTRA),
-        asks=lambda seen: seen.ok or seen.id != "createRefund",
+        "offered", "absent", by={404}, part=lambda call: _EXTRA[call.id], parts=len(_EXTRA),
+        asks=lambda call: call.ok or call.id != "createRefund",
     )  # fmt: skip
-    yield from (("extra_endpoints", shows(seen), seen.place) for seen in traffic if seen.id in _EXTRA)
+    yield from (("extra_endpoints", shows(call), call.place) for call in traffic if call.id in _EXTRA)
 
 
-def _event_types(traffic: Sequence[Seen]) -> Found:
+def _event_types(traffic: Sequence[ObservedCall]) -> Readings:
     """The type of an event, in the field that has one."""
     names = ("type", "event_type", "event", "topic")
-    for seen in traffic:
-        if seen.id == WEBHOOK:
-            name = next((seen.asked[name] for name in names if isinstance(seen.asked.get(name), str)), "no type")
+    for call in traffic:
+        if call.id == WEBHOOK:
+            name = next((call.asked[name] for name in names if isinstance(call.asked.get(name), str)), "no type")
             parts = (Part(value, name, len(types)) for value, types in TOLD_AS.items() if name in types.values())
-            yield "event_types", next(parts, Other(name[:60])), seen.place
+            yield "event_types", next(parts, Other(name[:60])), call.place
 
 
-def _prompt_timeout(traffic: Sequence[Seen]) -> Found:
+def _prompt_timeout(traffic: Sequence[ObservedCall]) -> Readings:
     """The time from a confirmation, or its event, to the prompt's end."""
-    for seen in traffic:
-        if seen.id == WEBHOOK and seen.event.endswith("requires_action"):
-            begun_s = _time_s(seen.asked)
-        elif seen.id == "confirmPaymentIntent" and seen.ok:
-            begun_s = seen.at_s
+    for call in traffic:
+        if call.id == WEBHOOK and call.event.endswith("requires_action"):
+            begun_s = _time_s(call.asked)
+        elif call.id == "confirmPaymentIntent" and call.ok:
+            begun_s = call.at_s
         else:
             continue
-        prompts = [within(item, "next_action", "ussd_prompt") for item in seen.objects if begun_s]
+        prompts = [within(item, "next_action", "ussd_prompt") for item in call.objects if begun_s]
         for end_s in [end_s for prompt in prompts if (end_s := number_in(prompt.get("expires_at"))) is not None][:1]:
             lasts_s = float(end_s) - float(begun_s)
             near = [value for value in _offered("prompt_timeout_s") if abs(lasts_s - value) <= _NEAR_S]
-            yield "prompt_timeout_s", near[0] if near else Other(f"{lasts_s:.0f} s"), seen.place
+            yield "prompt_timeout_s", near[0] if near else Other(f"{lasts_s:.0f} s"), call.place
 
 
 _LONG: Final = {operator.long_id for operator in EVERY_OPERATOR.values()}
 
 
-def _operator_ids(traffic: Sequence[Seen]) -> Found:
-    """Reads the operators' identifiers in responses."""
-    for seen in traffic:
-        found = [charge.get(name) for charge in seen.charges for name in ("channel", "provider")]
-        found += [within(intent, "payment_method", "mobile_money").get("provider") for intent in seen.intents]
-        for name in map(str, filter(None, found)):
+def _operator_ids(traffic: Sequence[ObservedCall]) -> Readings:
+    for call in traffic:
+        named = [charge.get(name) for charge in call.charges for name in ("channel", "provider")]
+        named += [within(intent, "payment_method", "mobile_money").get("provider") for intent in call.intents]
+        for name in map(str, filter(None, named)):
             ours = "short" if name in EVERY_OPERATOR else "long" if name in _LONG else None
-            yield "operator_ids", Part(ours, name, 3) if ours else Other(name[:40]), seen.place
+            yield "operator_ids", Part(ours, name, 3) if ours else Other(name[:40]), call.place
 
 
-def _bounds(traffic: Sequence[Seen]) -> Found:
+def _bounds(traffic: Sequence[ObservedCall]) -> Readings:
     """The amounts of intents that were accepted and rejected: bounds are shown to the ngwee, or not at all."""
-    tried = {
-        seen.amount: seen for seen in traffic
-        if seen.id == "createPaymentIntent" and seen.amount and not seen.is_fraction
-        and (seen.ok or (seen.status in {400, 422} and "amount" in seen.text))
+    decided = {
+        call.amount: call for call in traffic
+        if call.id == "createPaymentIntent" and call.amount and not call.is_fraction
+        and (call.ok or (call.status in {400, 422} and "amount" in call.text))
     }  # fmt: skip
     low, high = _BOUNDS["1_to_20000"]
-    telling = {amount: seen for amount, seen in sorted(tried.items()) if not low <= amount <= high}
-    what = ", ".join(f"{amount:.2f} is {'accepted' if seen.ok else 'rejected'}" for amount, seen in telling.items())
-    told: Shown = Other(what)
+    telling = {amount: call for amount, call in sorted(decided.items()) if not low <= amount <= high}
+    what = ", ".join(f"{amount:.2f} is {'accepted' if call.ok else 'rejected'}" for amount, call in telling.items())
+    reading: Reading = Other(what)
     for value, (least, most) in _BOUNDS.items():
-        if all(seen.ok is (least <= amount <= most) for amount, seen in tried.items()):
+        if all(call.ok is (least <= amount <= most) for amount, call in decided.items()):
             edges = {least, most} | ({least - CENT, most + CENT} if value != "none" else set())
-            told = value if edges <= {*tried} else Part(value, what)
-    for seen in [*telling.values()][-1:]:
-        yield "amount_bounds", told, seen.place
+            reading = value if edges <= {*decided} else Part(value, what)
+    for call in [*telling.values()][-1:]:
+        yield "amount_bounds", reading, call.place
 
 
-def _unit(traffic: Sequence[Seen]) -> Found:
+def _unit(traffic: Sequence[ObservedCall]) -> Readings:
     """Compares the amount of an intent, in major units, with that of its charge."""
     intents: dict[object, Decimal] = {}
-    for seen in traffic:
-        for intent in seen.intents:
+    for call in traffic:
+        for intent in call.intents:
             # An intent that shows no amount has the one that was asked for.
-            asked = seen.asked.get("amount") if seen.id == "createPaymentIntent" else None
+            asked = call.asked.get("amount") if call.id == "createPaymentIntent" else None
             if (amount := number_in(intent.get("amount", asked))) is not None:
                 intents[intent["id"]] = amount
-    for seen in traffic:
-        for charge in seen.charges:
-            major, told = intents.get(str(charge.get("payment_intent"))), number_in(charge.get("amount"))
-            if charge.get("payment_intent") and major and told:
-                unit = "minor" if told == major * 100 else "major" if told == major else None
-                yield "charge_amount_unit", unit or Other(f"{told} where the intent has {major}"), seen.place
+    for call in traffic:
+        for charge in call.charges:
+            major, amount = intents.get(str(charge.get("payment_intent"))), number_in(charge.get("amount"))
+            if charge.get("payment_intent") and major and amount:
+                unit = "minor" if amount == major * 100 else "major" if amount == major else None
+                yield "charge_amount_unit", unit or Other(f"{amount} where the intent has {major}"), call.place
 
 
-def _wait(traffic: Sequence[Seen]) -> Found:
+def _wait(traffic: Sequence[ObservedCall]) -> Readings:
     """Tells whether a charge's call waits for the customer; an unanswered prompt leaves a charge pending anyway."""
-    calls = [seen for seen in traffic if seen.id == "createCharge" and seen.took]
-    pending = {charge["id"]: seen for seen in calls for charge in seen.charges if charge.get("status") == "pending"}
-    answered = [seen for seen in calls if (seen.charges or not seen.ok) and seen not in pending.values()]
-    for seen in answered:
-        yield "charge_wait", "answered", seen.place
-    paid = {charge["id"] for seen in traffic for charge in seen.charges if charge.get("status") == "succeeded"}
-    for charge, seen in pending.items():
-        if seen.status == HTTPStatus.ACCEPTED or (charge in paid and not answered):
-            yield "charge_wait", "accepted" if seen.status == HTTPStatus.ACCEPTED else "interactive", seen.place
+    calls = [call for call in traffic if call.id == "createCharge" and call.took]
+    pending = {charge["id"]: call for call in calls for charge in call.charges if charge.get("status") == "pending"}
+    answered = [call for call in calls if (call.charges or not call.ok) and call not in pending.values()]
+    for call in answered:
+        yield "charge_wait", "answered", call.place
+    paid = {charge["id"] for call in traffic for charge in call.charges if charge.get("status") == "succeeded"}
+    for charge, call in pending.items():
+        if call.status == HTTPStatus.ACCEPTED or (charge in paid and not answered):
+            yield "charge_wait", "accepted" if call.status == HTTPStatus.ACCEPTED else "interactive", call.place
 
 
-def _late_after_all(traffic: Sequence[Seen]) -> Found:
+def _late_after_all(traffic: Sequence[ObservedCall]) -> Readings:
     """A charge that succeeded after its prompt had expired."""
     expired = set()
-    for seen in traffic:
-        for charge in seen.charges:
+    for call in traffic:
+        for charge in call.charges:
             if charge.get("status") == "succeeded" and charge.get("id") in expired:
-                yield "late_success", "succeeds", seen.place
+                yield "late_success", "succeeds", call.place
             if charge.get("failure_code") == "prompt_timeout":
                 expired.add(charge.get("id"))
 
 
-def _accounts(traffic: Sequence[Seen]) -> Found:
+def _accounts(traffic: Sequence[ObservedCall]) -> Readings:
     """Counts the accounts that get a token; of the rejected ones, a single one may be misspelled."""
-    asked = [seen for seen in traffic if seen.id == "issueToken" and seen.asked.get("email")]
-    known = {str(seen.asked["email"]): seen.place for seen in asked if seen.ok}
-    refused = {str(seen.asked["email"]): seen.place for seen in asked if seen.status == HTTPStatus.UNAUTHORIZED}
+    asked = [call for call in traffic if call.id == "issueToken" and call.asked.get("email")]
+    known = {str(call.asked["email"]): call.place for call in asked if call.ok}
+    refused = {str(call.asked["email"]): call.place for call in asked if call.status == HTTPStatus.UNAUTHORIZED}
     strangers = [place for email, place in refused.items() if email not in known]
     if len(known) > 1:
         yield "token_credentials", Part("any", "two accounts are let in"), [*known.values()][-1]
@@ -192,35 +191,35 @@ def _accounts(traffic: Sequence[Seen]) -> Found:
         yield "token_credentials", Part("one_account", "one account of three is let in"), strangers[-1]
 
 
-def _keys(traffic: Sequence[Seen]) -> Found:
+def _keys(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads calls that repeat an idempotency key, with the same body or another, and the time between them."""
-    first: dict[tuple[str, str], Seen] = {}
+    first: dict[tuple[str, str], ObservedCall] = {}
     waited: list[tuple[Decimal, bool, str]] = []
-    for seen in traffic:
-        key = seen.sent.get("idempotency-key")
-        if key is None or seen.id == WEBHOOK:
+    for call in traffic:
+        key = call.sent.get("idempotency-key")
+        if key is None or call.id == WEBHOOK:
             continue
-        before = first.setdefault((seen.url, key), seen)
-        if before is seen:
+        before = first.setdefault((call.url, key), call)
+        if before is call:
             continue
-        if before.sent_text != seen.sent_text:
-            if seen.status in {400, 409, 422} and "idempoten" in seen.text.lower():
-                yield "reused_key_status", seen.status, seen.place
+        if before.sent_text != call.sent_text:
+            if call.status in {400, 409, 422} and "idempoten" in call.text.lower():
+                yield "reused_key_status", call.status, call.place
             continue
-        again = "idempotent-replayed" in seen.got
+        again = "idempotent-replayed" in call.got
         is_fault = before.status >= HTTPStatus.INTERNAL_SERVER_ERROR
         kept = "a 5xx" if is_fault else "a decline" if before.status == HTTPStatus.PAYMENT_REQUIRED else ""
-        if kept and (again or seen.took):
-            told = Part("declines", f"{kept} is repeated", 2) if again else Part("none", f"{kept} is not repeated", 2)
-            yield "idempotency_keeps_errors", told, seen.place
-        if before.ok and (again or seen.ok) and seen.at_s and before.at_s:
-            waited.append((seen.at_s - before.at_s, again, seen.place))
+        if kept and (again or call.took):
+            what = f"{kept} is {'repeated' if again else 'not repeated'}"
+            yield "idempotency_keeps_errors", Part("declines" if again else "none", what, 2), call.place
+        if before.ok and (again or call.ok) and call.at_s and before.at_s:
+            waited.append((call.at_s - before.at_s, again, call.place))
         if not again:
-            first[seen.url, key] = seen
+            first[call.url, key] = call
     yield from _retained(waited)
 
 
-def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Found:
+def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Readings:
     """Finds the retention between the longest wait with a replay and the shortest without."""
     known = max((after_s for after_s, again, _ in waited if again), default=Decimal(0))
     forgotten = min((after_s for after_s, again, _ in waited if not again), default=Decimal("inf"))
@@ -229,8 +228,8 @@ def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Found:
     between = f"known after {known:.0f} s, forgotten after {float(forgotten):.0f} s"
     if waited and not fits[1:]:
         is_near = forgotten - known <= 2 * _MINUTE_S
-        told = Other(between) if not fits else fits[0] if is_near else Part(fits[0], between)
-        yield "idempotency_retention_s", told, waited[-1][2]
+        reading = Other(between) if not fits else fits[0] if is_near else Part(fits[0], between)
+        yield "idempotency_retention_s", reading, waited[-1][2]
 
 
 _AT_LEAST_S, _FIRST_WAIT_S = 45, 180
@@ -238,32 +237,32 @@ _AT_LEAST_S, _FIRST_WAIT_S = 45, 180
 _WAITS: Final = {429, 502, 504}
 
 
-def _retries(traffic: Sequence[Seen]) -> Found:
+def _retries(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads the retries of events that a receiver did not accept."""
-    came: dict[tuple[str, str], list[Seen]] = defaultdict(list)
-    for seen in traffic:
-        if seen.id == WEBHOOK and seen.at_s:
-            came[seen.url, str(seen.asked.get("id"))].append(seen)
+    came: dict[tuple[str, str], list[ObservedCall]] = defaultdict(list)
+    for call in traffic:
+        if call.id == WEBHOOK and call.at_s:
+            came[call.url, str(call.asked.get("id"))].append(call)
     ended_s = traffic[-1].at_s
-    replayed = {seen.url.partition("?")[0].split("/")[-2] for seen in traffic if seen.id == "replayEvent"}
-    gone = {seen.url for tries in came.values() for seen in tries if seen.status == HTTPStatus.GONE}
+    replayed = {call.url.partition("?")[0].split("/")[-2] for call in traffic if call.id == "replayEvent"}
+    gone = {call.url for tries in came.values() for call in tries if call.status == HTTPStatus.GONE}
     for (url, event_id), tries in came.items():
         again = tries[1] if len(tries) > 1 else None
         yield from _second(tries[0], again, ended_s)
         is_soon = again and again.at_s - tries[0].at_s < _MINUTE_S
         if tries[0].status == HTTPStatus.OK and again and is_soon and event_id not in replayed:
             yield "repeats", Part("duplicate", "an event that was accepted came again"), again.place
-        is_told_when = bool({attempt.status for attempt in tries} & _WAITS)
-        if tries[0].status >= HTTPStatus.INTERNAL_SERVER_ERROR and url not in gone and not is_told_when:
+        asks_to_wait = bool({attempt.status for attempt in tries} & _WAITS)
+        if tries[0].status >= HTTPStatus.INTERNAL_SERVER_ERROR and url not in gone and not asks_to_wait:
             yield "retry_schedule_s", _schedule(tries, ended_s), tries[-1].place
-    for seen in traffic:
-        off = [endpoint for endpoint in seen.of_kind("webhook_endpoint") if endpoint.get("status") == "disabled"]
+    for call in traffic:
+        off = [endpoint for endpoint in call.of_kind("webhook_endpoint") if endpoint.get("status") == "disabled"]
         # A recording has the address, what a sandbox's trace is saved as the id in its place.
         if any(endpoint.get("url") in gone or any(str(endpoint.get("id")) in url for url in gone) for endpoint in off):
-            yield "delivery_gone", "disables", seen.place
+            yield "delivery_gone", "disables", call.place
 
 
-def _second(first: Seen, again: Seen | None, ended_s: Decimal) -> Found:
+def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -> Readings:
     """Reads whether an event came a second time; a copy that comes at once is no retry."""
     if first.status in range(203, 300) and (
         again.at_s - first.at_s > 1 if again else ended_s - first.at_s > _GAVE_UP_S
@@ -276,11 +275,11 @@ def _second(first: Seen, again: Seen | None, ended_s: Decimal) -> Found:
         wait_s, asked = again.at_s - first.at_s, first.got.get("retry-after", "")
         least_s = max(_AT_LEAST_S, min(int(asked), 2 * _MINUTE_S)) if asked.isdecimal() else _AT_LEAST_S
         near = "ignored" if wait_s < _AT_LEAST_S else "honoured" if least_s <= wait_s < _FIRST_WAIT_S else None
-        told = "Retry-After" if asked else "a minute after 429, 502 and 504"
-        yield "delivery_retry_after", near and Part(near, told, 2), again.place
+        what = "Retry-After" if asked else "a minute after 429, 502 and 504"
+        yield "delivery_retry_after", near and Part(near, what, 2), again.place
 
 
-def _schedule(tries: Sequence[Seen], ended_s: Decimal) -> Shown:
+def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
     """Finds the only schedule that fits the waits, give or take a fifth; None while several fit."""
     failed = next((at for at, attempt in enumerate(tries) if attempt.status in SUCCESS), len(tries))
     waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
@@ -291,42 +290,43 @@ def _schedule(tries: Sequence[Seen], ended_s: Decimal) -> Shown:
         near = all(0.8 * one - _NEAR_S <= wait <= 1.2 * one + _NEAR_S for wait, one in zip(waits, due, strict=False))
         return near and (len(waits) == len(due) if is_over else len(waits) <= len(due))
 
-    found = [schedule for schedule in _offered("retry_schedule_s") if fits(schedule)]
-    told = "waits of " + written([round(wait) for wait in waits])
-    if len(found) == 1:
-        return found[0] if is_over else Part(found[0], told)
-    return None if found else Other(told)
+    fitting = [schedule for schedule in _offered("retry_schedule_s") if fits(schedule)]
+    what = "waits of " + written([round(wait) for wait in waits])
+    if len(fitting) == 1:
+        return fitting[0] if is_over else Part(fitting[0], what)
+    return None if fitting else Other(what)
 
 
-def _order(traffic: Sequence[Seen]) -> Found:
+def _order(traffic: Sequence[ObservedCall]) -> Readings:
     """Finds events that arrived after younger ones of their object, and how soon outcomes arrived."""
     newest: dict[object, Decimal] = {}
-    known, tried, found, soonest = set(), set(), {}, {}
-    for seen in traffic:
-        at_s, about = _time_s(seen.asked), next((item["id"] for item in seen.objects), None)
-        if seen.id != WEBHOOK or not at_s or about is None:
+    known, tried, late_by, soonest = set(), set(), {}, {}
+    for call in traffic:
+        at_s, about = _time_s(call.asked), next((item["id"] for item in call.objects), None)
+        if call.id != WEBHOOK or not at_s or about is None:
             continue
-        same, is_late = (about, seen.event, at_s), at_s < newest.get(about, at_s)
-        late_s = seen.at_s - at_s
-        if seen.ok and is_late and same not in known:
+        same, is_late = (about, call.event, at_s), at_s < newest.get(about, at_s)
+        late_s = call.at_s - at_s
+        if call.ok and is_late and same not in known:
             way = "out_of_order" if same not in tried and _NEAR_S < late_s < _MINUTE_S else "unordered"
-            found[way] = seen.place
-        if seen.at_s and same not in tried and seen.event.endswith(("succeeded", "successful", "failed")):
-            soonest[late_s] = seen.place
+            late_by[way] = call.place
+        if call.at_s and same not in tried and call.event.endswith(("succeeded", "successful", "failed")):
+            soonest[late_s] = call.place
         tried.add(same)
-        if seen.ok:
+        if call.ok:
             known.add(same)
             newest[about] = max(at_s, newest.get(about, at_s))
-    for way in sorted(found)[:1]:
+    for way in sorted(late_by)[:1]:
         what = f"an event came late, after a younger one: {way}"
-        yield "ordering", "unordered" if way == "unordered" else Part(way, what), found[way]
-    for late_s in sorted(soonest)[:1]:
+        yield "ordering", "unordered" if way == "unordered" else Part(way, what), late_by[way]
+    # An event that came before it was made shows only that two clocks differ.
+    for late_s in [late_s for late_s in sorted(soonest)[:1] if late_s >= -_NEAR_S]:
         near = {"at_once": 0, "thirty_seconds": 30}.items()
-        told = [value for value, after_s in near if abs(late_s - after_s) <= _NEAR_S]
-        yield "lateness", told[0] if told else Other(f"{late_s:.0f} s after"), soonest[late_s]
+        values = [value for value, after_s in near if abs(late_s - after_s) <= _NEAR_S]
+        yield "lateness", values[0] if values else Other(f"{late_s:.0f} s after"), soonest[late_s]
 
 
-TOGETHER: Final[Mapping[str, Callable[[Sequence[Seen]], Found]]] = {
+TOGETHER: Final[Mapping[str, Callable[[Sequence[ObservedCall]], Readings]]] = {
     "operator_ids": _operator_ids, "bounds": _bounds, "unit": _unit, "wait": _wait, "accounts": _accounts,
     "late_after_all": _late_after_all, "extra_endpoints": _extra_endpoints, "event_types": _event_types,
     "prompt_timeout": _prompt_timeout, "keys": _keys, "retries": _retries, "order": _order,
@@ -361,22 +361,22 @@ class Finding(NamedTuple):
     @property
     def says(self) -> list[tuple[str, Value | Other, Sequence[str]]]:
         """A text, a value and the exchanges for each value; of one that was seen in part, what was seen."""
-        told: list[tuple[str, Value | Other, Sequence[str]]] = []
+        texts: list[tuple[str, Value | Other, Sequence[str]]] = []
         for value, parts in self.shown.items():
             text = f"none of ours: {value.what}" if isinstance(value, Other) else written(value)
             text = text if "" in parts else f"{', '.join(parts)}: consistent with {text}, not shown"
-            told.append((text, value, [*chain.from_iterable(parts.values())]))
-        return told
+            texts.append((text, value, [*chain.from_iterable(parts.values())]))
+        return texts
 
     @property
     def asks(self) -> str:
         """A question to the provider that asks whether what was seen is right."""
         meanings = {self.gap.default: self.gap.says, **self.gap.alternatives}
-        told = []
+        texts = []
         for value, parts in self.shown.items():
             meaning = value.what if isinstance(value, Other) else meanings[value]
-            told.append(meaning if "" in parts else f"{', '.join(parts)}, as it would be if this holds: {meaning}")
-        return f"{'; and '.join(told)}. {'Which is' if len(told) > 1 else 'Is that'} right?"
+            texts.append(meaning if "" in parts else f"{', '.join(parts)}, as it would be if this holds: {meaning}")
+        return f"{'; and '.join(texts)}. {'Which is' if len(texts) > 1 else 'Is that'} right?"
 
     @property
     def why(self) -> str:
@@ -385,12 +385,12 @@ class Finding(NamedTuple):
 
     def as_record(self) -> dict[str, Any]:
         """The finding as JSON types."""
-        values = [{"value": _told(value), "says": text, "by": places} for text, value, places in self.says]
+        values = [{"value": _as_json(value), "says": text, "by": places} for text, value, places in self.says]
         about = {"section": self.gap.section, "name": self.gap.name, "result": self.result}
         return {**about, "values": values, "why": self.why}
 
 
-def _told(value: Value | Other) -> object:
+def _as_json(value: Value | Other) -> object:
     return value.what if isinstance(value, Other) else list(value) if isinstance(value, tuple) else value
 
 
@@ -441,7 +441,7 @@ class Evidence(Tabular):
         lines = [f"# {self._heading} of the service."]
         for finding in self.findings:
             for text, value, places in finding.says:
-                says = f"{finding.gap.name} = {json.dumps(_told(value), ensure_ascii=False)}  # {places[0]}"
+                says = f"{finding.gap.name} = {json.dumps(_as_json(value), ensure_ascii=False)}  # {places[0]}"
                 why = "none of ours" if isinstance(value, Other) else "contradicted" if len(finding.shown) > 1 else text
                 lines.append(says if finding.value is not None else f"# {why}: {says}")
         return "\n".join(lines) + "\n"
@@ -472,7 +472,7 @@ def fit(*places: str | Path) -> Evidence:
     traffic, room = [], MOST_TEXT
     files = [file for place in places for file in files_of(Path(place))]
 
-    # A webhook is told by its headers and its body, whatever it is sent to.
+    # A webhook is known by its headers and its body, whatever it is sent to.
     def is_wanted(method: str, url: str) -> bool:
         return method == "POST" or _operation(method, url) is not None
 
@@ -484,22 +484,22 @@ def fit(*places: str | Path) -> Evidence:
         if operation is not None or (is_signed and isinstance(sent.body, dict)):
             schemes, body = (operation.schemes, operation.body) if operation else ((), None)
             fields = getattr(body, "__struct_encode_fields__", None)
-            traffic.append(Seen(exchange, operation.id if operation else WEBHOOK, schemes, fields))
+            traffic.append(ObservedCall(exchange, operation.id if operation else WEBHOOK, schemes, fields))
             room -= _EXCHANGE + len(exchange.request.text) + len(exchange.response.text)
     if not traffic:
         hint = "Calls are known by method and path, such as POST …/v1/charges, webhooks by the header of a signature."
         raise TrafficRefused(f"Nothing of this interface is in {', '.join(map(str, places))}.", hint=hint)
-    traffic.sort(key=lambda seen: seen.at_s)
+    traffic.sort(key=lambda call: call.at_s)
     return Evidence(tuple(_findings(traffic)), len(traffic), room <= 0)
 
 
-def _findings(traffic: Sequence[Seen]) -> Iterable[Finding]:
-    found: dict[str, dict[Value | Other, dict[str, list[str]]]] = defaultdict(dict)
+def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
+    shown_by_row: dict[str, dict[Value | Other, dict[str, list[str]]]] = defaultdict(dict)
     whole = []
     for row, shown, place in _shown(traffic):
         if shown is not None:
             value, what, most = shown if isinstance(shown, Part) else (shown, "", 0)
-            parts = found[row].setdefault(value, {})
+            parts = shown_by_row[row].setdefault(value, {})
             parts.setdefault(what, []).append(place)
             if len(parts) == most:
                 whole.append(parts)
@@ -507,18 +507,18 @@ def _findings(traffic: Sequence[Seen]) -> Iterable[Finding]:
         parts.setdefault("", [])
     for gap in REGISTER:
         row, value = gap.unless
-        yield Finding(gap, {} if value in found.get(row, {}) else found.get(gap.name, {}))
+        yield Finding(gap, {} if value in shown_by_row.get(row, {}) else shown_by_row.get(gap.name, {}))
 
 
-def _shown(traffic: Sequence[Seen]) -> Found:
+def _shown(traffic: Sequence[ObservedCall]) -> Readings:
     for gap in REGISTER:
         if gap.sign:
             operations, shows = gap.sign
-            for seen in traffic:
+            for call in traffic:
                 is_about = (
-                    seen.id != WEBHOOK if operations == CALLS else not operations or seen.id in operations.split()
+                    call.id != WEBHOOK if operations == CALLS else not operations or call.id in operations.split()
                 )
                 if is_about:
-                    yield gap.name, shows(seen), seen.place
+                    yield gap.name, shows(call), call.place
     for name in dict.fromkeys(gap.together for gap in REGISTER if gap.together):
         yield from TOGETHER[name](traffic)

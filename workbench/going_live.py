@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from workbench.domain.gaps import REGISTER, Gaps, written
-from workbench.domain.moments import in_lusaka, milliseconds
+from workbench.domain.moments import in_lusaka, milliseconds, span
 from workbench.domain.payments import offer_again_s
 from workbench.domain.reliance import relied_on
-from workbench.domain.wire.trace_rows import (
+from workbench.domain.wire.ledger_and_trace import (
     CALL,
     ENTRY,
     SCREEN,
@@ -32,6 +32,7 @@ from workbench.register import GapRow
 from workbench.render import Table, Tabular, table
 from workbench.visible import visible
 
+T = TypeVar("T")
 OPEN: Final = "open"
 DONE: Final = "done"
 BY_HAND: Final = "by hand"
@@ -102,7 +103,7 @@ _DETAILS: Final[Mapping[str, Callable[[Mapping[str, Any]], object]]] = {
 
 def read_exam(path: Path) -> Exam:
     """The report of an exam. Raises CheckLiveRefused: it cannot be read, or is none."""
-    exam: Exam = _read(path, Exam, "the JSON that `workbench certify … --report REPORT.json` writes")
+    exam = _read(path, msgspec.json.Decoder(Exam), "the JSON that `workbench certify … --report REPORT.json` writes")
     if not isinstance(exam.switched, dict):
         message = f"{path} is an older version's report: the rows of the register in it cannot be compared."
         raise CheckLiveRefused(message, hint="Take the exam again: workbench certify URL … --report REPORT.json.")
@@ -115,9 +116,10 @@ def read_trace(*paths: Path) -> list[TraceRow]:
     Raises CheckLiveRefused: it cannot be read, holds none, or the last page is missing.
     """
     form = "a trace, such as GET /sandbox/trace returns or bench.trace.save('trace.har') writes"
-    found: list[TraceRow] = []
+    trace: list[TraceRow] = []
+    decoder = msgspec.json.Decoder(list[TraceRow] | _Kept)
     for path in paths:
-        read = _read(path, list[TraceRow] | _Kept, form)
+        read: list[TraceRow] | _Kept = _read(path, decoder, form)
         rows = (read.log.trace if read.log else read.data) if isinstance(read, _Kept) else read
         if rows is None:
             raise CheckLiveRefused(f"{path} is not {form}.")
@@ -130,13 +132,13 @@ def read_trace(*paths: Path) -> list[TraceRow]:
             details = [msgspec.to_builtins(_DETAILS[row.kind]({"detail": row.detail})) for row in rows]
         except (KeyError, msgspec.ValidationError) as error:
             raise CheckLiveRefused(f"{path} is not {form}: {visible(str(error))}.") from None
-        found += [msgspec.structs.replace(row, detail=detail) for row, detail in zip(rows, details, strict=True)]
-    return found
+        trace += [msgspec.structs.replace(row, detail=detail) for row, detail in zip(rows, details, strict=True)]
+    return trace
 
 
-def _read(path: Path, shape: Any, form: str) -> Any:  # noqa: ANN401  what msgspec decodes is of any type
+def _read(path: Path, decoder: msgspec.json.Decoder[T], form: str) -> T:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=shape)
+        return decoder.decode(path.read_bytes())
     except OSError as error:
         raise CheckLiveRefused(f"{path} cannot be read: {error.strerror}.") from None
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -160,11 +162,6 @@ class Checklist(Tabular, tuple[Item, ...]):
     def guessed(self) -> list[str]:
         """The rows of the register that are open, the costly first."""
         return [name for item in self.open for name in item.rows]
-
-    @property
-    def confirmed(self) -> list[str]:
-        """The rows of the register that the provider has answered as the sandbox does it."""
-        return [name for item in self if item.state == DONE for name in item.rows]
 
     @property
     def summary(self) -> str:
@@ -235,11 +232,11 @@ def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
     called = [name for name, start in _CALLED.items() if paths is None or any(path.startswith(start) for path in paths)]
     values = {row.name: getattr(gaps, row.name) for row in REGISTER}
     thresholds = {
-        **{name: _time(value) if isinstance(value, int) else value for name, value in values.items()},
-        "hosts": ", ".join(called or _CALLED), "stale": _time(offer_again_s(gaps)),
-        "skew": _time(max(1, gaps.signature_tolerance_s // 10)),
-        "last": f"The last attempt, of {len(waits)}, is about {_time(sum(waits))} after the first",
-        "off": f"After {_time(off_after_s)} without a success the endpoint is disabled." if off_after_s else
+        **{name: span(value) if isinstance(value, int) else value for name, value in values.items()},
+        "hosts": ", ".join(called or _CALLED), "stale": span(offer_again_s(gaps)),
+        "skew": span(max(1, gaps.signature_tolerance_s // 10)),
+        "last": f"The last attempt, of {len(waits)}, is about {span(sum(waits))} after the first",
+        "off": f"After {span(off_after_s)} without a success the endpoint is disabled." if off_after_s else
                "The endpoint is never disabled: only your own log shows that all deliveries fail.",
         "clears": next(
             str(row.choices[0]._replace(value="", is_default=False))
@@ -251,8 +248,8 @@ def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
         }[gaps.late_success],
     }
     for item in tomllib.loads(_BY_HAND.read_text("utf-8"))["item"]:
-        told = {name: item[name].format_map(thresholds) for name in ("what", "why", "evidence")}
-        yield Item(item["cost"], item["topic"], **told)
+        texts = {name: item[name].format_map(thresholds) for name in ("what", "why", "evidence")}
+        yield Item(item["cost"], item["topic"], **texts)
 
 
 _BY_HAND: Final = Path(__file__).with_suffix(".toml")
@@ -263,7 +260,7 @@ def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None)
     used = None if trace is None else relied_on(trace)
     rows = [row for row in map(GapRow, gaps.as_records()) if not row["of_sandbox"]]
     rows.sort(key=lambda row: -row["cost"])
-    told = [row for row in rows if row["name"] in settled]
+    answered = [row for row in rows if row["name"] in settled]
     left = [row for row in rows if row["name"] not in settled and (used is None or row["name"] in used)]
     for row in left[:_MOST_ROWS]:
         by = f" Your run relied on it: {', '.join(used[row['name']][:_MOST_USES])}." if used else ""
@@ -276,15 +273,15 @@ def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None)
                    "The interface leaves them open.",
                    "The provider's answers to the letter of --letter. Name them in the file of --gaps.",
                    OPEN, tuple(row["name"] for row in rest))
-    if otherwise := [row for row in told if row.is_changed]:
+    if otherwise := [row for row in answered if row.is_changed]:
         listed = "; ".join(f"{row['name']}: {row.cells['does']}" for row in otherwise)
         yield Item(otherwise[0]["cost"], ROWS, f"The provider answered {listed}", "The sandbox's default differs.",
                    "Your tests pass against workbench serve --gaps FILE.")
-    if as_assumed := [row["name"] for row in told if not row.is_changed]:
+    if as_assumed := [row["name"] for row in answered if not row.is_changed]:
         yield Item(1, ROWS, f"Answered as assumed: {', '.join(as_assumed)}", "Your file says so.",
                    "The provider's answers are filed.", DONE, tuple(as_assumed))
     if used is not None:
-        others = len(rows) - len(told) - len(left)
+        others = len(rows) - len(answered) - len(left)
         yield Item(1, ROWS, f"{others} other rows are assumptions; the run did not rely on them",
                    "An assumption that nothing depends on costs nothing, if the run did everything your shop does.",
                    "The trace is that of your whole test suite, not of one payment.")
@@ -325,15 +322,3 @@ def _examined(gaps: Gaps, exam: Exam | None) -> Iterator[Item]:
         yield Item(1, EXAM, f"Passed: {exam.score}; {taken}",
                    "The report is about the code that was examined.",
                    "The same code goes live; if not, the exam is taken again.", DONE)
-
-
-_UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-
-
-def _time(seconds: int) -> str:
-    """The two largest units of a time, such as `3 d 3 h`."""
-    parts = []
-    for unit, size in _UNITS:
-        count, seconds = divmod(seconds, size)
-        parts += [f"{count} {unit}"] if count else []
-    return " ".join(parts[:2]) or "0 s"

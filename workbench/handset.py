@@ -10,7 +10,7 @@ from workbench.control import SandboxControl
 from workbench.domain.masking import mask
 from workbench.domain.moments import clock_text, utc_text
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
-from workbench.domain.wire.operators_and_handsets import Handset
+from workbench.domain.wire.sandbox_controls import Handset
 from workbench.render import Table, Tabular, table
 from workbench.saved import Saved
 from workbench.visible import visible
@@ -71,13 +71,10 @@ class Phone:
         return self
 
     def __repr__(self) -> str:
-        return self._receipt().text
+        return _record(self._look(), self._control.clock().now_ms).text
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return self._receipt().bundle
-
-    def _receipt(self) -> Saved:
-        return _record(self._look(), self._control.clock().now_ms)
+        return _record(self._look(), self._control.clock().now_ms).bundle
 
     def _look(self) -> Handset:
         return self._control.phone(self.number)

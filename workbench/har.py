@@ -22,7 +22,7 @@ import msgspec
 from workbench.domain.masking import mask, mask_numbers, mask_secrets
 from workbench.domain.phones import MARK
 from workbench.domain.signs import Message, Recorded
-from workbench.domain.wire.trace_rows import CALL, WEBHOOK, call_of, webhook_of
+from workbench.domain.wire.ledger_and_trace import CALL, WEBHOOK, call_of, webhook_of
 from workbench.errors import TrafficRefused
 
 SUFFIX: Final = ".har"
@@ -87,11 +87,11 @@ def files_of(place: Path) -> list[Path]:
     """A file itself; of a folder the HAR files in it. Raises TrafficRefused: there is none."""
     if not place.is_dir():
         return [place]
-    found = sorted(file for file in place.iterdir() if file.suffix.lower() == SUFFIX and file.is_file())
-    if not found:
+    files = sorted(file for file in place.iterdir() if file.suffix.lower() == SUFFIX and file.is_file())
+    if not files:
         hint = "Save what your browser or proxy recorded as HAR, or a trace by bench.trace.save(…)."
         raise TrafficRefused(f"The folder {place} holds no {SUFFIX} file.", hint=hint)
-    return found
+    return files
 
 
 def recorded(file: Path, wanted: Callable[[str, str], bool] = lambda *_: True) -> Iterator[Recorded]:
@@ -172,7 +172,7 @@ def _text(content: _Content | None) -> str:
 def _hidden(text: str) -> str:
     """Text without secrets and numbers: those that tell themselves, and what stands under a secret's name."""
     named = _NAMED.sub(rf"\1{MARK}", mask(text))
-    return _IN_QUERY.sub(lambda found: _without_secret(found[0]), named)
+    return _IN_QUERY.sub(lambda match: _without_secret(match[0]), named)
 
 
 def _without_secret(field: str) -> str:
@@ -184,12 +184,12 @@ def _without_secret(field: str) -> str:
 
 def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:
     """Masked headers; of a credential its scheme and the kind of its key are left."""
-    found = {pair.name.lower(): mask_numbers(mask_secrets(pair.value or "")) for pair in pairs}
-    for name, value in found.items():
+    masked = {pair.name.lower(): mask_numbers(mask_secrets(pair.value or "")) for pair in pairs}
+    for name, value in masked.items():
         if _SECRET_NAME.search(name):
             kept = _TOKEN_TELLS.match(value)
-            found[name] = f"{kept[0] if kept else ''}{MARK}"
-    return found
+            masked[name] = f"{kept[0] if kept else ''}{MARK}"
+    return masked
 
 
 def _masked(value: object, name: str = "") -> object:
@@ -218,8 +218,8 @@ def write(file: Path, rows: Iterable[Mapping[str, Any]], base_url: str) -> None:
     screen or an entry, and what a run relied on shows in those too.
     """
     rows, base_url = list(rows), base_url.rstrip("/")
-    told = [row for row in rows if row["kind"] in {CALL, WEBHOOK}]
-    entries = [_call(base_url, row) if row["kind"] == CALL else _webhook(row) for row in told]
+    exchanges = [row for row in rows if row["kind"] in {CALL, WEBHOOK}]
+    entries = [_call(base_url, row) if row["kind"] == CALL else _webhook(row) for row in exchanges]
     creator = {"name": "workbench", "version": "1"}
     log = {"version": "1.2", "creator": creator, "entries": entries, TRACE: rows}
     text = json.dumps({"log": log}, indent=1, ensure_ascii=False)

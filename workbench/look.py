@@ -25,8 +25,8 @@ class Heading(NamedTuple):
 
 def headings(html: str, depth: int = 3) -> list[Heading]:
     """The headings with an id in this HTML, in their order, down to the level `depth`."""
-    found = (Heading(int(level), anchor, _TAG.sub("", text)) for level, anchor, text in _HEADING.findall(html))
-    return [path for path in found if path.level <= depth]
+    all_levels = (Heading(int(level), anchor, _TAG.sub("", text)) for level, anchor, text in _HEADING.findall(html))
+    return [heading for heading in all_levels if heading.level <= depth]
 
 
 def data_url(content: bytes, kind: str) -> str:

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 
     from workbench.bench import Served, Workbench
 
+    Servers = Callable[["Options"], tuple[Workbench, Served]]
+
 MARKER: Final = "workbench"
 SHOWN_ROWS: Final = 20
 """The number of the trace's last rows that stand below a failed test."""
 _ASKS: Final = "Enter PIN to approve:"
+_SERVED_SEED: Final = "served_bench"
 
 
 class LeftOpen(UserWarning):
@@ -38,26 +41,29 @@ class Options(NamedTuple):
     start: Any = None
 
     @classmethod
-    def of(cls, item: pytest.Item) -> "Options":
-        """Raises UsageError: an argument that the marker does not take."""
+    def of(cls, item: pytest.Item, seed: str) -> "Options":
+        """The options of a test; `seed` unless a marker names one.
+
+        Raises UsageError: an argument that the marker does not take.
+        """
         said: dict[str, Any] = {}
         for marker in reversed([*item.iter_markers(MARKER)]):
             if marker.args or {*marker.kwargs} - {*cls._fields}:
                 named = ", ".join(f"{name}=" for name in cls._fields)
                 raise pytest.UsageError(f"{item.nodeid}: the marker workbench takes {named} by name, and nothing else.")
             said |= {**marker.kwargs, "gaps": {**said.get("gaps", {}), **marker.kwargs.get("gaps", {})}}
-        return cls(**said)
+        options = cls(**said)
+        return options._replace(seed=seed) if options.seed is None else options
+
+    def open(self) -> "Workbench":
+        """A sandbox of this process."""
+        from workbench.bench import Workbench
+
+        return Workbench(seed=self.seed, gaps=self.gaps, start=self.start)
 
 
-class _Open(NamedTuple):
-    """A sandbox that a test has, and what it was opened with."""
-
-    bench: "Workbench"
-    seed: int | str
-    gaps: Mapping[str, Any]
-
-
-_OPEN: Final = pytest.StashKey[list[_Open]]()
+_OPEN: Final = pytest.StashKey[list[tuple["Workbench", Options]]]()
+"""The sandboxes that a test has, each with what it was opened with."""
 _BROKEN_OFF: Final = pytest.StashKey[bool]()
 
 
@@ -77,90 +83,74 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Iterator["Workbench"]:
     """A sandbox in this process for one test; its seed is the test's node id, unless the marker names one."""
-    from workbench.bench import Workbench
-
-    options = Options.of(request.node)
-    seed = request.node.nodeid if options.seed is None else options.seed
-    with (
-        Workbench(seed=seed, gaps=options.gaps, start=options.start) as opened,
-        _watched(request.node, opened, seed, options.gaps),
-    ):
+    options = Options.of(request.node, request.node.nodeid)
+    with options.open() as opened, _watched(request.node, opened, options):
         yield opened
 
 
 @pytest.fixture(scope="session")
-def _workbench_servers() -> Iterator["_Servers"]:
+def _workbench_servers() -> Iterator["Servers"]:
+    """The sandboxes of this process that answer on a port, one for each thing that is asked for."""
+    servers: dict[str, tuple[Workbench, Served]] = {}
     with ExitStack() as closing:
-        yield _Servers(closing)
+
+        def served(options: Options) -> tuple["Workbench", "Served"]:
+            key = repr((options.seed, sorted(options.gaps.items()), options.start))
+            if key not in servers:
+                home = closing.enter_context(options.open())
+                # Who uses it over HTTP has a receiver there, if any.
+                _remove(home, _endpoints(home))
+                servers[key] = home, closing.enter_context(home.serve())
+            return servers[key]
+
+        yield served
 
 
 @pytest.fixture(scope="session")
-def workbench_server(_workbench_servers: "_Servers") -> "Served":
+def workbench_server(_workbench_servers: "Servers") -> "Served":
     """The sandbox behind `served_bench`: its `base_url` and keys, for a backend that is started once for all tests."""
-    return _workbench_servers.of(Options()).served
+    return _workbench_servers(Options(_SERVED_SEED))[1]
 
 
 @pytest.fixture
-def served_bench(request: pytest.FixtureRequest, _workbench_servers: "_Servers") -> Iterator["Workbench"]:
+def served_bench(request: pytest.FixtureRequest, _workbench_servers: "Servers") -> Iterator["Workbench"]:
     """A sandbox over HTTP on a free port of this machine, empty at the beginning of each test.
 
     One for all tests of a process, with one address and one pair of keys; its clock goes on from test to test. What
     the marker asks for otherwise has a sandbox of its own.
     """
     from workbench.bench import Workbench
-    from workbench.errors import WorkbenchError
 
-    options = Options.of(request.node)
-    home, served, seed = _workbench_servers.of(options)
+    options = Options.of(request.node, _SERVED_SEED)
+    home, served = _workbench_servers(options)
     home.reset()
     before = _endpoints(home)
     with (
         Workbench.connect(served.base_url, served.secret_key, served.publishable_key) as opened,
-        _watched(request.node, opened, seed, options.gaps),
+        _watched(request.node, opened, options),
     ):
         yield opened
-    for endpoint in _endpoints(home) - before:
-        with suppress(WorkbenchError):
-            home.acting.webhook_endpoints.delete(endpoint)
+    _remove(home, _endpoints(home) - before)
 
 
 def _endpoints(home: "Workbench") -> set[str]:
     return {endpoint.id for endpoint in home.untraced.delivery_faults()}
 
 
-class _Server(NamedTuple):
-    home: "Workbench"
-    served: "Served"
-    seed: int | str
+def _remove(home: "Workbench", endpoints: set[str]) -> None:
+    from workbench.errors import WorkbenchError
 
-
-class _Servers:
-    """The sandboxes of this process that answer on a port, one for each thing that is asked for; ended with it."""
-
-    def __init__(self, closing: ExitStack) -> None:
-        self._closing = closing
-        self._open: dict[str, _Server] = {}
-
-    def of(self, options: Options) -> _Server:
-        from workbench.bench import Workbench
-
-        key = repr((options.seed, sorted(options.gaps.items()), options.start))
-        if key not in self._open:
-            seed = "served_bench" if options.seed is None else options.seed
-            home = self._closing.enter_context(Workbench(seed=seed, gaps=options.gaps, start=options.start))
-            # Who uses it over HTTP has a receiver there, if any.
-            for endpoint in _endpoints(home):
-                home.acting.webhook_endpoints.delete(endpoint)
-            self._open[key] = _Server(home, self._closing.enter_context(home.serve()), seed)
-        return self._open[key]
+    for endpoint in endpoints:
+        with suppress(WorkbenchError):
+            home.acting.webhook_endpoints.delete(endpoint)
 
 
 @contextmanager
-def _watched(item: pytest.Item, opened: "Workbench", seed: int | str, gaps: Mapping[str, Any]) -> Iterator[None]:
+def _watched(item: pytest.Item, opened: "Workbench", options: Options) -> Iterator[None]:
     """Let a sandbox be shown below its test if that fails, and look what the test has left if it does not."""
-    if scenario := Options.of(item).scenario:
-        opened.http.event_hooks["request"].append(_asking_for(scenario))
-    item.stash.setdefault(_OPEN, []).append(_Open(opened, seed, gaps))
+    if options.scenario:
+        opened.http.event_hooks["request"].append(_asking_for(options.scenario))
+    item.stash.setdefault(_OPEN, []).append((opened, options))
     yield
     item.stash[_OPEN].pop()
     if not opened.http.is_closed and not item.stash.get(_BROKEN_OFF, False):
@@ -188,8 +178,7 @@ def _asking_for(scenario: str) -> Callable[["httpx.Request"], None]:
 
 
 def _left_open(opened: "Workbench") -> Iterator[str]:
-    """Describes what a test began and did not end."""
-    from workbench.domain.wire.trace_rows import SCREEN, WEBHOOK
+    from workbench.domain.wire.ledger_and_trace import SCREEN, WEBHOOK
 
     prompts = {row.payment: row for row in opened.untraced.trace(kind=SCREEN)}
     for payment, row in prompts.items():
@@ -210,23 +199,23 @@ def pytest_runtest_makereport(
     if call.excinfo is not None:
         item.stash[_BROKEN_OFF] = True
     if report.failed:
-        report.sections += [("workbench", _shown(item, opened)) for opened in item.stash.get(_OPEN, [])]
+        report.sections += [("workbench", _shown(item, *opened)) for opened in item.stash.get(_OPEN, [])]
     return report
 
 
-def _shown(item: pytest.Item, opened: _Open) -> str:
+def _shown(item: pytest.Item, bench: "Workbench", options: Options) -> str:
     try:
-        trace = opened.bench.trace
+        trace = bench.trace
         left_out = f"({len(trace) - SHOWN_ROWS} rows before these)\n" if len(trace) > SHOWN_ROWS else ""
         shown = f"{left_out}{trace[-SHOWN_ROWS:]!r}"
     except Exception as error:  # noqa: BLE001  whatever keeps it from being read, the test's own failure is what counts
         shown = f"The trace cannot be read: {error}"
-    opening = {"seed": opened.seed, "gaps": switched(opened.gaps), "start": Options.of(item).start}
+    opening = {"seed": options.seed, "gaps": switched(options.gaps), "start": options.start}
     said = ", ".join(f"{name}={value!r}" for name, value in opening.items() if value or name == "seed")
     by_hand = f"Workbench({said})"
-    if opened.bench.is_served:
+    if bench.is_served:
         # The same address and the same keys: the shop that runs beside it keeps its environment.
-        by_hand = f"bench = {by_hand}; bench.serve({opened.bench.base_url.rpartition(':')[2]})"
+        by_hand = f"bench = {by_hand}; bench.serve({bench.base_url.rpartition(':')[2]})"
     within = os.environ.get(GAPS)
     again = f"again:    {f'{GAPS}={shlex.quote(within)} ' if within else ''}pytest {shlex.quote(item.nodeid)}"
     return f"{shown}\n\n{again}\nby hand:  {by_hand}"

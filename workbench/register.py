@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, SupportsIndex, overload
 from workbench.domain.gaps import Choice, choices_of, written
 from workbench.domain.interface import PAGE, SECTIONS
 from workbench.domain.reliance import relied_on
-from workbench.domain.wire.trace_rows import TraceRow
+from workbench.domain.wire.ledger_and_trace import TraceRow
 from workbench.errors import GapRefused
 from workbench.extras import extras_named
 from workbench.render import Column, Tabular, bundle, preformatted, table
@@ -57,7 +57,8 @@ class GapRow(Tabular, dict[str, Any]):
             "code": ", ".join(self["code"]),
         }  # fmt: skip
 
-    def text(self, width: int | None = None) -> str:  # noqa: D102  the base class's
+    def text(self, width: int | None = None) -> str:
+        """The row in lines of at most `width` columns, 80 by default."""
         does, *others = [f"{choice.value}: {choice._replace(value='')}" for choice in self.choices]
         cells = self.cells
         parts = [
@@ -98,10 +99,10 @@ class GapRows(Tabular, list[GapRow]):
         if isinstance(place, slice):
             return self._with(super().__getitem__(place))
         if isinstance(place, str):
-            found = [row for row in self if row["name"] == place]
-            if not found:
+            named = [row for row in self if row["name"] == place]
+            if not named:
                 raise GapRefused(f"There is no gap named {place!r} here.", name=place)
-            return found[0]
+            return named[0]
         return super().__getitem__(place)
 
     @property
@@ -123,8 +124,8 @@ class GapRows(Tabular, list[GapRow]):
     @property
     def used(self) -> "GapRows":
         """The rows that this run relied on so far; `used_by` lists what relied on them, the most frequent first."""
-        found = relied_on(self._trace())
-        return self._with({**row, "used_by": found[row["name"]]} for row in self if row["name"] in found)
+        uses = relied_on(self._trace())
+        return self._with({**row, "used_by": uses[row["name"]]} for row in self if row["name"] in uses)
 
     def questions(self) -> "Letter":
         """A letter to the provider, in Markdown, about the rows that this run relied on."""
@@ -202,10 +203,10 @@ def letter(rows: Iterable[Record], seen: Mapping[str, str] | None = None) -> Let
         does, *others = [
             str(choice) if isinstance(row["value"], list | tuple) else choice.says for choice in row.choices
         ]
-        told, uses = known.get(row["name"]), [use for use in row.get("used_by", ()) if "/sandbox" not in use]
+        observed, uses = known.get(row["name"]), [use for use in row.get("used_by", ()) if "/sandbox" not in use]
         lines = [
             ("Your documentation shows", row["shows"]),
-            *([("We saw", told)] if told else [("We assume", does), ("It may also be", "; or ".join(others))]),
+            *([("We saw", observed)] if observed else [("We assume", does), ("It may also be", "; or ".join(others))]),
             ("What depends on it in our code", ", ".join(uses[:_MOST_USES])),
         ]
         parts += [f"## {number}. {row['asks']}", "\n".join(f"- {name}: {text}" for name, text in lines if text)]

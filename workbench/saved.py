@@ -55,12 +55,12 @@ def receipt(name: str, operator: str, number: str, lines: Sequence[str], status:
     folded = [part for line in lines for part in textwrap.wrap(line, _WIDTH) or [""]]
     edge = "─" * (_WIDTH + 2)
     text = [name, f"╭{edge}╮", *(f"│ {line:<{_WIDTH}} │" for line in folded), f"╰{edge}╯", status]
-    told = lines[1:] if lines[0] == operator else lines
+    body = lines[1:] if lines[0] == operator else lines
     over = f' title="{escape(hover)}"' if hover else ""
     html = (
         f'<div class="wb-receipt" role="group" aria-label="{escape(f"Phone {number}, {operator}")}" style="{_CASE}">'
         f'<div style="{_BAR}"><strong>{escape(operator)}</strong><span>{escape(number)}</span></div>'
-        f'<div style="padding:5px 10px 2px;overflow-wrap:anywhere">{"<br>".join(map(escape, told))}</div>'
+        f'<div style="padding:5px 10px 2px;overflow-wrap:anywhere">{"<br>".join(map(escape, body))}</div>'
         f'<small style="{_FOOT}"{over}>{escape(status)}</small></div>'
     )
     return Saved("\n".join(text), html)
@@ -98,7 +98,6 @@ class TAccounts:
 
 
 def _cells(account: TAccount) -> Iterator[tuple[str, ...]]:
-    """Pairs of debit and credit cells."""
     sides = (
         [f"{posting.entry}  {posting.money.plain}" for posting in side] for side in (account.debits, account.credits)
     )

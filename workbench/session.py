@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from types import MappingProxyType
+from typing import Final
 
 import httpx
 
@@ -15,7 +16,7 @@ from workbench.domain.signing import SignedMessage
 from workbench.domain.webhooks import ENABLED, types_of
 from workbench.domain.wire.base import to_json
 from workbench.domain.wire.endpoints_and_events import ENDPOINTS
-from workbench.domain.wire.trace_rows import UNSEEN
+from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.errors import ServeRefused, ServiceUnreachable
 from workbench.handset import Phone
 from workbench.receiver import Receiver
@@ -24,6 +25,9 @@ from workbench.watching import Watchers
 
 _TIMEOUT = httpx.Timeout(5, read=120)
 """Seconds; moving the clock waits for every receiver that is called on the way."""
+
+
+_QUIET: Final = {UNSEEN: "true"}
 
 
 class Session(Closing):
@@ -66,16 +70,9 @@ class Session(Closing):
         self.client = PaymentsClient(base_url, secret_key, http=self.http, sleep=self._sleep)
         """The merchant's client, holding the test secret key."""
         self.control = SandboxControl(self.client)
-        self._looking = PaymentsClient(base_url, secret_key, http=self.http)
-        self._looking.calls.always = {UNSEEN: "true"}
-        self.acting = self.client
-        """The client of the bench's own dashboard: `client`, or a client that calls the sandbox's dashboard for
-        operations that the interface lacks, and uses up none of the merchant's calls."""
-        self.reading = self.client
-        """The client that reads the bench's own tables: `client`, or `looking` if `client` may not read all of them."""
-        self.follow(in_force)
-        self.untraced = SandboxControl(self._looking)
+        self.untraced = SandboxControl(self.client.in_mode(_QUIET))
         """The control plane, asked so that no watcher is notified and nothing is run for it."""
+        self.follow(in_force)
         self.clock = Clock(self.control)
         """The sandbox's clock."""
         self.operator = Operator(self.control)
@@ -92,27 +89,22 @@ class Session(Closing):
         """Call the sandbox as the choices of its register want it: how lists go, and what the interface lacks."""
         self.in_force = in_force
         """Rows of the register by their names; of a sandbox in this process, those that are not at their default."""
-        for client in (self.client, self._looking):
-            client.pagination = str(in_force.get("pagination", "cursor"))
-        absent, by_dashboard = self.is_on_dashboard(""), self.is_on_dashboard(ENDPOINTS)
-        is_limited = in_force.get("rate_limit", "none") != "none"
-        if by_dashboard or is_limited:
-            self.acting, self.reading = self.client_with(self.secret_key), self._looking
-        if by_dashboard:
-            for client in (self.acting, self._looking):
-                client.use_dashboard(endpoints_alone=not absent)
-        if is_limited:
-            self.acting.calls.always = self._looking.calls.always
-
-    def is_on_dashboard(self, path: str) -> bool:
-        """True if the sandbox offers an assumed operation on its dashboard alone, so that `acting` calls it."""
-        of_endpoints = path.startswith(ENDPOINTS)
-        by_dashboard = self.in_force.get("endpoint_registration") == "dashboard"
-        return self.in_force.get("extra_endpoints") == "absent" or (of_endpoints and by_dashboard)
+        self.client.pagination = str(in_force.get("pagination", "cursor"))
+        self.on_dashboard: tuple[str, ...] = ()
+        """The beginnings of the paths below `/v1` that the sandbox offers on its dashboard alone."""
+        if in_force.get("extra_endpoints") == "absent":
+            self.on_dashboard = ("/",)
+        elif in_force.get("endpoint_registration") == "dashboard":
+            self.on_dashboard = (ENDPOINTS.removeprefix("/v1"),)
+        self._quiet = self.client.in_mode(_QUIET, self.on_dashboard)
+        is_whole = not self.on_dashboard and in_force.get("rate_limit", "none") == "none"
+        self.acting = self.client if is_whole else self._quiet
+        """The client of the bench's own dashboard: `client`, or `looking` where the interface lacks operations or
+        counts the merchant's calls."""
 
     def looking(self) -> PaymentsClient:
-        """Another client of the merchant's, whose calls leave no trace: for what is drawn again and again."""
-        return self._looking
+        """The merchant's client whose reads leave no trace and use up no calls: for what is drawn again and again."""
+        return self._quiet
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Run `callback` soon after anything happens in the sandbox, in a thread of its own.
@@ -149,10 +141,8 @@ class Session(Closing):
         if key.startswith("pk_"):
             self.publishable_key = Secret(key)
             return
-        tried.calls.always = self._looking.calls.always
-        SandboxControl(tried).check()
-        for client in (self.client, self.acting, self._looking):
-            client.calls.hold(key)
+        SandboxControl(tried.in_mode(_QUIET)).check()
+        self.client.calls.hold(key)
         self.secret_key = Secret(key)
 
     @property
@@ -186,9 +176,7 @@ class Session(Closing):
     def _enabled_endpoints(self) -> dict[str, str]:
         """The URLs of the enabled endpoints, newest first, with their ids."""
         return {
-            endpoint.url: endpoint.id
-            for endpoint in self._looking.webhook_endpoints.each()
-            if endpoint.status == ENABLED
+            endpoint.url: endpoint.id for endpoint in self._quiet.webhook_endpoints.each() if endpoint.status == ENABLED
         }
 
     def sign(

@@ -10,20 +10,27 @@ variable of its field's name, for you to set.
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from functools import reduce
+from functools import cache
+from inspect import Parameter, signature
 from itertools import groupby
-from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qs, quote, unquote
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from workbench.domain.masking import SECRET_FIELDS, mask, mask_secrets
 from workbench.domain.phones import MARK
 from workbench.domain.reading import json_from
 from workbench.domain.scenarios import SANDBOX_PIN
-from workbench.domain.wire.trace_rows import TracedCall
+from workbench.domain.wire.ledger_and_trace import TracedCall
 from workbench.errors import InvalidRequest
 from workbench.visible import escaped, visible
+
+if TYPE_CHECKING:
+    import httpx
+
+    from workbench.calls import RequestParts
 
 
 class Snippet(NamedTuple):
@@ -69,7 +76,7 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
     }
     value, content = _body(body, path)
     usual = "none" if path.startswith("/v1/auth/") else "Basic" if (method, path) == _BASIC else "Bearer"
-    request = Request(
+    request = UnsentRequest(
         method, mask_secrets(path), value, content, _hidden_members(asked),
         _sent(headers or {}, has_body=value is not None), scheme or usual, key, base_url.rstrip("/"),
     )  # fmt: skip
@@ -202,12 +209,13 @@ IN_PROCESS_URL: Final = "http://sandbox.localhost"
 _CONTENT_TYPE: Final = "Content-Type"
 _OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
 """The beginning of a masked credential → its variable; any other credential is the secret key."""
-_PIN_PATH = re.compile(r"/sandbox/phones/[^/]+/input")
+PIN_PATH: Final = re.compile(r"/sandbox/phones/[^/]+/input")
+"""The path to which a customer's PIN is sent, which is written nowhere."""
 _BASIC = ("POST", "/v1/charges")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
-class Request(NamedTuple):
+class UnsentRequest(NamedTuple):
     """A request to write as text: its query is apart from its path, and every secret is a variable or masked."""
 
     method: str
@@ -248,7 +256,7 @@ def _body(body: object, path: str) -> tuple[Any, list[Piece] | None]:
             return mask(body), [mask(body)]
     if value is None:
         return None, None
-    is_pin = isinstance(value, Mapping) and _PIN_PATH.fullmatch(path) and value.get("text") != SANDBOX_PIN
+    is_pin = isinstance(value, Mapping) and PIN_PATH.fullmatch(path) and value.get("text") != SANDBOX_PIN
     hidden = _hidden({**value, "text": Variable("pin")} if is_pin else value)
     # A text without a secret keeps its blanks, as an idempotency key is for the same bytes.
     if isinstance(body, str) and _json_pieces(value) == _json_pieces(hidden):
@@ -282,7 +290,7 @@ def _python_key(key: str) -> str:
     return f"bench.{key}" if key in ("secret_key", "publishable_key") else key
 
 
-def _httpx(request: Request) -> str:
+def _httpx(request: UnsentRequest) -> str:
     """The request as `bench.http` sends it."""
     arguments = [_literal(_path(request))]
     if request.query:
@@ -299,7 +307,7 @@ def _httpx(request: Request) -> str:
     return _call("bench.http.request", [_literal(request.method), *arguments])
 
 
-def _python_headers(request: Request) -> str:
+def _python_headers(request: UnsentRequest) -> str:
     headers = [
         f"{_literal(name)}: {_literal(value)}"
         for name, value in request.headers.items()
@@ -310,7 +318,7 @@ def _python_headers(request: Request) -> str:
     return "{" + ", ".join(headers) + "}" if headers else ""
 
 
-def _curl(request: Request) -> str:
+def _curl(request: UnsentRequest) -> str:
     """The request as curl sends it, one option on a line."""
     key = request.key.upper()
     asked = "--head" if request.method == "HEAD" else f"-X {_shell_word([request.method])}"
@@ -326,7 +334,7 @@ def _curl(request: Request) -> str:
     return " \\\n  ".join(parts)
 
 
-def _javascript(request: Request) -> str:
+def _javascript(request: UnsentRequest) -> str:
     """The request as `fetch` sends it, in a browser or in Node."""
     key = Variable(request.key)
     credentials = {
@@ -379,11 +387,11 @@ def _header_line(name: str, value: str) -> str:
     return f"{name}:" if _is_content_type(name) else f"{name};"
 
 
-def _path(request: Request) -> str:
+def _path(request: UnsentRequest) -> str:
     return _readable(quote(_STRAY_PERCENT.sub("%25", request.path), safe=_SAFE + "%", errors="replace"))
 
 
-def _url(request: Request) -> list[Piece]:
+def _url(request: UnsentRequest) -> list[Piece]:
     in_process = request.base_url in ("", IN_PROCESS_URL)
     pieces: list[Piece] = [Variable("base_url") if in_process else request.base_url, _path(request)]
     mark = "?"
@@ -403,260 +411,228 @@ def _readable(encoded: str) -> str:
     return encoded.replace(quote(MARK), MARK)
 
 
-class Call(NamedTuple):
-    """One operation as a call in Python."""
+Arguments = dict[str, Any]
+_KEY_HEADER = "idempotency-key"
+_ID = re.compile(r"\{(\w+)\}")
+_ONE_SCHEME = ("/v1/payment_intents", "/plants")
+"""The beginnings of paths whose operations take a bearer alone."""
+_SPANS = {"days": 86_400, "hours": 3600, "minutes": 60}
+
+
+class _Unsent(Exception):
+    """The HTTP method, URL and parts of a request that a method of the client would send."""
+
+
+def _stop(method: str, url: str, _shape: object, **parts: object) -> NoReturn:
+    raise _Unsent(method, url, parts)
+
+
+class ClientCall(NamedTuple):
+    """A method of the client, and the operation that it calls."""
+
+    text: str
+    run: Callable[..., object]
+    method: str = ""
+    path: str = ""
+    """Ids are in braces, by the names of the method's parameters."""
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The parameters of the client's method."""
+        return signature(self.run).parameters
+
+    def unsent(self, arguments: Arguments) -> "tuple[str, str, RequestParts] | None":
+        """Runs the method without sending; the HTTP method, URL and parts, or None if it sends nothing by itself.
+
+        Raises TypeError and InvalidRequest for arguments that it does not take.
+        """
+        try:
+            self.run(**arguments)
+        except _Unsent as unsent:
+            return unsent.args[0], unsent.args[1], unsent.args[2]
+        return None
+
+
+@cache
+def client_calls() -> tuple[ClientCall, ...]:
+    """The methods of the client's groups; each is called without sending, to learn which operation it calls."""
+    # httpx, which the client loads, takes a tenth of a second.
+    from workbench.client import Group, PaymentsClient
+
+    client = PaymentsClient(IN_PROCESS_URL, "sk_test_", http=cast("httpx.Client", object()))
+    vars(client)["send"] = _stop
+    made = []
+    groups = {name: group for name, group in vars(client).items() if isinstance(group, Group)}
+    for place, group in groups.items():
+        for name in dir(group):
+            if name.startswith("_"):
+                continue
+            call = ClientCall(f"pay.{place}.{name}", getattr(group, name))
+            needed = [name for name, row in call.parameters.items() if row.default is row.empty]
+            if unsent := call.unsent({name: 1 if name == "amount" else name for name in needed}):
+                parts = urlsplit(unsent[1]).path.split("/")
+                path = "/".join(f"{{{part}}}" if part in needed else part for part in parts)
+                made.append(call._replace(method=unsent[0], path=path))
+    return tuple(made)
+
+
+def _typed(request: UnsentRequest) -> str | None:
+    """The call that sends this request, after the lines that it needs."""
+    lines = [*_client_lines(request)] or [*_bench_lines(request)]
+    before = ["from decimal import Decimal", ""] if lines and "Decimal(" in lines[-1] else []
+    return "\n".join([*before, *lines]) or None
+
+
+def _client_lines(request: UnsentRequest) -> Iterator[str]:
+    for call in client_calls():
+        ids = _ids_of(call, request)
+        if ids is not None and (line := _client_line(call, request, ids)):
+            client = "client" if request.key == "secret_key" else f"client_with({_python_key(request.key)})"
+            yield f"pay = bench.{client}"
+            yield line
+
+
+def _bench_lines(request: UnsentRequest) -> Iterator[str]:
+    for row in BENCH_CALLS if (request.key, request.scheme) == ("secret_key", "Bearer") else ():
+        ids = _ids_of(row, request)
+        if ids is not None and (line := _bench_line(row, request, ids)):
+            yield line
+
+
+def _ids_of(call: "ClientCall | BenchCall", request: UnsentRequest) -> dict[str, str] | None:
+    """The ids in the path by their names; None for another operation, and for an id that leads to another path."""
+    pattern = _ID.sub(r"(?P<\1>[^/]+)", call.path)
+    found = re.fullmatch(pattern, request.path) if call.method == request.method else None
+    ids = {} if found is None else {name: unquote(part) for name, part in found.groupdict().items()}
+    return None if found is None or any(part in (".", "..") or "/" in part for part in ids.values()) else ids
+
+
+def _client_line(call: ClientCall, request: UnsentRequest, ids: Mapping[str, str]) -> str | None:
+    """The call of the client's method; None if no arguments make it send this request."""
+    arguments = {**ids, **dict(_named(request.body, call.parameters)), **request.query}
+    headers = _own_headers(request)
+    try:
+        if headers:
+            (name, arguments["idempotency_key"]), *others = headers.items()
+            if others or name.lower() != _KEY_HEADER:
+                return None
+        if "limit" in request.query:
+            arguments["limit"] = int(request.query["limit"])
+        unsent = call.unsent(arguments)
+    except (TypeError, ValueError, InvalidRequest):
+        return None
+    if unsent is None:
+        return None
+    parts = unsent[2]
+    scheme = "none" if parts.get("key") == "" else "Basic" if parts.get("basic") else "Bearer"
+    takes_one = request.path.startswith(_ONE_SCHEME) or (request.method, request.path) == _BASIC
+    if {scheme, request.scheme} == {"Basic", "Bearer"} and not takes_one:
+        scheme = request.scheme
+    body = {name: value for name, value in (parts.get("body") or {}).items() if value is not None}
+    query = parts.get("query") or {}
+    if scheme != request.scheme or request.body not in (None, body) or not request.query.items() <= query.items():
+        return None
+    # Without a default, and not by keyword alone: the ids, and the token to refresh.
+    first = {name for name, row in call.parameters.items() if row.kind != row.KEYWORD_ONLY and row.default is row.empty}
+    literals = ((name, _literal(value)) for name, value in arguments.items())
+    return _call(call.text, [literal if name in first else f"{name}={literal}" for name, literal in literals])
+
+
+def _named(body: object, parameters: Mapping[str, Parameter]) -> Iterator[tuple[str, object]]:
+    """The members of a body, in any depth, that are parameters, without a `type` that the method adds by itself."""
+    for name, value in body.items() if isinstance(body, Mapping) else ():
+        if name not in parameters:
+            yield from _named(value, parameters)
+        elif name != "type" or value != parameters[name].default:
+            yield name, value
+
+
+def _own_headers(request: UnsentRequest) -> dict[str, str]:
+    """The headers beside the Content-Type that every call adds to a body."""
+    usual = None if request.body is None else "application/json"
+    return {name: value for name, value in request.headers.items() if not (_is_content_type(name) and value == usual)}
+
+
+class BenchCall(NamedTuple):
+    """An operation of `/sandbox` as a call of `bench`."""
 
     method: str
     path: str
     text: str
     """The called expression. An id of the path stands in it in braces, or is its first argument."""
-    fields: Mapping[str, str] = {}
-    """Path in the body → argument; `a.b` is b within a."""
-    always: tuple[str, ...] = ()
-    """Arguments that the call always sends: a request without them is not this call."""
-    fixed: Mapping[str, str] = {}
-    """Fields that the call adds to the body by itself."""
-    query: tuple[str, ...] = ()
-    schemes: tuple[str, ...] = ("Bearer",)
-    keyed: bool = False
-    """True if the call takes an idempotency key."""
+    takes: Mapping[str, type]
+    """Fields of the body, or of the query of a GET, that are the arguments, with their types."""
     is_attribute: bool = False
+    write: Callable[..., list[str] | None] | None = None
+    """Writes the arguments that are not simply the values: None if the call does not take them."""
 
 
-def _same(*names: str) -> dict[str, str]:
-    """Arguments with the names of fields."""
-    return {name: name for name in names}
-
-
-_EITHER = ("Bearer", "Basic")
-_PAGE = ("limit", "starting_after", "ending_before")
-
-
-def _read(group: str, identifier: str, *filters: str) -> tuple[Call, Call]:
-    """Calls that list the objects of a group and retrieve one of them."""
-    listed = Call("GET", f"/v1/{group}", f"pay.{group}.list", query=(*_PAGE, *filters), schemes=_EITHER)
-    return listed, _of_one("GET", f"{group}/{{{identifier}}}", f"{group}.retrieve")
-
-
-def _of_one(method: str, path: str, text: str) -> Call:
-    """A call that takes an id and nothing else."""
-    return Call(method, f"/v1/{path}", f"pay.{text}", schemes=_EITHER)
-
-
-def _of_bench(method: str, path: str, text: str, *fields: str, is_attribute: bool = False) -> Call:
-    path = f"/sandbox/{path}"
-    return Call(method, path, f"bench.{text}", _same(*fields), always=fields, is_attribute=is_attribute)
-
-
-# fmt: off
-CALLS: tuple[Call, ...] = (
-    Call("POST", "/v1/payment_intents", "pay.payment_intents.create",
-         _same("amount", "currency", "payment_method_types", "description", "metadata"),
-         always=("amount", "currency", "payment_method_types"), keyed=True),
-    Call("GET", "/v1/payment_intents", "pay.payment_intents.list", query=_PAGE),
-    Call("GET", "/v1/payment_intents/{intent_id}", "pay.payment_intents.retrieve", query=("client_secret",)),
-    Call("POST", "/v1/payment_intents/{intent_id}/confirm", "pay.payment_intents.confirm",
-         {"payment_method.mobile_money.phone": "phone", "payment_method.mobile_money.provider": "provider",
-          "client_secret": "client_secret"},
-         always=("phone", "provider"), fixed={"payment_method.type": "mobile_money"}, keyed=True),
-    Call("POST", "/v1/payment_intents/{intent_id}/cancel", "pay.payment_intents.cancel",
-         _same("cancellation_reason"), keyed=True),
-    Call("POST", "/v1/charges", "pay.charges.create",
-         _same("amount", "currency", "channel", "phone", "reference", "metadata"),
-         always=("amount", "currency", "channel", "phone", "idempotency_key"), fixed={"type": "mobile_money"},
-         schemes=("Basic",), keyed=True),
-    *_read("charges", "charge_id"),
-    Call("POST", "/v1/refunds", "pay.refunds.create",
-         _same("charge", "payment_intent", "amount", "reason", "metadata"), schemes=_EITHER, keyed=True),
-    *_read("refunds", "refund_id", "charge"),
-    Call("POST", "/v1/payouts", "pay.payouts.create", _same("amount", "currency", "destination", "metadata"),
-         always=("amount", "currency"), schemes=_EITHER, keyed=True),
-    *_read("payouts", "payout_id"),
-    Call("GET", "/v1/balance", "pay.balance.retrieve", schemes=_EITHER),
-    *_read("events", "event_id", "type", "created_since", "search"),
-    _of_one("POST", "events/{event_id}/replay", "events.replay"),
-    Call("POST", "/v1/webhook_endpoints", "pay.webhook_endpoints.create", _same("url", "enabled_events"),
-         always=("url", "enabled_events"), schemes=_EITHER),
-    *_read("webhook_endpoints", "endpoint_id"),
-    Call("PATCH", "/v1/webhook_endpoints/{endpoint_id}", "pay.webhook_endpoints.update",
-         _same("url", "enabled_events", "status"), schemes=_EITHER),
-    _of_one("DELETE", "webhook_endpoints/{endpoint_id}", "webhook_endpoints.delete"),
-    _of_one("POST", "webhook_endpoints/{endpoint_id}/roll_secret", "webhook_endpoints.roll_secret"),
-    *_read("deliveries", "delivery_id", "status", "event", "endpoint"),
-    _of_one("POST", "deliveries/{delivery_id}/replay", "deliveries.replay"),
-    _of_one("POST", "dead_letters/replay", "deliveries.replay_dead_letters"),
-    Call("GET", "/v1/api_keys", "pay.api_keys.list", query=_PAGE, schemes=_EITHER),
-    Call("POST", "/v1/api_keys", "pay.api_keys.create", _same("kind"), schemes=_EITHER),
-    _of_one("POST", "api_keys/{key_id}/roll", "api_keys.roll"),
-    _of_one("DELETE", "api_keys/{key_id}", "api_keys.revoke"),
-    Call("POST", "/plants", "pay.plants.create", _same("id", "name", "tag"), always=("id", "name")),
-    Call("POST", "/v1/auth/token", "pay.auth.token", _same("email", "password"), always=("email", "password"),
-         schemes=("none",)),
-    Call("POST", "/v1/auth/refresh", "pay.auth.refresh", _same("refresh_token"), always=("refresh_token",),
-         schemes=("none",)),
-    _of_bench("GET", "clock", "clock", is_attribute=True),
-    _of_bench("POST", "clock/advance", "clock.advance", "seconds"),
-    _of_bench("GET", "phones/{phone}", "phone"),
-    Call("POST", "/sandbox/phones/{phone}/input", "bench.phone({phone}).enter_pin", {"text": "pin"}, always=("pin",)),
-    _of_bench("GET", "phones/{phone}/messages", "phone({phone}).messages", is_attribute=True),
-    _of_bench("POST", "phones/{phone}/cancel", "phone({phone}).cancel"),
-    _of_bench("POST", "phones/{phone}/ignore", "phone({phone}).ignore"),
-    _of_bench("GET", "operator", "operator.states"),
-    _of_bench("POST", "operator/script", "operator.script", "phone", "answers"),
-    _of_bench("POST", "operator/outage", "operator.outage", "provider", "seconds"),
-    Call("POST", "/sandbox/operator/query", "bench.operator.query", {"charge": "charge_id"}, always=("charge_id",)),
-    Call("POST", "/sandbox/webhook_endpoints/{endpoint}/faults", "bench.delivery_faults", _same("faults")),
-    _of_bench("GET", "ledger/accounts", "ledger.accounts", is_attribute=True),
-    _of_bench("GET", "ledger/entries", "ledger.entries", is_attribute=True),
-    _of_bench("GET", "ledger/postings", "ledger.postings", is_attribute=True),
-    Call("GET", "/sandbox/ledger/movements", "bench.ledger.statement_of", query=("account",),
-         always=("account",)),
-    _of_bench("GET", "ledger/verify", "ledger.verify"),
-    _of_bench("GET", "suspense", "operator.suspense"),
-    Call("POST", "/sandbox/suspense/{item}/settle", "bench.operator.settle", _same("how"), always=("how",)),
-    _of_bench("GET", "trace", "trace", is_attribute=True),
-    _of_bench("GET", "gaps", "gaps", is_attribute=True),
-    _of_bench("POST", "reset", "reset"),
-)
-NO_CALL = frozenset({
-    ("GET", "/sandbox/webhook_endpoints"), ("POST", "/sandbox/accounts"), ("POST", "/sandbox/ledger/entries"),
-    ("POST", "/sandbox/ledger/entries/{entry_id}/repeat"), ("POST", "/sandbox/simulation"),
-    ("POST", "/sandbox/operations/{operation_id}/deprecation"), ("GET", "/sandbox/payments"),
-    ("GET", "/sandbox/payments/{payment_id}"), ("GET", "/sandbox/requests"), ("GET", "/sandbox/requests/{request_id}"),
-    ("GET", "/sandbox/requests/{request_id}/code"), ("GET", "/sandbox/changes"), ("GET", "/sandbox/phones"),
-    ("GET", "/sandbox/keys"), ("GET", "/sandbox/scenarios"), ("POST", "/sandbox/sign"),
-    ("GET", "/sandbox/gaps/used"),
-})
-# fmt: on
-"""Operations without a call of their own in Python: they are written as raw HTTP."""
-
-
-Arguments = dict[str, Any]
-_KEY_HEADER = "idempotency-key"
-_POSITIONAL = (
-    "seconds", "phone", "answers", "provider", "pin", "charge_id", "account", "refresh_token", "how",
-)  # fmt: skip
-"""Arguments without their names, in calls of the sandbox and of `auth.refresh`."""
-_SPANS = {"days": 86_400, "hours": 3600, "minutes": 60}
-_WHOLE = re.compile("0|[1-9][0-9]*")
-_ID = re.compile(r"\{(\w+)\}")
-_CHARGE, _ADVANCE, _FAULTS = "pay.charges.create", "bench.clock.advance", "bench.delivery_faults"
-
-
-def _typed(request: Request) -> str | None:
-    """The call that sends this request, after the lines that it needs."""
-    for row in CALLS:
-        named = _named(row, request)
-        if named is not None:
-            arguments = _arguments(row, request)
-            return None if arguments is None else _text(row, request, named, arguments)
-    return None
-
-
-def _named(row: Call, request: Request) -> dict[str, str] | None:
-    """The ids in the path, by their names in the row; None for another path."""
-    pattern = _ID.sub(r"(?P<\1>[^/]+)", row.path)
-    found = re.fullmatch(pattern, request.path) if row.method == request.method else None
-    return None if found is None else {name: unquote(part) for name, part in found.groupdict().items()}
-
-
-def _arguments(row: Call, request: Request) -> Arguments | None:
-    """The arguments of the call; None if it would send something else."""
-    parts = (_of_body(row, request.body), _of_query(row, request.query), _of_headers(row, request))
-    if request.scheme not in row.schemes or any(part is None for part in parts):
+def _bench_line(row: BenchCall, request: UnsentRequest, ids: Mapping[str, str]) -> str | None:
+    """The call of `bench`; None if it would send something else."""
+    fields, others = (request.query, request.body) if request.method == "GET" else (request.body or {}, request.query)
+    if others or _own_headers(request) or not isinstance(fields, Mapping) or fields.keys() != row.takes.keys():
         return None
-    arguments = {name: value for part in parts if part for name, value in part.items()}
-    complete = arguments.keys() >= {*row.always}
-    fit = all(_fits(row, name, value, arguments) for name, value in arguments.items())
-    return arguments if complete and fit else None
-
-
-def _of_body(row: Call, body: object) -> Arguments | None:
-    if body is None:
-        return None if row.fixed else {}
-    found = {path: value for path in row.fields if (value := _at(body, path)) is not None}
-    sent: dict[str, Any] = {}
-    for path, value in {**row.fixed, **found}.items():
-        *containers, name = path.split(".")
-        reduce(lambda inner, key: inner.setdefault(key, {}), containers, sent)[name] = value
-    return {row.fields[path]: value for path, value in found.items()} if sent == body else None
-
-
-def _at(value: object, path: str) -> object:
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
-def _of_query(row: Call, query: Mapping[str, Any]) -> Arguments | None:
-    if not query.keys() <= set(row.query) or not all(isinstance(value, str) for value in query.values()):
+    if any(not isinstance(fields[name], kind) or fields[name] is True for name, kind in row.takes.items()):
         return None
-    return {name: int(value) if name == "limit" and _WHOLE.fullmatch(value) else value for name, value in query.items()}
+    literals = {name: _literal(identifier) for name, identifier in ids.items()}
+    head = row.text.format(**literals)
+    if row.is_attribute:
+        return head
+    if row.write is not None:
+        written = row.write(**literals, **fields)
+        return None if written is None else _call(head, written)
+    first = [literal for name, literal in literals.items() if f"{{{name}}}" not in row.text]
+    return _call(head, first + [_literal(fields[name]) for name in row.takes])
 
 
-def _of_headers(row: Call, request: Request) -> Arguments | None:
-    arguments: Arguments = {}
-    for name, value in request.headers.items():
-        if _is_content_type(name) and value == "application/json" and request.body is not None:
-            continue
-        if not row.keyed or name.lower() != _KEY_HEADER:
-            return None
-        arguments["idempotency_key"] = value
-    return arguments
-
-
-def _fits(row: Call, name: str, value: object, others: Arguments) -> bool:
-    """True if the call sends an argument unchanged and does not refuse it."""
-    if row.text == _ADVANCE:
-        if isinstance(value, bool) or not isinstance(value, int | Decimal):
-            return False
-        return value >= 0 and value * 1000 % 1 == 0
-    if name == "account":
-        return isinstance(value, str) and "," not in value
-    if name in _LISTS:
-        return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    # A charge and its refunds are in whole ngwee, the rest in kwacha.
-    is_whole = name == "amount" and ("charge" in others or row.text == _CHARGE)
-    kind = int if is_whole else _KINDS.get(name, object)
-    return isinstance(value, kind) and not (isinstance(value, bool) and kind is not object)
-
-
-_LISTS = ("payment_method_types", "enabled_events", "answers", "faults")
-_KINDS = {"amount": int | Decimal, "seconds": int, "limit": int, "pin": str, "how": str, "refresh_token": str}
-
-
-def _text(row: Call, request: Request, named: Mapping[str, str], arguments: Arguments) -> str | None:
-    if any(identifier in ("", ".", "..") or "/" in identifier for identifier in named.values()):
+def _span(seconds: object) -> list[str] | None:
+    """A span of time in its largest whole unit; None for what the clock cannot move by, to the millisecond."""
+    if not isinstance(seconds, int | Decimal) or seconds < 0 or seconds * 1000 % 1:
         return None
-    uses_client = row.text.startswith("pay.")
-    if not uses_client and request.key != "secret_key":
-        return None
-    ids = {name: _literal(identifier) for name, identifier in named.items()}
-    head = row.text.format(**ids)
-    line = head if row.is_attribute else _call(head, _call_arguments(row, ids, arguments))
-    before = ["from decimal import Decimal", ""] if "Decimal(" in line else []
-    if uses_client:
-        client = "client" if request.key == "secret_key" else f"client_with({_python_key(request.key)})"
-        before.append(f"pay = bench.{client}")
-    return "\n".join([*before, line])
-
-
-def _call_arguments(row: Call, ids: Mapping[str, str], arguments: Arguments) -> list[str]:
-    """The arguments in the brackets: first the ids that are not in the called expression."""
-    if row.text == _ADVANCE:
-        return [_span(arguments["seconds"])]
-    if row.text == _FAULTS:
-        return [*map(_literal, arguments.get("faults", ())), f"endpoint={ids['endpoint']}"]
-    bare = not row.text.startswith("pay.") or row.text == "pay.auth.refresh"
-    return [literal for name, literal in ids.items() if f"{{{name}}}" not in row.text] + [
-        _literal(value) if bare and name in _POSITIONAL else f"{name}={_literal(value)}"
-        for name, value in arguments.items()
-    ]
-
-
-def _span(seconds: Decimal | int) -> str:
-    """A span of time in its largest whole unit."""
     for unit, length in _SPANS.items():
         if seconds and seconds % length == 0:
-            return f"{unit}={int(seconds // length)}"
-    return _literal(seconds)
+            return [f"{unit}={int(seconds // length)}"]
+    return [_literal(seconds)]
+
+
+def _faults(endpoint_id: str, faults: list[object]) -> list[str]:
+    return [*map(_literal, faults), f"endpoint={endpoint_id}"]
+
+
+def _one_account(account: str) -> list[str] | None:
+    return None if "," in account else [_literal(account)]
+
+
+def _get(path: str, text: str, *, is_attribute: bool = False) -> BenchCall:
+    return BenchCall("GET", f"/sandbox/{path}", f"bench.{text}", {}, is_attribute)
+
+
+def _post(path: str, text: str, takes: Mapping[str, type] = MappingProxyType({})) -> BenchCall:
+    return BenchCall("POST", f"/sandbox/{path}", f"bench.{text}", takes)
+
+
+BENCH_CALLS: Final = (
+    _get("clock", "clock", is_attribute=True),
+    _post("clock/advance", "clock.advance", {"seconds": object})._replace(write=_span),
+    _get("phones/{phone}", "phone"),
+    _post("phones/{phone}/input", "phone({phone}).enter_pin", {"text": str}),
+    _get("phones/{phone}/messages", "phone({phone}).messages", is_attribute=True),
+    _post("phones/{phone}/cancel", "phone({phone}).cancel"),
+    _post("phones/{phone}/ignore", "phone({phone}).ignore"),
+    _get("operator", "operator.states"),
+    _post("operator/script", "operator.script", {"phone": str, "answers": list}),
+    _post("operator/outage", "operator.outage", {"provider": str, "seconds": int}),
+    _post("operator/query", "operator.query", {"charge": str}),
+    _post("webhook_endpoints/{endpoint_id}/faults", "delivery_faults", {"faults": list})._replace(write=_faults),
+    _get("ledger/accounts", "ledger.accounts", is_attribute=True),
+    _get("ledger/entries", "ledger.entries", is_attribute=True),
+    _get("ledger/postings", "ledger.postings", is_attribute=True),
+    _get("ledger/movements", "ledger.statement_of")._replace(takes={"account": str}, write=_one_account),
+    _get("ledger/verify", "ledger.verify"),
+    _get("suspense", "operator.suspense"),
+    _post("suspense/{item}/settle", "operator.settle", {"how": str}),
+    _get("trace", "trace", is_attribute=True),
+    _get("gaps", "gaps", is_attribute=True),
+    _post("reset", "reset"),
+)
+"""The operations of `/sandbox` that have a call of their own; the others are written as raw HTTP."""

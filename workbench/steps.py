@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from workbench.domain.ids import with_short_ids
 from workbench.domain.masking import shortened
-from workbench.domain.wire.trace_rows import TraceStep, call_of, screen_of
+from workbench.domain.wire.ledger_and_trace import TraceStep, call_of, screen_of
 from workbench.visible import visible
 
 MERCHANT, SERVICE, PHONE, LEDGER, RECEIVER = LANES = (

@@ -78,7 +78,7 @@ class Payments:
         found = self._found("ORDER BY seq DESC LIMIT ?", req.get_param_as_int("limit"))
         resp.data, resp.content_type = self._json.encode({"object": "list", "data": found}), falcon.MEDIA_JSON
 
-    def on_get_one(self, req: falcon.Request, resp: falcon.Response, id: str) -> None:  # noqa: A002, ARG002  Falcon's signature
+    def on_get_one(self, req: falcon.Request, resp: falcon.Response, id: str) -> None:  # noqa: ARG002  Falcon's signature
         (found,) = self._found("WHERE id = ?", id)
         resp.data, resp.content_type = self._json.encode(found), falcon.MEDIA_JSON
 

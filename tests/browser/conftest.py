@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -27,6 +26,7 @@ import pytest
 from nbformat.sign import NotebookNotary
 from PIL import Image
 
+from tests.conftest import free_port
 from workbench.resources import fixture
 
 if TYPE_CHECKING:
@@ -162,12 +162,6 @@ def tools() -> Tools:
     return found or pytest.fail(reason)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HERE, 0))
-        return int(probe.getsockname()[1])
-
-
 class Jupyter(NamedTuple):
     url: str
     folder: Path
@@ -193,11 +187,6 @@ def apart(folder: Path) -> dict[str, str]:
         Path(path).mkdir(exist_ok=True)
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "JPY_", "PYTEST"))}
     return plain | kept | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-@pytest.fixture(scope="session")
-def kept_apart() -> Callable[[Path], dict[str, str]]:
-    return apart
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from tests.browser.conftest import keep
+from tests.browser.conftest import apart, keep
 from workbench.resources import course, notebooks
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ class Opened(NamedTuple):
 def opened(
     tools: object,  # noqa: ARG001  skips before a server is started for nobody
     command: str,
-    kept_apart: Callable[[Path], dict[str, str]],
     bounded: "Bounded",
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Opened]:
@@ -73,7 +72,7 @@ def opened(
     with said.open("w") as out, errors.open("w") as err:
         process = subprocess.Popen(  # noqa: S603  our own command
             [command, "lab", str(folder), "--port", "0", "--no-browser"],
-            env=kept_apart(top), stdout=out, stderr=err, cwd=top,
+            env=apart(top), stdout=out, stderr=err, cwd=top,
         )  # fmt: skip
     with bounded(process):
         until = time.monotonic() + START_S

@@ -21,7 +21,7 @@ from workbench.domain.masking import (
     shortened,
     xml_text,
 )
-from workbench.domain.wire.operators_and_handsets import Input
+from workbench.domain.wire.sandbox_controls import Input
 
 TOKEN = "A1b2C3d4E5f6G7h8I9j0K1l2"
 WORD = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", min_size=16, max_size=32)

@@ -8,12 +8,15 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Struct
 
 from workbench.domain.reading import as_text, json_from, query_from, struct_from
-from workbench.domain.wire.accounts_and_keys import RefreshRequest, TokenRequest
+from workbench.domain.wire.accounts_and_keys import NewPlant, RefreshRequest, TokenRequest
 from workbench.domain.wire.endpoints_and_events import CreateWebhookEndpoint, UpdateWebhookEndpoint
-from workbench.domain.wire.intents_and_charges import ConfirmPaymentIntent, CreateCharge, CreatePaymentIntent
-from workbench.domain.wire.ledger_rows import EntriesQuery
-from workbench.domain.wire.plants import NewPlant
-from workbench.domain.wire.refunds_and_payouts import RefundsQuery
+from workbench.domain.wire.ledger_and_trace import EntriesQuery
+from workbench.domain.wire.payments_and_payouts import (
+    ConfirmPaymentIntent,
+    CreateCharge,
+    CreatePaymentIntent,
+    RefundsQuery,
+)
 from workbench.domain.wire.sandbox_controls import Simulate
 from workbench.errors import InvalidRequest
 

@@ -2,14 +2,24 @@ from decimal import Decimal
 
 import pytest
 
-from workbench.domain.signs import Message, Other, Part, Recorded, Seen, Shown, rate_shown, scale_shown, states
+from workbench.domain.signs import (
+    Message,
+    ObservedCall,
+    Other,
+    Part,
+    Reading,
+    Recorded,
+    rate_shown,
+    scale_shown,
+    states,
+)
 
 
-def seen(status: int, sent: dict[str, object], got: dict[str, object], **headers: str) -> Seen:
+def observed(status: int, sent: dict[str, object], got: dict[str, object], **headers: str) -> ObservedCall:
     """An intent that was asked for, and its response."""
     response = Message(headers, body=got)
     recorded = Recorded("a.har 1", "POST", "https://a.example", Message({}, body=sent), status, response, Decimal(0))
-    return Seen(recorded, "createPaymentIntent", ("Bearer",), None)
+    return ObservedCall(recorded, "createPaymentIntent", ("Bearer",), None)
 
 
 @pytest.mark.parametrize(
@@ -23,8 +33,8 @@ def seen(status: int, sent: dict[str, object], got: dict[str, object], **headers
         (Decimal("1.05"), Decimal("1.05"), None),
     ],
 )
-def test_an_amount_of_a_fraction_of_a_ngwee_shows_how_it_is_rounded(asked: Decimal, amount: object, shown: Shown):
-    assert scale_shown(seen(200, {"amount": asked}, {"id": "pi_1", "amount": amount})) == shown
+def test_an_amount_of_a_fraction_of_a_ngwee_shows_how_it_is_rounded(asked: Decimal, amount: object, shown: Reading):
+    assert scale_shown(observed(200, {"amount": asked}, {"id": "pi_1", "amount": amount})) == shown
 
 
 @pytest.mark.parametrize(
@@ -36,8 +46,8 @@ def test_an_amount_of_a_fraction_of_a_ngwee_shows_how_it_is_rounded(asked: Decim
         (429, {"ratelimit-policy": '"a";q=5;w=1'}, Other('"a";q=5;w=1')),
     ],
 )
-def test_a_limit_shows_in_the_policy_that_a_response_announces(status: int, headers: dict[str, str], shown: Shown):
-    assert rate_shown(seen(status, {}, {}, **headers)) == shown
+def test_a_limit_shows_in_the_policy_that_a_response_announces(status: int, headers: dict[str, str], shown: Reading):
+    assert rate_shown(observed(status, {}, {}, **headers)) == shown
 
 
 @pytest.mark.parametrize(
@@ -51,7 +61,7 @@ def test_a_limit_shows_in_the_policy_that_a_response_announces(status: int, head
     ],
 )
 def test_a_state_of_its_own_shows_and_one_that_stands_for_it_shows_the_default(
-    status: object, error: object, shown: Shown
+    status: object, error: object, shown: Reading
 ):
     shows = states(
         "failed",
@@ -60,4 +70,4 @@ def test_a_state_of_its_own_shows_and_one_that_stands_for_it_shows_the_default(
         lambda intent: intent.get("error"),
         known="requires_payment_method",
     )
-    assert shows(seen(200, {}, {"id": "pi_1", "status": status, "error": error})) == shown
+    assert shows(observed(200, {}, {"id": "pi_1", "status": status, "error": error})) == shown

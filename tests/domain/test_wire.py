@@ -7,12 +7,11 @@ import msgspec
 import pytest
 
 from workbench.domain.masking import Secret
-from workbench.domain.wire import trace_rows
+from workbench.domain.wire import ledger_and_trace as rows
 from workbench.domain.wire.accounts_and_keys import ApiKey, TokenRequest
-from workbench.domain.wire.base import SECRETS, View, WithSecrets, secret_text, to_json, without_once
+from workbench.domain.wire.base import SECRETS, List, View, WithSecrets, secret_text, to_json, without_once
 from workbench.domain.wire.endpoints_and_events import WebhookEndpoint
-from workbench.domain.wire.intents_and_charges import PaymentIntent
-from workbench.domain.wire.paging import List
+from workbench.domain.wire.payments_and_payouts import PaymentIntent
 
 
 def test_what_is_no_json_is_not_written_as_if_it_were_and_a_secret_travels_as_its_text():
@@ -49,20 +48,20 @@ def test_a_repr_tells_what_says_something_and_what_is_shown_once_can_be_left_out
 
 
 def test_a_page_is_looped_over_measured_and_indexed():
-    rows = ["a", "b", "c"]
-    page = List(url="/v1/refunds", has_more=False, data=rows)
-    assert list(page) == [page[place] for place in range(len(page))] == rows
-    assert repr(rows) in repr(page)
+    letters = ["a", "b", "c"]
+    page = List(url="/v1/refunds", has_more=False, data=letters)
+    assert list(page) == [page[place] for place in range(len(page))] == letters
+    assert repr(letters) in repr(page)
 
 
 def test_a_row_of_the_trace_holds_what_was_written():
-    request, response = trace_rows.TracedRequest({"Host": "shop"}, "{}"), trace_rows.TracedResponse(200, {}, "{}")
-    posting = trace_rows.TracedPosting("debit", "operator:mtn:float", 15000, "ZMW")
+    request, response = rows.TracedRequest({"Host": "shop"}, "{}"), rows.TracedResponse(200, {}, "{}")
+    posting = rows.TracedPosting("debit", "operator:mtn:float", 15000, "ZMW")
     for read, held in (
-        (trace_rows.call_of, trace_rows.TracedCall(request, response, "POST /v1/charges")),
-        (trace_rows.screen_of, trace_rows.TracedScreen("+26096••••567", None, "Pay")),
-        (trace_rows.entry_of, trace_rows.TracedEntry([posting])),
-        (trace_rows.webhook_of, trace_rows.TracedWebhook("evt_1", "we_1", "del_1", {}, "{}", None, "timeout")),
+        (rows.call_of, rows.TracedCall(request, response, "POST /v1/charges")),
+        (rows.screen_of, rows.TracedScreen("+26096••••567", None, "Pay")),
+        (rows.entry_of, rows.TracedEntry([posting])),
+        (rows.webhook_of, rows.TracedWebhook("evt_1", "we_1", "del_1", {}, "{}", None, "timeout")),
     ):
-        row = trace_rows.TraceRow(1, "2026-01-05T06:00:00.000Z", "call", None, "what", "result", held)
+        row = rows.TraceRow(1, "2026-01-05T06:00:00.000Z", "call", None, "what", "result", held)
         assert read(json.loads(to_json(row))) == held

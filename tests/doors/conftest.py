@@ -3,7 +3,7 @@
 import base64
 import json
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -42,6 +42,12 @@ def written(fields: Fields) -> bytes:
     return ("{" + ", ".join(f'"{name}": {text}' for name, text in fields.items() if text is not None) + "}").encode()
 
 
+def method(phone: str | None = '"+260961234567"', provider: str | None = '"mtn"', kind: str = "mobile_money") -> str:
+    """What pays an intent, from raw JSON texts."""
+    inner = written({"phone": phone, "provider": provider}).decode()
+    return f'{{"type": "{kind}", "mobile_money": {inner}}}'
+
+
 def basic(user: str, password: str = "") -> dict[str, str]:
     """What `curl -u user:password` sends."""
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
@@ -72,10 +78,9 @@ class Wire:
     def confirm(
         self, intent_id: str, phone: str, provider: str = "mtn", *, client_secret: str | None = None
     ) -> httpx.Response:
-        mobile_money = json.dumps({"phone": phone, "provider": provider})
-        fields: Fields = {"payment_method": f'{{"type": "mobile_money", "mobile_money": {mobile_money}}}'}
-        body = written(fields if client_secret is None else {**fields, "client_secret": json.dumps(client_secret)})
-        return self.post(f"/v1/payment_intents/{intent_id}/confirm", body, self.bearer)
+        secret = None if client_secret is None else json.dumps(client_secret)
+        body = {"payment_method": method(json.dumps(phone), json.dumps(provider)), "client_secret": secret}
+        return self.post(f"/v1/payment_intents/{intent_id}/confirm", written(body), self.bearer)
 
     def charge(self, *, key: str | None = None, **fields: str | None) -> httpx.Response:
         body = written({"phone": json.dumps(self.new_number()), **CHARGE, **fields})
@@ -195,3 +200,20 @@ def wire(bench: Workbench, new_number: Callable[..., str]) -> Wire:
 def exact() -> Callable[[httpx.Response], dict[str, Any]]:
     """A body with every number that has a point as Decimal."""
     return lambda response: json.loads(response.content, parse_float=Decimal)
+
+
+@pytest.fixture(scope="module")
+def served(served_bench: Workbench) -> Door:
+    return Door.of(served_bench)
+
+
+@pytest.fixture(scope="module")
+def threaded() -> Iterator[Door]:
+    """A sandbox of this process on a port; it answers by the names by which the session's does."""
+    with Workbench(seed=7) as bench, bench.serve(allow_hosts=["allowed.example", "192.0.2.7"]) as at:
+        yield Door.of(at)
+
+
+@pytest.fixture(params=["served", "threaded"])
+def door(request: pytest.FixtureRequest) -> Door:
+    return request.getfixturevalue(request.param)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from tests.doors.conftest import Wire
+from tests.doors.conftest import CHARGE, INTENT, Wire, method
 from workbench import Workbench
 from workbench.errors import InvalidRequest
 from workbench.receiver import Arrival
@@ -21,15 +21,7 @@ OTHER_TEST_KEY = "sk" + "_test_" + "x" * 24
 MEGABYTE = 1 << 20
 DEEP = "[" * 40 + "]" * 40
 DEEPER = "[" * 100_000
-INTENT = {"amount": "150.00", "currency": '"ZMW"', "payment_method_types": '["mobile_money"]'}
-CHARGE = {"amount": "15000", "currency": '"zmw"', "type": '"mobile_money"', "channel": '"mtn"'}
 WITHIN = "payment_method.mobile_money"
-
-
-def method(phone: str | None = '"+260961234567"', provider: str | None = '"mtn"', kind: str = "mobile_money") -> str:
-    fields = {"phone": phone, "provider": provider}
-    inner = ", ".join(f'"{name}": {text}' for name, text in fields.items() if text is not None)
-    return f'{{"type": "{kind}", "mobile_money": {{{inner}}}}}'
 
 
 class Given:

@@ -11,16 +11,13 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from tests.conftest import Server, Serving, is_true_soon
+from tests.conftest import INTENT, Server, Serving, charge_of, is_true_soon
 from tests.doors.test_streams import worker_of
 from workbench import Workbench
 
 OPTIONS = ("--port", "0", "--json")
 LINK = re.compile(r"http://127\.0\.0\.1:[0-9]+/\?code=([0-9A-Za-z]{24})\n")
-INTENT = {"amount": 150, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
-CHARGE = {
-    "amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": "+260960000001",
-}  # fmt: skip
+CHARGE = charge_of("+260960000001", 15_000)
 KEYS, CHANGES = "/sandbox/keys", "/sandbox/changes"
 SAME = {"Sec-Fetch-Site": "same-origin"}
 FRAMES = "frame-ancestors 'none'"
@@ -47,6 +44,12 @@ class Console(NamedTuple):
         """A request with the cookie, and nothing that says which page it is from unless it is given."""
         named = {"Cookie": self.cookie, **{name.replace("_", "-"): value for name, value in headers.items()}}
         return httpx.request(method, f"{self.url}{path}", json=body, headers=named)
+
+    def begins_to_stream(self) -> tuple[int, str]:
+        """The status and the first line of what changes, as a stream."""
+        headers = {"Cookie": self.cookie, "Accept": "text/event-stream", **SAME}
+        with httpx.stream("GET", f"{self.url}{CHANGES}", headers=headers) as stream:
+            return stream.status_code, next(stream.iter_lines())
 
     def status(self, method: str, path: str, body: object = None, **headers: str) -> tuple[int, str]:
         response = self.ask(method, path, body, **headers)
@@ -184,11 +187,7 @@ class TestTheCookie:
         assert keys.headers["cache-control"] == "no-store"
         assert console.status("HEAD", KEYS, **SAME)[0] == 200
         assert console.status("GET", KEYS, **console.origin)[0] == 200
-        with httpx.stream(
-            "GET", f"{console.url}{CHANGES}", headers={"Cookie": console.cookie, "Accept": "text/event-stream", **SAME}
-        ) as stream:
-            assert stream.status_code == 200
-            assert next(stream.iter_lines()) == ":"
+        assert console.begins_to_stream() == (200, ":")
 
     def test_and_in_what_it_changes_in_the_scheme_that_the_operation_takes(self, console: Console):
         intent = console.ask("POST", "/v1/payment_intents", INTENT, **console.origin)
@@ -319,10 +318,7 @@ class TestThePage:
     def test_what_the_page_loads_is_no_line_of_the_log(self, console: Console):
         before = console.server.errors
         httpx.get(f"{console.url}/console/main.js")
-        with httpx.stream(
-            "GET", f"{console.url}{CHANGES}", headers={"Cookie": console.cookie, "Accept": "text/event-stream", **SAME}
-        ) as stream:
-            next(stream.iter_lines())
+        console.begins_to_stream()
         console.ask("GET", "/v1/balance", **SAME)
         assert is_true_soon(lambda: "/v1/balance" in console.server.errors[len(before) :])
         assert not re.search("/console/|/sandbox/changes", console.server.errors[len(before) :])

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Shop
+from tests.conftest import Shop, bearer
 from tests.doors.conftest import Wire
 from workbench import PaymentsClient, Workbench
 from workbench.domain.phones import mask_phone
-from workbench.domain.wire.intents_and_charges import PaymentIntent
+from workbench.domain.wire.payments_and_payouts import PaymentIntent
 from workbench.errors import AuthenticationFailed, StateConflict, WaitExpired
 
 NewNumber = Callable[..., str]
@@ -38,7 +38,7 @@ def test_a_number_of_another_country_is_masked_in_the_trace_and_an_amount_is_not
     made = bench.client.payment_intents.create(amount=1, description=told)
     # Served, the sandbox is that of the whole session: its first page may be full already.
     query = {"payment": made.id}
-    asked = bench.http.get("/sandbox/trace", params=query, headers={"Authorization": f"Bearer {bench.secret_key}"}).text
+    asked = bench.http.get("/sandbox/trace", params=query, headers=bearer(bench)).text
     assert "712345678" not in asked
     assert "of +254••••678 and +263••••567, less +1500.00" in asked
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from standardwebhooks import Webhook
 
-from tests.doors.conftest import Wire
+from tests.doors.conftest import Wire, method
 from workbench import Workbench, verify
 from workbench.receiver import Arrival, Event
 
@@ -179,14 +179,8 @@ class TestSection4Endpoints:
 
     def test_the_client_secret_is_a_means_of_confirming(self, wire: Wire):
         intent, phone = wire.intent().json(), wire.new_number()
-        body = wire.written(
-            {
-                "client_secret": json.dumps(intent["client_secret"]),
-                "payment_method": '{"type": "mobile_money", '
-                f'"mobile_money": {{"phone": "{phone}", "provider": "mtn"}}}}',
-            }
-        )
-        response = wire.post(f"/v1/payment_intents/{intent['id']}/confirm", body, wire.publishable)
+        body = {"client_secret": json.dumps(intent["client_secret"]), "payment_method": method(f'"{phone}"')}
+        response = wire.post(f"/v1/payment_intents/{intent['id']}/confirm", wire.written(body), wire.publishable)
         assert response.status_code == 200
 
     def test_the_plant_store_says_where_it_is_served(self, wire: Wire):

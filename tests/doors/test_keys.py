@@ -4,15 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import INTENT, Shop, method_on
+from tests.conftest import INTENT, Shop, method_on, refusal
 from workbench import Workbench
 from workbench.errors import AuthenticationFailed, LiveKeyRefused, StoreRefused
 
 PUBLISHED = ("publishable", "active")
-
-
-def code(answer) -> tuple[int, str]:  # noqa: ANN001  an httpx response
-    return answer.status_code, answer.json()["code"]
 
 
 class TestKeys:
@@ -41,35 +37,35 @@ class TestKeys:
         new = shop.post(f"/v1/api_keys/{found['id']}/roll").json()
         assert (new["kind"], new["status"]) == (kind, "active")
         refused = shop.get("/v1/balance", key=old)
-        assert code(refused) == (401, "key_rolled")
+        assert refusal(refused)[:2] == (401, "key_rolled")
         assert "WWW-Authenticate" in refused.headers
         if kind == "secret":
             shop.key = new["value"]
         assert shop.get("/v1/balance", key=new["value"]).status_code == (200 if kind == "secret" else 403)
         statuses = {each["id"]: each["status"] for each in shop.read("/v1/api_keys")["data"]}
         assert (statuses[found["id"]], statuses[new["id"]]) == ("rolled", "active")
-        assert code(shop.post(f"/v1/api_keys/{found['id']}/roll")) == (409, "key_not_active")
-        assert code(shop.call("DELETE", f"/v1/api_keys/{found['id']}")) == (409, "key_not_active")
+        assert refusal(shop.post(f"/v1/api_keys/{found['id']}/roll"))[:2] == (409, "key_not_active")
+        assert refusal(shop.call("DELETE", f"/v1/api_keys/{found['id']}"))[:2] == (409, "key_not_active")
 
     def test_a_revoked_key_ends_at_once_and_the_last_secret_key_stays(self, shop: Shop):
         own, app = shop.read("/v1/api_keys")["data"][::-1]
-        assert code(shop.call("DELETE", f"/v1/api_keys/{own['id']}")) == (409, "key_is_last")
+        assert refusal(shop.call("DELETE", f"/v1/api_keys/{own['id']}"))[:2] == (409, "key_is_last")
         assert shop.call("DELETE", f"/v1/api_keys/{app['id']}").status_code == 200
         more = shop.post("/v1/api_keys").json()
         revoked = shop.call("DELETE", f"/v1/api_keys/{own['id']}", key=more["value"])
         assert (revoked.status_code, revoked.json()["status"]) == (200, "revoked")
         assert "value" not in revoked.json()
-        assert code(shop.get("/v1/balance")) == (401, "key_revoked")
-        assert code(shop.post("/v1/charges", {})) == (401, "key_revoked")
-        assert code(shop.call("DELETE", f"/v1/api_keys/{more['id']}", key=more["value"])) == (409, "key_is_last")
+        assert refusal(shop.get("/v1/balance"))[:2] == (401, "key_revoked")
+        assert refusal(shop.post("/v1/charges", {}))[:2] == (401, "key_revoked")
+        assert refusal(shop.call("DELETE", f"/v1/api_keys/{more['id']}", key=more["value"]))[:2] == (409, "key_is_last")
 
     def test_what_there_is_not_and_what_a_publishable_one_may_not(self, shop: Shop):
-        assert code(shop.post("/v1/api_keys", {"kind": "live"})) == (400, "parameter_invalid")
+        assert refusal(shop.post("/v1/api_keys", {"kind": "live"}))[:2] == (400, "parameter_invalid")
         for method, path in (("DELETE", "/key_x"), ("POST", "/key_x/roll"), ("GET", ""), ("POST", "")):
             if path:
-                assert code(shop.call(method, f"/v1/api_keys{path}")) == (404, "key_not_found")
+                assert refusal(shop.call(method, f"/v1/api_keys{path}"))[:2] == (404, "key_not_found")
             refused = shop.call(method, f"/v1/api_keys{path}", key=shop.publishable)
-            assert code(refused) == (403, "key_not_allowed")
+            assert refusal(refused)[:2] == (403, "key_not_allowed")
 
 
 def test_a_bench_goes_over_to_a_key_of_its_sandbox_and_to_no_other():
@@ -118,7 +114,7 @@ class TestAnotherAccount:
         shop.confirm(shop.intent(), phone)
         assert "\nto SHOP\n" in shop.bench.phone(phone).screen
         for name in ("", "  ", "x" * 41):
-            assert code(shop.post("/sandbox/accounts", {"name": name})) == (400, "parameter_invalid")
+            assert refusal(shop.post("/sandbox/accounts", {"name": name}))[:2] == (400, "parameter_invalid")
 
     def test_nothing_of_one_is_found_by_another(self, shop: Shop):
         intent = shop.paid_intent()

@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from tests.conftest import INTENT, Serving, is_true_soon
-from tests.doors.conftest import Door
+from tests.doors.conftest import JSON, Door
 from workbench import Receiver, Workbench
 from workbench.bench import Served
 from workbench.errors import (
@@ -32,7 +32,6 @@ from workbench.errors import (
     UnexpectedResponse,
 )
 
-JSON = {"Content-Type": "application/json"}
 NewNumber = Callable[..., str]
 
 
@@ -206,7 +205,7 @@ class TestHttp:
 
         monkeypatch.setattr("workbench.sandbox.exchange.check_version", fails)
         assert wire.get("/v1/charges/ch_1").status_code == 500
-        monkeypatch.setattr("workbench.sandbox.trace.write_down", fails)
+        monkeypatch.setattr("workbench.sandbox.exchange.write_down", fails)
         assert wire.get("/v1/charges/ch_1").status_code == 500
         assert "RuntimeError" in caplog.text
         assert str(own.secret_key) not in caplog.text
@@ -233,9 +232,6 @@ class TestConnect:
                 _ = backend.clock.now
         with pytest.raises(ServiceUnreachable):
             Workbench.connect(served.base_url, served.secret_key)
-
-
-NewNumber = Callable[..., str]
 
 
 @pytest.mark.thorough

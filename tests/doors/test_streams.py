@@ -4,7 +4,6 @@ import json
 import socket
 import sqlite3
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Self
@@ -109,22 +108,6 @@ class Shop:
     @property
     def seq(self) -> int:
         return self.ask("GET", "/sandbox/changes")["last_seq"]
-
-
-@pytest.fixture(scope="module")
-def served(served_bench: Workbench) -> Door:
-    return Door.of(served_bench)
-
-
-@pytest.fixture(scope="module")
-def threaded() -> Iterator[Door]:
-    with Workbench(seed=7) as bench, bench.serve() as served:
-        yield Door.of(served)
-
-
-@pytest.fixture(params=["served", "threaded"])
-def door(request: pytest.FixtureRequest) -> Door:
-    return request.getfixturevalue(request.param)
 
 
 def of(server: Server) -> Door:

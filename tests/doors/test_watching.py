@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import bearer
 from workbench import Workbench
-from workbench.domain.wire.trace_rows import UNSEEN
+from workbench.domain.wire.ledger_and_trace import UNSEEN
 
 pytestmark = pytest.mark.socket
 
@@ -116,10 +116,6 @@ def test_whoever_looks_meanwhile_webhooks_arrive_before_the_next_line_and_the_hi
             stop()
             histories.append(list(bench.trace))
     assert histories[0] == histories[1]
-
-
-def key_of(bench: Workbench) -> dict[str, str]:
-    return {"Authorization": f"Bearer {bench.secret_key}"}
 
 
 def clock_of(bench: Workbench) -> dict[str, int]:

@@ -15,7 +15,7 @@ from tests.conftest import Serving, refusal
 from tests.doors.conftest import Door, whole
 from workbench import Workbench
 from workbench.errors import ServeRefused
-from workbench.sandbox.messages import BODY_S
+from workbench.sandbox.connections import BODY_S
 
 HOME = ["127.0.0.1", "[::1]", "localhost", "LocalHost", "a.b.localhost", "[0:0:0:0:0:0:0:1]", "allowed.example",
         "ALLOWED.example", "192.0.2.7"]  # fmt: skip
@@ -52,22 +52,6 @@ ASKED = [
     (CONFIRM, "", 403), ("/v1/payment_intents/pi_0/cancel", "POST", 403), ("/v1/payment_intents", "POST", 403),
     ("/v1/charges", "POST", 403), ("/v1/balance", "GET", 403), ("/sandbox/clock", "GET", 403), ("/docs", "GET", 403),
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def served(served_bench: Workbench) -> Door:
-    return Door.of(served_bench)
-
-
-@pytest.fixture(scope="module")
-def threaded() -> Iterator[Door]:
-    with Workbench(seed=7) as bench, bench.serve(allow_hosts=["allowed.example", "192.0.2.7"]) as served:
-        yield Door.of(served)
-
-
-@pytest.fixture(params=["served", "threaded"])
-def door(request: pytest.FixtureRequest) -> Door:
-    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(params=[pytest.param("served", marks=pytest.mark.thorough), "threaded"])

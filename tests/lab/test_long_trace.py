@@ -18,8 +18,8 @@ from workbench import Workbench
 from workbench.errors import CheckLiveRefused, NotFound
 from workbench.going_live import read_trace
 from workbench.sandbox.store import Settings, Store
-from workbench.sandbox.store.records import Call, Screen
-from workbench.sandbox.store.table import Table
+from workbench.sandbox.store.records import Screen, StoredCall
+from workbench.sandbox.store.transaction import Table
 from workbench.trace import PAGE, Trace
 
 LONGER = 3 * PAGE
@@ -48,7 +48,7 @@ def lengthen(path: Path, most: int, *, busy: bool = False) -> None:
 
         for number in range(most):
             match made[number % len(made)]:
-                case Call() as call:
+                case StoredCall() as call:
                     again(tx.calls, call)
                 case Screen() as screen:
                     again(tx.screens, screen)

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import httpx
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ from workbench.control import SandboxControl
 from workbench.domain.wire.base import View, to_json
 from workbench.errors import ApiError
 from workbench.sandbox import control, operations
-from workbench.snippets import CALLS, NO_CALL, Snippet, snippet
+from workbench.snippets import BENCH_CALLS, BenchCall, ClientCall, Snippet, client_calls, snippet
 from workbench.trace import Trace, rows_of
 
 _ECHO = 'curl() { printf "%s\\0" "$@"; }\n'
@@ -293,16 +294,59 @@ def test_each_text_says_what_the_request_says(
     assert [each for each in hidden if str(each) in str(made)] == []
 
 
+NO_CALL = {
+    ("GET", "/sandbox/webhook_endpoints"), ("POST", "/sandbox/accounts"), ("POST", "/sandbox/ledger/entries"),
+    ("POST", "/sandbox/ledger/entries/{entry_id}/repeat"), ("POST", "/sandbox/simulation"),
+    ("POST", "/sandbox/operations/{operation_id}/deprecation"), ("GET", "/sandbox/payments"),
+    ("GET", "/sandbox/payments/{payment_id}"), ("GET", "/sandbox/requests"), ("GET", "/sandbox/requests/{request_id}"),
+    ("GET", "/sandbox/requests/{request_id}/code"), ("GET", "/sandbox/changes"), ("GET", "/sandbox/phones"),
+    ("GET", "/sandbox/keys"), ("GET", "/sandbox/scenarios"), ("POST", "/sandbox/sign"),
+    ("GET", "/sandbox/gaps/used"),
+}  # fmt: skip
+"""Operations without a call of their own in Python."""
+NOT_OFFERED = {("GET", "/v1/api_keys/{}")}
+"""A group that can be listed has `retrieve`; for keys the service has no such operation."""
+
+
+def route(row: ClientCall | BenchCall | operations.Operation) -> tuple[str, str]:
+    return row.method, re.sub(r"\{\w+\}", "{}", row.path)
+
+
 def test_each_operation_has_its_call_or_none_on_purpose_and_no_call_is_of_another():
-    there, named = ({(each.method, re.sub(r"\{\w+\}", "{}", each.path)) for each in table} for table in (TABLE, CALLS))
-    assert named <= there
-    assert len(named) == len(CALLS)
+    calls = [*map(route, (*client_calls(), *BENCH_CALLS))]
+    assert {*calls} - {*map(route, TABLE)} == NOT_OFFERED
+    assert len({*calls}) == len(calls)
     for operation in TABLE:
         method, path = operation.method, operation.path
         pattern = re.sub(r"\{\w+\}", "[^/]+", path)
         cases = [texts(each) for each in CASES if each.method == method and re.fullmatch(pattern, each.path)]
         assert cases, path
         assert {each.python == each.httpx for each in cases} == {(method, path) in NO_CALL}, path
+
+
+def fields_of(struct: type[View] | None) -> Iterator[str]:
+    """The fields of a body or query; within a container, those of the object in it."""
+    for field in msgspec.structs.fields(struct) if struct else ():
+        inner = field.type if isinstance(field.type, type) and issubclass(field.type, View) else None
+        yield from fields_of(inner) if inner else (field.encode_name,)
+
+
+@pytest.mark.parametrize("operation", operations.OPERATIONS, ids=lambda each: each.id)
+def test_a_method_of_the_client_takes_what_the_table_says(operation: operations.Operation):
+    """Every field of the body and the query, an idempotency key where one is needed, and the ids of the path."""
+    path = re.sub(r"\{\w+\}", "{}", operation.path)
+    (call,) = (
+        each
+        for each in client_calls()
+        if (each.method, re.sub(r"\{\w+\}", "{}", each.path)) == (operation.method, path)
+    )
+    by_client = {*re.findall(r"\{(\w+)\}", call.path), "idempotency_key", "page", "token"}
+    assert call.parameters.keys() - by_client == {*fields_of(operation.body), *fields_of(operation.query)} - (
+        # The method writes the only type there is by itself.
+        {"type"} if operation.id == "confirmPaymentIntent" else set()
+    )
+    needs_key = [row.default is row.empty for name, row in call.parameters.items() if name == "idempotency_key"]
+    assert any(needs_key) == operation.needs_idempotency_key
 
 
 INTENT = {"amount": Decimal("150.00"), "currency": "ZMW", "payment_method_types": ["mobile_money"]}

@@ -15,8 +15,8 @@ import pytest
 from tests.conftest import is_true_soon
 from tests.sandbox.conftest import Merchant, Sandbox
 from workbench.domain import webhooks
-from workbench.sandbox import delivery, driver
-from workbench.sandbox.delivery import MAX_IN_FLIGHT
+from workbench.sandbox import driver
+from workbench.sandbox.driver import MAX_IN_FLIGHT
 
 NewSandbox = Callable[..., Sandbox]
 
@@ -215,7 +215,7 @@ def test_a_delivery_that_cannot_be_recorded_is_sent_again_after_an_advance_and_n
         raise ZeroDivisionError
 
     with monkeypatch.context() as broken:
-        broken.setattr(delivery, "record", bug)
+        broken.setattr("workbench.sandbox.service.webhooks.record", bug)
         sandbox.advance(3600)
     assert merchant.texts("/a") == ["first"]
     sandbox.advance(59)

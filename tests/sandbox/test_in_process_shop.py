@@ -19,7 +19,7 @@ from workbench import Workbench, verify
 from workbench.domain.signing import HOW, NOT_IN
 from workbench.errors import InvalidRequest, NotFound, ServeRefused, StateConflict
 from workbench.receiver import Receiver
-from workbench.sandbox import addresses, asgi, delivery
+from workbench.sandbox import addresses, asgi, outbound
 
 PHONE = "+260960000001"
 DOORS = ("wsgi", "asgi")
@@ -188,7 +188,7 @@ def test_an_answer_is_read_as_one_over_a_socket_and_one_that_is_late_is_none(
         assert (waiting.attempts[0].status_code, waiting.next_attempt_at) == (503, bench.clock.now_ms // 1000 + 100)
         # As if five seconds were a hundredth.
         of_wsgi, of_asgi = time.monotonic, asgi.asyncio.run_coroutine_threadsafe
-        monkeypatch.setattr(delivery.time, "monotonic", lambda: of_wsgi() * 500)
+        monkeypatch.setattr(outbound.time, "monotonic", lambda: of_wsgi() * 500)
         monkeypatch.setattr(asgi.asyncio, "run_coroutine_threadsafe", lambda *a: Hasty(of_asgi(*a)))
         shop.handle, shop.answer = lambda *_: time.sleep(0.05), (200, "")
         charge(bench, "order-2")

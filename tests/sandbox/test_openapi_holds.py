@@ -23,7 +23,7 @@ from workbench.domain.gaps import REGISTER
 from workbench.domain.masking import mask
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.domain.wire.base import View
-from workbench.domain.wire.console_rows import DASHBOARD
+from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import ApiError, IllegalTransition
 from workbench.sandbox import control, exchange, operations, provenance
 from workbench.sandbox.exchange import Exchanges

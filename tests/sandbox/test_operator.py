@@ -11,7 +11,7 @@ from tests.conftest import bearer, method_on
 from tests.sandbox.conftest import Sandbox
 from workbench import Workbench
 from workbench.domain.scenarios import ASKABLE, PERSON, SANDBOX_PIN, SCENARIOS, scenario_on
-from workbench.domain.wire.intents_and_charges import PaymentIntent
+from workbench.domain.wire.payments_and_payouts import PaymentIntent
 from workbench.errors import PaymentDeclined
 
 Rows = Callable[[str], list[tuple[Any, ...]]]

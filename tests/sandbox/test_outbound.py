@@ -18,13 +18,15 @@ import pytest
 from workbench import Workbench
 from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.errors import InvalidRequest
-from workbench.sandbox import addresses, outgoing
-from workbench.sandbox.addresses import Destination, NotLookedUp, resolved
-from workbench.sandbox.delivery import Dispatch, Outbound, Reply
+from workbench.sandbox import addresses, outbound
+from workbench.sandbox.addresses import Destination, NotLookedUp, destination_of
+from workbench.sandbox.driver import Dispatch
+from workbench.sandbox.outbound import Outbound, Reply
 
 LIMIT_S, SHORT_S = 2, 0.25
 """For who answers, and for who does not."""
 SOON_S = 10
+resolved = partial(destination_of, patience_s=SOON_S)
 Behaviour = Callable[[socket.socket, threading.Event], None]
 
 
@@ -173,7 +175,7 @@ def test_tls_is_verified(certificate: Path, monkeypatch: pytest.MonkeyPatch, hos
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     served.load_cert_chain(certificate)
     if is_trusted:
-        monkeypatch.setattr(outgoing, "_trusting", lambda: ssl.create_default_context(cafile=certificate))
+        monkeypatch.setattr(outbound, "_trusting", lambda: ssl.create_default_context(cafile=certificate))
 
     def over_tls(connection: socket.socket, stop: threading.Event) -> None:
         with served.wrap_socket(connection, server_side=True) as wrapped:
@@ -200,7 +202,7 @@ def test_a_tls_handshake_that_drips_has_the_one_deadline_too():
 
 def test_a_name_that_takes_too_long_to_look_up_has_it_too(monkeypatch: pytest.MonkeyPatch):
     answered = threading.Event()
-    monkeypatch.setattr(outgoing, "resolved", lambda *_, **__: answered.wait(SOON_S))
+    monkeypatch.setattr(addresses, "_looked_up", lambda *_, **__: answered.wait(SOON_S))
     assert Outbound().send("http://merchant.example/", {}, b"{}", SHORT_S).fault == TOO_LONG
     answered.set()
 

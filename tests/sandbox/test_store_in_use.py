@@ -20,7 +20,7 @@ from workbench.domain.moments import DAY_MS, day_start_ms
 from workbench.sandbox import control, operations
 from workbench.sandbox.store import Settings, Store, Transaction
 from workbench.sandbox.store.files import _MOST_CALLS_WAIT
-from workbench.sandbox.store.records import Outage
+from workbench.sandbox.store.records import StoredOutage
 
 EARLIER = Path(__file__).with_name("store_of_schema_3.sql")
 """A store as the sandbox made it before balances were kept: six payments, a refund and a payout over three nights."""
@@ -216,7 +216,7 @@ ACTS: tuple[Callable[[Transaction], object], ...] = (
     end_outages,
     lambda tx: tx.move_clock(tx.now_ms + 1),
     lambda tx: tx.new_id("pi"),
-    lambda tx: tx.outages.get("mtn") or tx.outages.add(Outage(provider="mtn", until_ms=tx.now_ms)),
+    lambda tx: tx.outages.get("mtn") or tx.outages.add(StoredOutage(provider="mtn", until_ms=tx.now_ms)),
     lambda tx: tx.forget(),
     claim,
     lambda tx: tx.unschedule("night"),

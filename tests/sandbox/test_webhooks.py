@@ -17,7 +17,7 @@ from workbench.domain.ids import Draws
 from workbench.domain.signatures import SCHEMES, sign
 from workbench.errors import InvalidRequest, SignatureRefused
 from workbench.sandbox import driver
-from workbench.sandbox.delivery import seconds_asked
+from workbench.sandbox.service.webhooks import seconds_asked
 from workbench.sandbox.store import Transaction
 
 NewSandbox = Callable[..., Sandbox]

@@ -18,7 +18,7 @@ from workbench.control import SandboxControl
 from workbench.domain.ledger import CHART, DEBIT, IN, KIND_BY_CODE, SUSPENSE, TRACKED
 from workbench.domain.moments import LUSAKA, milliseconds, moment, rfc3339
 from workbench.domain.phones import OPERATORS
-from workbench.domain.wire.ledger_rows import LedgerVerified
+from workbench.domain.wire.ledger_and_trace import LedgerVerified
 from workbench.errors import LedgerRefused, StateConflict
 from workbench.saved import TAccounts
 

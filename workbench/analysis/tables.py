@@ -15,8 +15,15 @@ from workbench.control import SandboxControl
 from workbench.domain.moments import business_date, milliseconds_in, moment
 from workbench.domain.money import ISO_4217, money_from_major
 from workbench.domain.wire.endpoints_and_events import Delivery, Event
-from workbench.domain.wire.intents_and_charges import Charge, MobileMoneyMethod, PaymentError, PaymentIntent, Suspense
-from workbench.domain.wire.refunds_and_payouts import Payout, Refund
+from workbench.domain.wire.payments_and_payouts import (
+    Charge,
+    MobileMoneyMethod,
+    PaymentError,
+    PaymentIntent,
+    Payout,
+    Refund,
+    Suspense,
+)
 from workbench.errors import UnexpectedResponse
 
 T = TypeVar("T")

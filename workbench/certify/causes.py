@@ -1,15 +1,14 @@
 """Causes that explain several failures at once: one row per cause, in the order in which they are tried."""
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
-from itertools import product
 from typing import Final, NamedTuple
 
 from workbench.certify.checks import PARSES_FIRST, REFUSED, REFUSED_BADLY, RESPONDS_LATE, Result, accepted, refused
 from workbench.certify.exam import Exam, Exchange, is_accepted
 from workbench.certify.report import FAILED, WARNING, Row
 from workbench.certify.sending import Event
+from workbench.domain.signatures import respellings
 from workbench.resources import notebook_name
 
 
@@ -120,13 +119,7 @@ def _verified_spelling(exam: Exam, failed: Sequence[Result]) -> int | None:
 
 def _spellings(body: bytes) -> list[bytes]:
     """The body's JSON as different libraries write it."""
-    return [
-        json.dumps(json.loads(body, parse_float=number), separators=separators, ensure_ascii=is_ascii).encode(
-            errors="backslashreplace"
-        )
-        for number in (float, _javascript_number)
-        for separators, is_ascii in product(((",", ":"), (", ", ": ")), (True, False))
-    ]
+    return [*respellings(body), *respellings(body, _javascript_number)]
 
 
 def _javascript_number(text: str) -> object:

@@ -4,7 +4,6 @@ To add a check, add its row and the function that sends its messages.
 """
 
 import base64
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
@@ -14,7 +13,8 @@ from workbench.certify.exam import Exam, Exchange, is_accepted
 from workbench.certify.payments import NotExamined, Payment
 from workbench.certify.shop import PAID
 from workbench.domain.signatures import ID_HEADER, SECRET_PREFIX, STANDARD
-from workbench.sandbox.delivery import Reply
+from workbench.domain.signing import other_secret
+from workbench.sandbox.outbound import Reply
 
 BURST: Final = 200
 LARGE_BYTES: Final = 256 * 1024
@@ -35,12 +35,12 @@ Judge = Callable[[Reply, int], str]
 """A response and the limit in seconds → the fault in words, or an empty text."""
 
 
-def accepted(reply: Reply, limit_s: int) -> str:  # noqa: ARG001  one signature
+def accepted(reply: Reply, _: int) -> str:
     """Expects 2xx to a genuine message."""
     return "" if is_accepted(reply) else shown(reply)
 
 
-def refused(reply: Reply, limit_s: int) -> str:  # noqa: ARG001  one signature
+def refused(reply: Reply, _: int) -> str:
     """Expects a 4xx except 410 to a forged message: 410 disables the endpoint, and a 5xx is a fault of the shop."""
     if reply.status_code == _GONE:
         return f"{shown(reply)}, which disables the endpoint"
@@ -149,7 +149,10 @@ def _tampered(exam: Exam) -> Payment:
 
 def _wrong_secret(exam: Exam) -> Payment:
     unpaid = exam.payments.failed()
-    for label, secret in (("another secret", _other_secret(exam)), ("the specification's example", _PUBLISHED)):
+    for label, secret in (
+        ("another secret", other_secret(exam.secret, exam.scheme)),
+        ("the specification's example", _PUBLISHED),
+    ):
         forged = exam.first.success.about(exam.first.ids, unpaid.ids, exam.new_id())
         exam.send(label, forged.body, exam.signed(forged, secret=secret))
     return unpaid
@@ -197,7 +200,7 @@ def _several_signatures(exam: Exam) -> None:
 
 def _rolled_secret(exam: Exam) -> None:
     _with_future_signature(exam)
-    other = _other_secret(exam)
+    other = other_secret(exam.secret, exam.scheme)
     for label, secret, also in (("new, old", other, exam.secret), ("old, new", exam.secret, other)):
         event = exam.payments.paid().success
         exam.send(f"the signatures {label}", event.body, exam.signed(event, secret=secret, also=(also,)))
@@ -229,11 +232,6 @@ def _refund_first(exam: Exam) -> Payment:
     payment, refund = exam.payments.refunded()
     exam.deliver([*refund, *payment.events], again=True)
     return payment
-
-
-def _other_secret(exam: Exam) -> str:
-    """A valid secret of the same scheme that is not the endpoint's."""
-    return exam.way.new_secret(hashlib.sha256(exam.secret.encode()).digest())
 
 
 def _with_future_signature(exam: Exam) -> str:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from workbench.certify.payments import Payment, Payments
 from workbench.certify.sending import Event, Target
 from workbench.domain.signatures import SCHEMES, headers_for
-from workbench.sandbox.delivery import Reply
+from workbench.sandbox.outbound import Reply
 
 _BURST_S: Final = 30
 

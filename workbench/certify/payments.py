@@ -8,7 +8,7 @@ import msgspec
 
 from workbench.certify.sending import Event
 from workbench.domain.payments import REQUIRES_PAYMENT_METHOD
-from workbench.domain.wire.console_rows import DASHBOARD
+from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import WorkbenchError
 from workbench.session import Session
 
@@ -137,7 +137,7 @@ class Payments:
     def _events(self, payment: str) -> list[Event]:
         """A payment's events, oldest first, with exactly the bytes that the sandbox sends."""
         response = self._session.http.get(
-            f"{DASHBOARD if self._session.is_on_dashboard('') else '/v1'}/events",
+            f"{DASHBOARD if '/events'.startswith(self._session.on_dashboard) else '/v1'}/events",
             params={"search": payment, "limit": "100"},
             headers={"Authorization": f"Bearer {self._session.secret_key!s}"},
         )

@@ -172,11 +172,11 @@ class Report:
     @property
     def left_out(self) -> list[tuple[str, list[str]]]:
         """The reasons for which checks were not examined, with the titles of the checks."""
-        found: dict[str, list[str]] = {}
+        titles_by_reason: dict[str, list[str]] = {}
         for row in self.rows:
             if row.verdict == NOT_EXAMINED:
-                found.setdefault(row.came, []).append(row.title)
-        return [(visible(why), titles) for why, titles in found.items()]
+                titles_by_reason.setdefault(row.came, []).append(row.title)
+        return [(visible(why), titles) for why, titles in titles_by_reason.items()]
 
     def ending(self, width: int | None = None) -> str:
         """The text after the lines of the checks: causes, failures, checks that were not examined, and the score."""

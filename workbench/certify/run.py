@@ -27,7 +27,7 @@ _PATIENCE_S: Final = 5
 _EXAM_S: Final = 300
 """No check begins later than this many seconds after the exam's start."""
 _TIME_UP: Final = f"{_EXAM_S} s are up"
-_MOST_TIMEOUTS: Final = 2
+MOST_TIMEOUTS: Final = 2
 _ORDERS_S: Final = 5.0
 _POLL_S: Final = 0.2
 _GONE: Final = "nothing listens any more"
@@ -162,7 +162,7 @@ def _why_stopped(exam: Exam, result: Result, timeouts: int) -> str:
     if result.check is CHECKS[0] and not any(is_accepted(exchange.reply) for exchange in exam.exchanges):
         # A shop that rejects every message would pass the checks with forged messages undeservedly.
         return _UNACCEPTED
-    if timeouts >= _MOST_TIMEOUTS:
+    if timeouts >= MOST_TIMEOUTS:
         return "answers did not come in time any more"
     return _GONE if result.verdict == FAILED and not exam.target.listens() else ""
 
@@ -183,7 +183,6 @@ def _judged(check: Check, exchanges: Sequence[Exchange], limit_s: int) -> Result
 
 
 def _restarted(restart: Callable[[], object], orders: Orders | None, known: dict[str, int | ShopOrder]) -> None:
-    """Adds the shop's orders to `known`, then restarts the shop."""
     known.update(orders() if orders else {})
     restart()
 
@@ -196,22 +195,22 @@ def _order_results(
     `is_known` is true if the shop made the payments itself.
     """
     made = {result.check.name: result for result in results}
-    found: dict[str, ShopOrder] = {}
+    orders_of: dict[str, ShopOrder] = {}
     broke, why_not, gone = False, "" if orders else "--orders would examine it", 0
     if orders:
         try:
-            found = _settled(lambda: {**known, **orders()}, results)
+            orders_of = _settled(lambda: {**known, **orders()}, results)
             gone = len(known.keys() - orders().keys())
         except ExamRefused as error:
             # The command worked before the first check.
             broke, why_not = True, str(error)
-        is_taken = any(made[name].verdict == PASSED for name in found)
-        if not is_known and is_taken and not any(order.fulfilled for order in found.values()):
-            found, why_not = {}, "the shop does not know the payments: let --checkout make them"
+        is_taken = any(made[name].verdict == PASSED for name in orders_of)
+        if not is_known and is_taken and not any(order.fulfilled for order in orders_of.values()):
+            orders_of, why_not = {}, "the shop does not know the payments: let --checkout make them"
     for check in ORDER_CHECKS:
         name, _, what = check.name.partition(".")
-        if name in found:
-            verdict, came = (_status_verdict if what == "status" else _count_verdict)(made[name], name, found)
+        if name in orders_of:
+            verdict, came = (_status_verdict if what == "status" else _count_verdict)(made[name], name, orders_of)
             if name == "restart" and gone:
                 verdict, came = FAILED, f"{gone} earlier order{'s are' if gone > 1 else ' is'} gone"
         elif broke:
@@ -236,11 +235,11 @@ def _settled(orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
         read = {
             payment: order if isinstance(order, ShopOrder) else ShopOrder(order) for payment, order in orders().items()
         }
-        found = {name: total(read[key] for key in ids if key in read) for name, ids, _ in asked}
-        are_fulfilled = all(found[name].fulfilled >= count for name, _, count in asked)
-        if time.monotonic() > until or (found == last and are_fulfilled):
-            return found
-        last = found
+        orders_of = {name: total(read[key] for key in ids if key in read) for name, ids, _ in asked}
+        are_fulfilled = all(orders_of[name].fulfilled >= count for name, _, count in asked)
+        if time.monotonic() > until or (orders_of == last and are_fulfilled):
+            return orders_of
+        last = orders_of
         time.sleep(_POLL_S)
 
 
@@ -256,11 +255,11 @@ def _row(result: Result, cause_by_check: Mapping[str, Row]) -> Row:
     return row._replace(printed=result.printed)
 
 
-def _count_verdict(result: Result, name: str, found: Mapping[str, ShopOrder]) -> tuple[str, str]:
-    has, due = found[name].fulfilled, result.check.order.fulfilled if result.check.order else 0
+def _count_verdict(result: Result, name: str, orders_of: Mapping[str, ShopOrder]) -> tuple[str, str]:
+    has, due = orders_of[name].fulfilled, result.check.order.fulfilled if result.check.order else 0
     if has < due and result.verdict == FAILED:
         return NOT_EXAMINED, _UNACCEPTED
-    if not has and not due and not any(order.fulfilled for order in found.values()):
+    if not has and not due and not any(order.fulfilled for order in orders_of.values()):
         return NOT_EXAMINED, "no order was fulfilled at all"
     is_early = has and not due and result.check.judge is refused and _is_refused(result)
     return PASSED if has == due else FAILED, times(has) + ", although the message was rejected" * bool(is_early)
@@ -270,8 +269,8 @@ def _is_refused(result: Result) -> bool:
     return not any(is_accepted(exchange.reply) for exchange in result.faulty)
 
 
-def _status_verdict(result: Result, name: str, found: Mapping[str, ShopOrder]) -> tuple[str, str]:
-    status = found[name].status
+def _status_verdict(result: Result, name: str, orders_of: Mapping[str, ShopOrder]) -> tuple[str, str]:
+    status = orders_of[name].status
     if not status:
         return NOT_EXAMINED, '--orders with a "status" in each line would examine it'
     return PASSED if result.check.order and status.casefold() == result.check.order.status else FAILED, status

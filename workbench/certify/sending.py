@@ -11,7 +11,7 @@ import msgspec
 from workbench.domain.wire.base import to_json
 from workbench.errors import ExamRefused, InvalidRequest
 from workbench.sandbox.addresses import is_localhost, is_loopback, split
-from workbench.sandbox.delivery import Outbound, Reply
+from workbench.sandbox.outbound import Outbound, Reply
 
 _CONNECT_S: Final = 1.0
 

@@ -3,7 +3,7 @@
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Final, NamedTuple
 
@@ -37,13 +37,10 @@ def total(orders: Iterable[ShopOrder]) -> ShopOrder:
 
 
 class Shop:
-    """A shop that a shell command starts; it prints into `log`."""
+    """A shop that a shell command starts in its own environment; it prints into `log`."""
 
     def __init__(self, command: str, environment: Mapping[str, str], log: IO[bytes], target: Target) -> None:
-        self._command = command
-        self._environment = environment
-        self._log = log
-        self._target = target
+        self._command, self._environment, self._log, self._target = command, environment, log, target
         self._process: Process | None = None
         self._read = 0
 
@@ -96,26 +93,12 @@ def running(command: str, environment: Mapping[str, str], target: Target) -> Ite
             shop.end()
 
 
-def checkout_by(command: str, environment: Mapping[str, str]) -> Callable[[str], None]:
-    """A function that makes the shop create a payment for the customer with a phone number."""
-
-    def check_out(phone: str) -> None:
-        _output_of("--checkout", command, {**environment, PHONE: phone})
-
-    return check_out
-
-
-def orders_by(command: str, environment: Mapping[str, str]) -> Callable[[], dict[str, ShopOrder]]:
-    """A function that reads the order of each payment."""
-    return lambda: read_orders(_output_of("--orders", command, environment))
-
-
 def read_orders(text: str) -> dict[str, ShopOrder]:
     """Reads payment → order from lines of JSON; several lines for one payment add up.
 
     Raises ExamRefused: a line is not such JSON.
     """
-    found: dict[str, list[ShopOrder]] = {}
+    orders_of: dict[str, list[ShopOrder]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
@@ -128,11 +111,12 @@ def read_orders(text: str) -> dict[str, ShopOrder]:
         if not is_order or not isinstance(status, str | None):
             message = f"Line {number} of --orders is {visible(mask(line[:80]))!r}."
             raise ExamRefused(message, hint='A line looks like {"payment": "pi_…", "fulfilled": 1, "status": "paid"}.')
-        found.setdefault(payment, []).append(ShopOrder(fulfilled, status))
-    return {payment: total(orders) for payment, orders in found.items()}
+        orders_of.setdefault(payment, []).append(ShopOrder(fulfilled, status))
+    return {payment: total(orders) for payment, orders in orders_of.items()}
 
 
-def _output_of(option: str, command: str, environment: Mapping[str, str]) -> str:
+def output_of(option: str, command: str, environment: Mapping[str, str]) -> str:
+    """The output of one of the user's commands. Raises ExamRefused: it fails, or takes more than 30 seconds."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = Process(command, environment, output, errors)
         try:

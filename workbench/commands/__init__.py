@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from workbench.errors import StatementRefused
 from workbench.render import LONGEST, Tabular, terminal_width, wrapped
+from workbench.toml_text import read_toml
 
 PATH: Final = click.Path(path_type=Path)
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
@@ -17,6 +18,33 @@ PLACE: Final = click.Path(path_type=str, dir_okay=False)
 """A file's path, or the address of a database, of which a path would make another."""
 PORT: Final = click.IntRange(0, 65_535)
 FOLDER: Final = click.Path(path_type=Path, file_okay=False)
+
+
+def _rows_in(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> dict[str, Any] | None:
+    from workbench.domain.gaps import REGISTER
+
+    if path is None:
+        return None
+    try:
+        rows = read_toml(path.read_bytes())
+    except OSError as error:
+        raise click.BadParameter(f"{path} cannot be read: {error.strerror}.", param_hint="--gaps") from None
+    except ValueError as error:
+        raise click.BadParameter(f"{path} {error}.", param_hint="--gaps") from None
+    known = {row.name for row in REGISTER}
+    if tables := [name for name, value in rows.items() if isinstance(value, dict) and name not in known]:
+        message = f"{path} has a table [{tables[0]}]; put rows at the top level, such as: prompt_timeout_s = 60"
+        raise click.BadParameter(message, param_hint="--gaps")
+    return rows
+
+
+gaps_option: Final = click.option(
+    "--gaps",
+    "rows",
+    type=FILE,
+    callback=_rows_in,
+    help="A TOML file with rows of the register, such as: prompt_timeout_s = 60.",
+)
 
 
 def show(*paragraphs: str | Tabular) -> None:

@@ -6,12 +6,12 @@ import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 
 from workbench.alternatives import switched
-from workbench.commands import FILE, PORT
-from workbench.commands.service import rows_in
+from workbench.commands import FILE, PORT, gaps_option
 from workbench.errors import ExamRefused
 from workbench.render import terminal_width
 from workbench.visible import visible
@@ -48,12 +48,7 @@ from workbench.visible import visible
     multiple=True,
     help="Write the report to this file too: .html, .json, .xml (JUnit) or .txt; may be repeated.",
 )
-@click.option(
-    "--gaps",
-    "gaps_file",
-    type=FILE,
-    help="A TOML file that switches rows of the register, for the sandbox and for the exam.",
-)
+@gaps_option
 @click.option(
     "--seed",
     metavar="TEXT",
@@ -76,7 +71,7 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     checkout: str | None,
     orders: str | None,
     reports: tuple[Path, ...],
-    gaps_file: Path | None,
+    rows: dict[str, Any] | None,
     seed: str | None,
     port: int,
 ) -> None:
@@ -85,14 +80,16 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     The exam serves a sandbox and sends the endpoint messages that are genuine, forged, late, repeated and out of order.
     --cmd starts your shop. Without it, start the shop yourself and give its signing secret with --secret-env or
     --secret-file. --cmd, --checkout and --orders are shell commands with the same environment. Without --orders the
-    exam cannot tell how often an order was fulfilled; without --checkout it makes the payments itself. Each check is
-    printed when it ends; Ctrl-C ends the exam and writes what is known.
+    exam cannot tell how often an order was fulfilled; without --checkout it makes the payments itself. --gaps switches
+    rows of the register, for the sandbox and for the exam. Each check is printed when it ends; Ctrl-C ends the exam and
+    writes what is known.
 
     Exit status 0 when no examined check fails, 1 when one fails, 2 when the exam cannot run, 130 after Ctrl-C.
     """
     from workbench.bench import Workbench
-    from workbench.certify import report, run, shop
+    from workbench.certify import report, run
     from workbench.certify.sending import Target
+    from workbench.certify.shop import PHONE, output_of, read_orders, running
     from workbench.domain.gaps import Gaps
 
     for path in reports:
@@ -102,7 +99,7 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
         raise click.UsageError(
             "Give the endpoint's signing secret with --secret-env or --secret-file, or start the shop with --cmd."
         )
-    rows = switched(rows_in(gaps_file) if gaps_file else None)
+    rows = switched(rows)
     scheme = Gaps.chosen(rows).signature_scheme
     secret = secret or run.new_secret(scheme)
     run.check_secret(secret, scheme)
@@ -117,15 +114,17 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
             "PAYMENTS_PUBLISHABLE_KEY": str(served.publishable_key),
             "PAYMENTS_WEBHOOK_SECRET": secret,
         }
-        started = open_.enter_context(shop.running(cmd, environment, target)) if cmd else None
+        started = open_.enter_context(running(cmd, environment, target)) if cmd else None
         status = None
         try:
             result = run.certify(
                 bench,
                 url,
                 secret,
-                checkout=shop.checkout_by(checkout, environment) if checkout else None,
-                orders=shop.orders_by(orders, environment) if orders else None,
+                checkout=(lambda phone: output_of("--checkout", checkout, {**environment, PHONE: phone}))
+                if checkout
+                else None,
+                orders=(lambda: read_orders(output_of("--orders", orders, environment))) if orders else None,
                 printed=started.printed if started else str,
                 restart=started.restart if started else None,
                 ended=lambda row: click.echo(row.line(terminal_width())),
@@ -143,9 +142,9 @@ def _secret(name: str | None, path: Path | None) -> str | None:
     if name and path:
         raise click.UsageError("Give either --secret-env or --secret-file, not both.")
     if name:
-        if not (found := os.environ.get(name, "").strip()):
+        if not (secret := os.environ.get(name, "").strip()):
             raise ExamRefused(f"The environment variable {visible(name)} is not set.")
-        return found
+        return secret
     try:
         return path.read_text("utf-8").strip() if path else None
     except (OSError, UnicodeError) as error:

@@ -101,18 +101,18 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
         came = "" if run.passed else f": {len(run.failed)} failed" if run.failed else f": {run.why}"
         click.echo(f"{number:>3}/{of} {run.took_s:6.1f} s  {run.switched}{came}", err=True)
 
-    found, status = Each(Plan(command, webhook, junit, limit_s, jobs), rows), 128 + signal.SIGINT
+    result, status = Each(Plan(command, webhook, junit, limit_s, jobs), rows), 128 + signal.SIGINT
     try:
         with ended_when_asked():
-            found.run(ended)
-        status = 1 if found.depends else 0
+            result.run(ended)
+        status = 1 if result.depends else 0
     except KeyboardInterrupt:
-        if found.first is None:
+        if result.first is None:
             sys.exit(status)
     if as_json:
-        click.echo(laid_out(found.as_record()))
+        click.echo(laid_out(result.as_record()))
     else:
-        show(found.table(), *found.sentences())
+        show(result.table(), *result.sentences())
     sys.exit(status)
 
 

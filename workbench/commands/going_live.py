@@ -2,21 +2,16 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from workbench.commands import FILE, show_page
-from workbench.commands.service import rows_in, write_out
+from workbench.commands import FILE, gaps_option, show_page
+from workbench.commands.service import write_out
 
 
 @click.command("check-live")
-@click.option(
-    "--gaps",
-    "gaps_file",
-    type=FILE,
-    help="A TOML file of the rows that your provider has answered, such as: prompt_timeout_s = 300. Name a row even if "
-    "its default is right; all other rows count as assumptions.",
-)
+@gaps_option
 @click.option("--exam", type=FILE, help="The report of `workbench certify … --report REPORT.json`.")
 @click.option(
     "--trace",
@@ -33,12 +28,14 @@ from workbench.commands.service import rows_in, write_out
     "--letter", "letter_file", type=FILE, help="Write a letter to the provider about the open rows to this file."
 )
 def check_live(
-    gaps_file: Path | None, exam: Path | None, traces: tuple[Path, ...], out: Path | None, letter_file: Path | None
+    rows: dict[str, Any] | None, exam: Path | None, traces: tuple[Path, ...], out: Path | None, letter_file: Path | None
 ) -> None:
     """List what is left to do before real money moves.
 
     The list has forty items or fewer: what to change, ask, fix and watch, each with the evidence that ticks it off.
-    What can cost money comes first. The command works offline. What the files cannot show is marked "by hand".
+    What can cost money comes first. --gaps names the rows that your provider has answered, a row whose default is right
+    too; every other row counts as an assumption. The command works offline. What the files cannot show is marked "by
+    hand".
 
     Exit status 0 when nothing is open, 1 when something is, 2 when a file is rejected.
     """
@@ -49,16 +46,15 @@ def check_live(
 
     if out is not None and out.suffix not in {".md", ".html"}:
         raise click.BadParameter(f"{out} ends in neither .md nor .html.", param_hint="--out")
-    settled = rows_in(gaps_file) if gaps_file else None
-    rows = read_trace(*traces) if traces else None
-    found = checklist(settled, read_exam(exam) if exam else None, rows)
+    trace = read_trace(*traces) if traces else None
+    items = checklist(rows, read_exam(exam) if exam else None, trace)
     if letter_file:
-        used = relied_on(rows or ())
-        asked = (row for row in Gaps.chosen(settled).as_records() if row["name"] in found.guessed)
+        used = relied_on(trace or ())
+        asked = (row for row in Gaps.chosen(rows).as_records() if row["name"] in items.guessed)
         write_out(letter_file, letter({**row, "used_by": used.get(row["name"], ())} for row in asked))
     if out is None:
-        show_page(found.markdown())
+        show_page(items.markdown())
     else:
-        write_out(out, found.html() if out.suffix == ".html" else found.markdown())
-        click.echo(f"{found.summary}.")
-    sys.exit(1 if found.open else 0)
+        write_out(out, items.html() if out.suffix == ".html" else items.markdown())
+        click.echo(f"{items.summary}.")
+    sys.exit(1 if items.open else 0)

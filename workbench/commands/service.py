@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workbench.alternatives import reporting, switched
-from workbench.commands import FILE, PATH, PORT, show, show_page
+from workbench.commands import FILE, PATH, PORT, gaps_option, show, show_page
 from workbench.errors import InvalidRequest
-from workbench.toml_text import read_toml
 from workbench.visible import visible
 
 if TYPE_CHECKING:
@@ -36,12 +35,7 @@ _CHARGE = (
     help="running follows the wall clock and can be advanced; manual moves only when it is advanced. If you reopen a "
     "store with the other clock, it continues where the clock stopped.",
 )
-@click.option(
-    "--gaps",
-    "gaps_file",
-    type=FILE,
-    help="A TOML file that switches rows of the register, such as: prompt_timeout_s = 60. A store does not keep it.",
-)
+@gaps_option
 @click.option("--webhook", metavar="URL", help="Send every event to this URL, and print its signing secret.")
 @click.option(
     "--allow-host",
@@ -92,7 +86,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     store: Path | None,
     seed: str | None,
     clock: str,
-    gaps_file: Path | None,
+    rows: dict[str, Any] | None,
     private_receivers: bool,
     as_json: bool,
     in_browser: bool,
@@ -101,6 +95,8 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     """Serve a sandbox over HTTP, until interrupted.
 
     The printed link opens the console in a browser once; after that, standard error has another link.
+
+    --gaps switches rows of the register; the file of --store does not keep them.
 
     The sandbox answers only this machine, unless --host names another address. Standard error has a line for each
     request and each delivery, in colours on a terminal unless NO_COLOR is set.
@@ -111,7 +107,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     from workbench.sandbox import addresses, server
     from workbench.sandbox.store import Settings
 
-    gaps = Gaps.chosen(switched(rows_in(gaps_file) if gaps_file else None))
+    gaps = Gaps.chosen(switched(rows))
     if not addresses.serves_loopback(host):
         warning = f"Warning: anybody who reaches the port at {visible(host)} can use this sandbox; it has no TLS."
         click.echo(warning, err=True)
@@ -133,23 +129,6 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     except InvalidRequest as error:
         # The only request made here creates the webhook endpoint.
         raise click.BadParameter(str(error), param_hint="--webhook") from None
-
-
-def rows_in(path: Path) -> dict[str, Any]:
-    """The rows of a TOML file. Raises click.BadParameter: it cannot be read, or has a table."""
-    from workbench.domain.gaps import REGISTER
-
-    try:
-        rows = read_toml(path.read_bytes())
-    except OSError as error:
-        raise click.BadParameter(f"{path} cannot be read: {error.strerror}.", param_hint="--gaps") from None
-    except ValueError as error:
-        raise click.BadParameter(f"{path} {error}.", param_hint="--gaps") from None
-    known = {row.name for row in REGISTER}
-    if tables := [name for name, value in rows.items() if isinstance(value, dict) and name not in known]:
-        message = f"{path} has a table [{tables[0]}]; put rows at the top level, such as: prompt_timeout_s = 60"
-        raise click.BadParameter(message, param_hint="--gaps")
-    return rows
 
 
 def _for_people(address: "Address") -> None:
@@ -233,15 +212,15 @@ def fit(*, recordings: tuple[Path, ...], out: Path | None, letter_file: Path | N
     from workbench.evidence import fit as fitted
     from workbench.register import letter
 
-    found = fitted(*recordings)
+    evidence = fitted(*recordings)
     if out:
-        write_out(out, found.toml)
+        write_out(out, evidence.toml)
     if letter_file:
-        write_out(letter_file, letter(Gaps().as_records(), found.seen))
+        write_out(letter_file, letter(Gaps().as_records(), evidence.seen))
     if as_json:
-        click.echo(laid_out([finding.as_record() for finding in found.findings]))
+        click.echo(laid_out([finding.as_record() for finding in evidence.findings]))
     else:
-        show(found)
+        show(evidence)
 
 
 @click.command()

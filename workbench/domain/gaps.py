@@ -103,7 +103,7 @@ def written(value: object) -> str:
     if not isinstance(value, list | tuple):
         return str(value)
     runs = ([str(item) for item in same] for _, same in groupby(value))
-    parts = (f"{len(run)} × {run[0]}" if len(run) >= _MANY else ", ".join(run) for run in runs)  # noqa: RUF001  times
+    parts = (f"{len(run)} \u00d7 {run[0]}" if len(run) >= _MANY else ", ".join(run) for run in runs)
     return f"{', '.join(parts)} s"
 
 
@@ -115,8 +115,8 @@ class Choice(NamedTuple):
     is_default: bool = False
 
     def __str__(self) -> str:
-        told = self.says if self.says.startswith(self.value) else f"{self.value}: {self.says}"
-        return f"{told} (default)" if self.is_default else told
+        text = self.says if self.says.startswith(self.value) else f"{self.value}: {self.says}"
+        return f"{text} (default)" if self.is_default else text
 
 
 def choices_of(record: Mapping[str, Any]) -> list[Choice]:
@@ -127,7 +127,7 @@ def choices_of(record: Mapping[str, Any]) -> list[Choice]:
     return sorted(listed, key=lambda choice: choice.value != force)
 
 
-def row(section: str, default: V, says: str, **others: Any) -> V:  # noqa: ANN401  each column has its own type
+def row(section: str, default: V, says: str, **others: object) -> V:
     """A field of `Gaps`: its section, its default and what that means, and the other columns of the row by name."""
     return field(default=default, metadata={"section": section, "says": says, **others})
 
@@ -150,9 +150,9 @@ class Gaps:
         asks="How and when is available money paid to our bank, and can we ask for it?", cost=2,
         relied=("Payout", "Balance", "balance_insufficient"),
         happens=("entry payout_", "a payout's entries"), sign=Sign(WEBHOOK, first(
-            ("on_request", lambda seen: seen.event == "payout.created"
-             and (seen.asked.get("requestid") or within(seen.asked, "request").get("id"))),
-            (Part("daily", "a payout that no request made"), lambda seen: seen.event == "payout.created"))),
+            ("on_request", lambda call: call.event == "payout.created"
+             and (call.asked.get("requestid") or within(call.asked, "request").get("id"))),
+            (Part("daily", "a payout that no request made"), lambda call: call.event == "payout.created"))),
         code=("sandbox/service/payouts.py",), notebook="read_the_ledger")
 
     # 2. Resources and their fields
@@ -160,8 +160,8 @@ class Gaps:
         alternatives={"201_created": "201 for what creates"}, why="200 is the only success shown",
         shows="200 for a charge and for a plant; for intents no status.",
         asks="Which status does a call that creates something have?",
-        relied=("response unshown_success",), sign=Sign("createPaymentIntent createRefund createPayout", lambda seen: (
-            {200: "200", 201: "201_created"}.get(seen.status, Other(str(seen.status))) if seen.ok else None)),
+        relied=("response unshown_success",), sign=Sign("createPaymentIntent createRefund createPayout", lambda call: (
+            {200: "200", 201: "201_created"}.get(call.status, Other(str(call.status))) if call.ok else None)),
         code=("sandbox/operations.py",), notebook="intents_and_keys")
     currencies: str = row("2.1", "zmw", "ZMW only; ZMK is rejected by name",
         alternatives={"iso4217": "any code of ISO 4217 (SIX, 2026-01-01) that defines decimals, with that many "
@@ -169,8 +169,8 @@ class Gaps:
         why="the only currency shown",
         shows="ZMW alone.", asks="Which currencies do you accept?",
         relied=("currency_unsupported", "currency_retired", "call other_currency"), sign=Sign(_MAKES, tried(
-            "iso4217", "zmw", "currency", part=lambda seen: str(seen.asked["currency"]).upper(),
-            asks=lambda seen: re.fullmatch(r"(?i)(?!zmw|zmk)[a-z]{3}", str(seen.asked.get("currency"))))),
+            "iso4217", "zmw", "currency", part=lambda call: str(call.asked["currency"]).upper(),
+            asks=lambda call: re.fullmatch(r"(?i)(?!zmw|zmk)[a-z]{3}", str(call.asked.get("currency"))))),
         code=("sandbox/service/checks.py", "sandbox/service/payouts.py"), notebook="intents_and_keys")
     currency_case: str = row("2.1", "either", "either case accepted; responses have upper case for intents, lower "
         "case for charges",
@@ -178,8 +178,8 @@ class Gaps:
         shows="Upper case for intents, lower case for charges.",
         asks="Does the case of a currency code matter, and which case do your responses have?",
         relied=("PaymentIntent", "Charge", "Refund"), sign=Sign(_MAKES, tried(
-            "either", "strict", "currency", part=lambda seen: f"{seen.asked['currency']} for {seen.about}", parts=2,
-            asks=lambda seen: f"{seen.id} {seen.asked.get('currency')}" in _OTHER_CASE)),
+            "either", "strict", "currency", part=lambda call: f"{call.asked['currency']} for {call.about}", parts=2,
+            asks=lambda call: f"{call.id} {call.asked.get('currency')}" in _OTHER_CASE)),
         code=("sandbox/service/checks.py",), notebook="charges_and_idempotency")
     payment_method_types: str = row("2.1", "includes",
         "must include mobile_money; other types are ignored",
@@ -188,8 +188,8 @@ class Gaps:
         asks="May `payment_method_types` hold other types beside `mobile_money`?",
         relied=("call several_types",), sign=Sign("createPaymentIntent", tried(
             "includes", "only", "payment_method_types",
-            asks=lambda seen: isinstance(seen.asked.get("payment_method_types"), list)
-            and {"mobile_money"} < {*map(str, seen.asked["payment_method_types"])})),
+            asks=lambda call: isinstance(call.asked.get("payment_method_types"), list)
+            and {"mobile_money"} < {*map(str, call.asked["payment_method_types"])})),
         code=("sandbox/service/checks.py",), notebook="intents_and_keys")
     required_fields: str = row("2.5", "minimum",
         "intent: amount, currency, payment_method_types; confirmation: the whole payment_method; "
@@ -201,7 +201,7 @@ class Gaps:
             "CreateCharge parameter_missing", "call no_reference"),
         sign=Sign("createCharge", tried(
             "minimum", "with_reference", "reference", part=lambda _: "a charge without a reference",
-            asks=lambda seen: seen.asked and not seen.asked.get("reference"))),
+            asks=lambda call: call.asked and not call.asked.get("reference"))),
         code=("sandbox/service/checks.py",), notebook="intents_and_keys")
     intent_fields: str = row("2.5", "full",
         "object, amount, currency, status, description, payment_method_types, payment_method (phone masked), "
@@ -215,34 +215,34 @@ class Gaps:
             "full": has("id client_secret object amount currency status description payment_method_types "
                         "payment_method next_action last_payment_error latest_charge metadata warnings created "
                         "livemode")})),
-        code=("sandbox/views.py",), notebook="intents_and_keys")
+        code=("sandbox/service/payments.py",), notebook="intents_and_keys")
     unknown_fields: str = row("2.5", "ignored", "ignored in requests",
         alternatives={"refused": "rejected, each named"}, why="an added field must not break a client",
         asks="What do you do with an unknown field?", sign=Sign(f"{_MAKES} confirmPaymentIntent", first(
-            ("ignored", lambda seen: seen.unknown and seen.took),
-            ("refused", lambda seen: seen.unknown and seen.status in {400, 422}
-             and all(name in seen.text for name in seen.unknown)))), code=("sandbox/exchange.py",))
+            ("ignored", lambda call: call.unknown and call.took),
+            ("refused", lambda call: call.unknown and call.status in {400, 422}
+             and all(name in call.text for name in call.unknown)))), code=("sandbox/exchange.py",))
     phone_format: str = row("2.5", "e164", "E.164: +260 and nine digits, nothing else",
         alternatives={"national": "national 09… accepted too"}, why='"international format with a leading plus sign"',
         shows="International, with a leading plus sign.", asks="Do you accept numbers in national form too?",
         relied=("phone_invalid", "call national_number"), sign=Sign(_PAYS, tried(
-            "national", "e164", "phone", asks=lambda seen: re.match("0[1-9]", seen.phone) and seen.wallet
-            and seen.prefix not in WITHOUT_WALLET)), code=("sandbox/service/checks.py", "sandbox/service/attempts.py"))
+            "national", "e164", "phone", asks=lambda call: re.match("0[1-9]", call.phone) and call.wallet
+            and call.prefix not in WITHOUT_WALLET)), code=("sandbox/service/checks.py", "sandbox/service/payments.py"))
     operator_ids: str = row("2.5", "short", "responses have mtn, airtel, zamtel; requests may use any case and the "
         "long forms",
         alternatives={"long": "responses have MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"}, why="both forms are in use",
         shows="That operators have identifiers, but none of them.",
         asks="Which values do `provider` and `channel` take, and which do your responses have?", cost=2,
-        relied=("PaymentIntent", "Charge", "operator_unknown"), together="operator_ids", code=("sandbox/views.py",),
-        notebook="going_live")
+        relied=("PaymentIntent", "Charge", "operator_unknown"), together="operator_ids",
+        code=("sandbox/service/payments.py",), notebook="going_live")
     zed_mobile: str = row("2.5", "refused",
         "numbers of Zed Mobile (98, 78, 58) are rejected, because no wallet is known, and so are valid numbers whose "
         "operator is not known (79)",
         alternatives={"zed": "all four accepted as zed"},
         asks="Do you take payments from numbers of Zed Mobile?",
         relied=("phone_without_wallet", "operator_unknown", "call zed_number"), sign=Sign(_PAYS, tried(
-            "zed", "refused", "phone", part=lambda seen: f"a {seen.prefix}", parts=len(WITHOUT_WALLET),
-            asks=lambda seen: seen.phone.startswith(COUNTRY_CODE) and seen.prefix in WITHOUT_WALLET)),
+            "zed", "refused", "phone", part=lambda call: f"a {call.prefix}", parts=len(WITHOUT_WALLET),
+            asks=lambda call: call.phone.startswith(COUNTRY_CODE) and call.prefix in WITHOUT_WALLET)),
         code=("sandbox/service/checks.py", "sandbox/service/payments.py", "sandbox/service/handsets.py"))
     charge_amount_unit: str = row("2.5", "minor", "minor units: 15000 is 150.00 ZMW",
         alternatives={"major": "major units: 150 is 150.00 ZMW"},
@@ -261,13 +261,13 @@ class Gaps:
         alternatives={"equal": "always equal"}, why="otherwise one of the two fields would be enough",
         shows="Both fields, in the response to a charge.",
         asks="What is the difference between `channel` and `provider` of a charge?", relied=("Charge",),
-        sign=Sign("", channel_shown), code=("sandbox/views.py",), notebook="charges_and_idempotency")
+        sign=Sign("", channel_shown), code=("sandbox/service/payments.py",), notebook="charges_and_idempotency")
     operator_mismatch: str = row("2.5", "accepted",
         "accepted; provider follows the numbering plan; a line in warnings", alternatives={"refused": "rejected, 400"},
         asks="What happens when the phone number belongs to an operator other than the one named?", cost=2,
         relied=("operator_mismatch", "warning which is asked for the money"), sign=Sign(_PAYS, tried(
             Part("accepted", "a number of another operator is accepted"), "refused", "provider", "channel", by={400},
-            asks=lambda seen: seen.is_mixed)),
+            asks=lambda call: call.is_mixed)),
         code=("sandbox/service/checks.py",), notebook="charges_and_idempotency")
     merchant_fee: str = row("2.5", "2.5%", "2.5 % half-up, at least 0.01",
         alternatives={"none": "none", "flat_1.00": "flat 1.00"},
@@ -295,14 +295,14 @@ class Gaps:
         shows="The behaviour, without names of states.",
         asks="Which states does a payment intent have, and which transitions?", cost=2,
         relied=("PaymentIntent", "AcceptedIntent"), sign=Sign("", states(
-            "failed", "retryable", lambda seen: seen.intents,
+            "failed", "retryable", lambda call: call.intents,
             lambda intent: intent.get("status") == "requires_payment_method" and intent.get("last_payment_error"),
             known="requires_payment_method requires_action processing succeeded canceled")),
-        code=("domain/payments.py", "sandbox/service/attempts.py"), notebook="going_live")
+        code=("domain/payments.py", "sandbox/service/payments.py"), notebook="going_live")
     charge_states: str = row("3", "three", "pending, succeeded, failed",
         alternatives={"expired": "adds expired, when nobody answers the prompt"},
         shows="`succeeded`.", asks="Which states does a charge have?", cost=2, relied=("Charge",), sign=Sign("", states(
-            "expired", "three", lambda seen: seen.charges,
+            "expired", "three", lambda call: call.charges,
             lambda charge: charge.get("status") == "failed" and charge.get("failure_code") == "prompt_timeout",
             known="pending succeeded failed")), code=("domain/payments.py",), notebook="going_live")
     charge_wait: str = row("3", "answered",
@@ -320,11 +320,11 @@ class Gaps:
         asks="How long does the prompt on the customer's phone wait?", cost=2,
         relied=("confirmPaymentIntent", "prompt_expired", "member next_action", "failure prompt_timeout"),
         happens=("screen .*The request has expired", "a prompt that expired"), together="prompt_timeout",
-        code=("sandbox/service/attempts.py",), notebook="confirm_with_ussd")
+        code=("sandbox/service/payments.py",), notebook="confirm_with_ussd")
     pin_attempts: int = row("3", 3, "three tries, then wrong_pin fails the attempt", alternatives={1: "one try"},
         shows="That a PIN is entered.", asks="How many wrong PINs may the customer enter?",
         happens=("screen .*Wrong PIN", "a wrong PIN"), unseen={None: "it happens on the customer's phone"},
-        code=("sandbox/service/attempts.py",), notebook="confirm_with_ussd")
+        code=("sandbox/service/payments.py",), notebook="confirm_with_ussd")
     late_success: str = row("3", "suspense",
         "money that arrives after the prompt has expired goes to suspense and raises payment_intent.late_success; "
         "the intent stays as it is",
@@ -334,9 +334,9 @@ class Gaps:
         asks="What happens to money that arrives after the prompt has expired, and how are we told?", cost=3,
         relied=("Suspense", "warning after its prompt had expired", "member suspense", "failure prompt_timeout"),
         happens=("entry late_success", "late money"), sign=Sign("", first(
-            (Part("suspense", "an event of late success", 2), lambda seen: seen.event.endswith(".late_success")),
+            (Part("suspense", "an event of late success", 2), lambda call: call.event.endswith(".late_success")),
             (Part("suspense", "money in suspense", 2),
-             lambda seen: any(payment.get("suspense") for payment in (*seen.charges, *seen.intents))))),
+             lambda call: any(payment.get("suspense") for payment in (*call.charges, *call.intents))))),
         together="late_after_all", code=("domain/payments.py",), notebook="when_payments_fail")
     confirm_with_money_in_suspense: str = row("3", "accepted",
         "accepted, with a line in warnings that an earlier attempt's money is in suspense or was credited from there",
@@ -344,8 +344,8 @@ class Gaps:
         why="without it, the customer could pay twice unnoticed",
         asks="How do you respond to a confirmation while late money of the same intent is in suspense?", cost=2,
         relied=("money_in_suspense", "warning of an earlier attempt"), sign=Sign("confirmPaymentIntent", first(
-            ("refused", lambda seen: seen.status == HTTPStatus.CONFLICT and "money_in_suspense" in seen.text),
-            ("accepted", lambda seen: seen.ok and "suspense" in str(seen.body.get("warnings"))))),
+            ("refused", lambda call: call.status == HTTPStatus.CONFLICT and "money_in_suspense" in call.text),
+            ("accepted", lambda call: call.ok and "suspense" in str(call.body.get("warnings"))))),
         code=("sandbox/service/suspense.py",), notebook="when_payments_fail")
 
     # 4. Endpoints
@@ -354,11 +354,11 @@ class Gaps:
         alternatives={"accepted": "202 with only id and status"},
         shows="The request; not the response.", asks="What is the response to a confirmation?",
         relied=("confirmPaymentIntent",), sign=Sign("confirmPaymentIntent", first(
-            ("accepted", lambda seen: seen.status == HTTPStatus.ACCEPTED and {*seen.body} == {"id", "status"}),
-            (Other("id and status without 202"), lambda seen: seen.ok and {*seen.body} == {"id", "status"}),
-            ("intent", lambda seen: "expires_at" in within(seen.body, "next_action", "ussd_prompt")),
-            (Part("intent", "the intent, without a prompt"), lambda seen: seen.ok and "client_secret" in seen.body),
-            (Other("neither the intent nor its status"), lambda seen: seen.ok and seen.body))),
+            ("accepted", lambda call: call.status == HTTPStatus.ACCEPTED and {*call.body} == {"id", "status"}),
+            (Other("id and status without 202"), lambda call: call.ok and {*call.body} == {"id", "status"}),
+            ("intent", lambda call: "expires_at" in within(call.body, "next_action", "ussd_prompt")),
+            (Part("intent", "the intent, without a prompt"), lambda call: call.ok and "client_secret" in call.body),
+            (Other("neither the intent nor its status"), lambda call: call.ok and call.body))),
         code=("sandbox/operations.py",), notebook="confirm_with_ussd")
     client_secret_on_confirm: str = row("4", "with_publishable_key",
         "body field client_secret: required with a publishable key, optional with the secret key, checked if sent",
@@ -369,7 +369,7 @@ class Gaps:
             "ConfirmPaymentIntent parameter_missing"),
         sign=Sign("confirmPaymentIntent", tried(
             "with_publishable_key", "always", "client_secret",
-            asks=lambda seen: seen.asked and "client_secret" not in seen.asked and seen.holds != "pk_")),
+            asks=lambda call: call.asked and "client_secret" not in call.asked and call.holds != "pk_")),
         code=("sandbox/service/payments.py",), notebook="confirm_with_ussd")
     extra_endpoints: str = row("4", "offered", "offered, each marked assumed",
         alternatives={"absent": "absent: 404"}, here="without them, the console uses /sandbox/dashboard",
@@ -384,7 +384,7 @@ class Gaps:
                       "{object: list, url, data, page, per_page, total}"},
         asks="How are lists paged?", relied=("List", "NumberedList", "cursor_unknown"), sign=Sign(CALLS, formed(
             {"cursor": has("object url has_more data"), "page": has("object url data page per_page total")},
-            lambda seen: seen.body if seen.id.startswith("list") and seen.ok and isinstance(seen.body.get("data"), list)
+            lambda call: call.body if call.id.startswith("list") and call.ok and isinstance(call.body.get("data"), list)
             else {})), code=("sandbox/operations.py",))
     token_credentials: str = row("4", "any",
         "any e-mail address, and any non-empty password but the word wrong; no Authorization needed",
@@ -409,7 +409,7 @@ class Gaps:
         shows="The operation, without its payload.", asks="What does the refresh operation take?",
         relied=("refreshToken", "token_replaced", "refresh_token_invalid"), sign=Sign("refreshToken", tried(
             "body_or_header", "body",
-            asks=lambda seen: seen.scheme and not seen.sent_text and seen.sent.get("content-length", "0") == "0")),
+            asks=lambda call: call.scheme and not call.sent_text and call.sent.get("content-length", "0") == "0")),
         code=("sandbox/service/accounts.py",), notebook="tokens_and_plants")
 
     # 5. Authentication
@@ -418,15 +418,15 @@ class Gaps:
         shows="That it is sent with later requests.", asks="Which operations take an access token?",
         relied=("key_not_allowed", "key token"), sign=Sign(CALLS, tried(
             "everywhere", "plants", by={403},
-            asks=lambda seen: seen.scheme == "bearer" and seen.holds not in {"sk_", "pk_"} and seen.id != "createPlant"
-            and "/v1/auth/" not in seen.url)), code=("sandbox/access.py",), notebook="tokens_and_plants")
+            asks=lambda call: call.scheme == "bearer" and call.holds not in {"sk_", "pk_"} and call.id != "createPlant"
+            and "/v1/auth/" not in call.url)), code=("sandbox/access.py",), notebook="tokens_and_plants")
     publishable_key: str = row("5", "own_intent", "confirm and retrieve one intent with its client_secret; else 403",
         alternatives={"nothing": "nothing at all"},
         shows="That it is for checkouts and SDKs.", asks="What may a publishable key do?", cost=2,
         relied=("key_not_allowed", "client_secret_missing", "key publishable"),
         sign=Sign("confirmPaymentIntent retrievePaymentIntent", tried(
-            "own_intent", "nothing", by={403}, part=lambda seen: seen.about, parts=2,
-            asks=lambda seen: seen.holds == "pk_" and "client_secret" in f"{seen.url} {[*seen.asked]}")),
+            "own_intent", "nothing", by={403}, part=lambda call: call.about, parts=2,
+            asks=lambda call: call.holds == "pk_" and "client_secret" in f"{call.url} {[*call.asked]}")),
         code=("sandbox/service/payments.py", "sandbox/engine.py"), notebook="intents_and_keys")
     auth_schemes: str = row("5", "as_documented",
         "Bearer for intents, Basic for charges, Bearer for plants; either for assumed operations",
@@ -439,13 +439,13 @@ class Gaps:
         asks="Does the old key still work after it is rolled, and for how long?", cost=2,
         relied=("rollApiKey", "key_rolled"), sign=Sign("listApiKeys rollApiKey", first(
             (Part("overlap", "a rolled key works on for some time"),
-             lambda seen: any(key.get("works_until") for key in seen.objects)))),
+             lambda call: any(key.get("works_until") for key in call.objects)))),
         unseen={"at_once": "keys are masked on reading: which one was refused is not known"},
         code=("sandbox/service/accounts.py",))
     key_revocation: str = row("5", "at_once", "at once, 401 key_revoked",
         asks="When does a revoked key stop working, and what is the response to it?", cost=2,
         relied=("revokeApiKey", "key_revoked"),
-        sign=Sign("", first((Part("at_once", "401 key_revoked"), lambda seen: '"key_revoked"' in seen.text))),
+        sign=Sign("", first((Part("at_once", "401 key_revoked"), lambda call: '"key_revoked"' in call.text))),
         code=("sandbox/service/accounts.py", "sandbox/access.py"))
 
     # 6. Events
@@ -465,7 +465,7 @@ class Gaps:
         shows="That a callback is sent.", asks="What is the body of a webhook?", cost=2,
         relied=("Event",), happens=("webhook ", "a webhook"), sign=Sign(WEBHOOK, formed({
             "cloudevents": has("specversion id source type data"),
-            "envelope": has("id type timestamp api_version livemode data request")}, lambda seen: seen.asked)),
+            "envelope": has("id type timestamp api_version livemode data request")}, lambda call: call.asked)),
         code=("sandbox/service/webhooks.py",), notebook="going_live")
     signature_scheme: str = row("6", "standard_webhooks", "Standard Webhooks 1.0",
         alternatives={
@@ -477,7 +477,7 @@ class Gaps:
         shows="HMAC-SHA256.", asks="Which header holds the signature, and what exactly is signed?", cost=2,
         relied=("createWebhookEndpoint", "rollWebhookEndpointSecret"), happens=("webhook ", "a webhook"),
         sign=Sign(WEBHOOK, signature_shown),
-        code=("sandbox/delivery.py", "sandbox/service/webhooks.py"), notebook="verify_webhooks")
+        code=("sandbox/service/webhooks.py",), notebook="verify_webhooks")
     signature_tolerance_s: int = row("6", 300,
         "300 s, both ways", alternatives={600: "600 s, both ways"},
         why="assumed: the specification leaves it to the receiver, and its libraries take five minutes",
@@ -491,9 +491,9 @@ class Gaps:
         "for a day", alternatives={"dashboard": "one endpoint, registered on the dashboard only"},
         asks="How do we register a webhook endpoint, and may there be several?",
         relied=("WebhookEndpoint", "endpoint_exists"), sign=Sign("createWebhookEndpoint listWebhookEndpoints", first(
-            (Part("dashboard", "the API has no endpoints"), lambda seen: seen.status == HTTPStatus.NOT_FOUND),
-            (Part("api", "there are several endpoints", 2), lambda seen: len(seen.of_kind("webhook_endpoint")) > 1),
-            (Part("api", "the API registers one", 2), lambda seen: seen.ok and seen.id == "createWebhookEndpoint"))),
+            (Part("dashboard", "the API has no endpoints"), lambda call: call.status == HTTPStatus.NOT_FOUND),
+            (Part("api", "there are several endpoints", 2), lambda call: len(call.of_kind("webhook_endpoint")) > 1),
+            (Part("api", "the API registers one", 2), lambda call: call.ok and call.id == "createWebhookEndpoint"))),
         unless=("extra_endpoints", "absent"), code=("sandbox/service/webhooks.py", "sandbox/operations.py"),
         notebook="your_own_backend")
     retry_schedule_s: tuple[int, ...] = row("6", (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400),
@@ -511,7 +511,7 @@ class Gaps:
     delivery_timeout_s: int = row("6", 15, "15 s for the whole response", alternatives={5: "5 s", 30: "30 s"},
         asks="How quickly must our endpoint respond?", cost=2, happens=("webhook .*took longer", "a slow answer"),
         unseen={None: "a recording does not tell how long a receiver was waited for"},
-        code=("sandbox/delivery.py", "sandbox/driver.py"))
+        code=("sandbox/service/webhooks.py", "sandbox/driver.py"))
     delivery_gone: str = row("6", "disables", "410 disables the endpoint",
         alternatives={"retried": "retried like any failure"},
         asks="Does a 410 from us end the deliveries?", cost=2, happens=(r"webhook 410\b", "a 410"), together="retries",
@@ -534,15 +534,15 @@ class Gaps:
         "disabled after 432000 s without a success, with an event", alternatives={0: "never"},
         asks="When do you disable an endpoint that keeps failing?", cost=2,
         happens=(r"webhook .*webhook_endpoint\.disabled", ""), sign=Sign(WEBHOOK, first(
-            (Part(432_000, "an endpoint is disabled"), lambda seen: seen.event == "webhook_endpoint.disabled"))),
-        unseen={0: _LUCK}, code=("sandbox/delivery.py",), notebook="retries_dead_letters_and_replay")
+            (Part(432_000, "an endpoint is disabled"), lambda call: call.event == "webhook_endpoint.disabled"))),
+        unseen={0: _LUCK}, code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
     replay: str = row("6", "same_id", "same event id and body, new timestamp, current secret",
         alternatives={"new_id": "new id in headers and body: a receiver that dedupes by id handles the event again"},
         why="receivers dedupe by id",
         shows="That the dashboard can replay events.", asks="Does a replayed event keep its id?", cost=2,
         relied=("replayEvent", "replayDelivery", "replayDeadLetters"), sign=Sign("replayEvent", first(
-            ("same_id", lambda seen: any(f"/{item.get('event')}/" in seen.url for item in seen.objects)),
-            ("new_id", lambda seen: any(item.get("event") for item in seen.objects)))),
+            ("same_id", lambda call: any(f"/{item.get('event')}/" in call.url for item in call.objects)),
+            ("new_id", lambda call: any(item.get("event") for item in call.objects)))),
         code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
     ordering: str = row("6", "unordered", "unordered, at least once",
         alternatives={"per_object": "in order for each object: an event waits until the object's earlier events are "
@@ -557,7 +557,8 @@ class Gaps:
         why="a receiver has to handle an event that comes twice: at least once is all that retries can promise",
         shows="That failed deliveries are retried with backoff.",
         asks="May a webhook that we have answered with 200 come again?", cost=3,
-        happens=("webhook ", "a webhook"), together="retries", unseen={"once": _LUCK}, code=("sandbox/delivery.py",))
+        happens=("webhook ", "a webhook"), together="retries", unseen={"once": _LUCK},
+        code=("sandbox/service/webhooks.py",))
     lateness: str = row("6", "at_once", "at once",
         alternatives={"thirty_seconds": "thirty seconds after what they tell has happened"},
         asks="How soon after a payment has succeeded does its webhook come?", cost=2,
@@ -575,15 +576,15 @@ class Gaps:
             {"envelope": lambda body: {"type", "code", "message"} <= {*within(body, "error")} <= _OF_ENVELOPE,
              Part("envelope", "an object error"): lambda body: within(body, "error"),
              "plain": has("error message", only=True), "problem": has("type title status error message")},
-            lambda seen: {} if seen.status < HTTPStatus.BAD_REQUEST or seen.id == "createPlant" else seen.body)),
-        code=("sandbox/exchange.py", "sandbox/views.py"), notebook="intents_and_keys")
+            lambda call: {} if call.status < HTTPStatus.BAD_REQUEST or call.id == "createPlant" else call.body)),
+        code=("sandbox/exchange.py", "sandbox/messages.py"), notebook="intents_and_keys")
     declined_status: str = row("7", "402",
         "402 for charges, with the charge's id; the response to a confirmation does not wait for the customer",
         alternatives={"200": "200 with status failed"},
         asks="Which status does the response to a declined charge have?", cost=3,
         relied=("payment_declined", "response 402", "call declined"), sign=Sign("createCharge", first(
-            ("402", lambda seen: seen.status == HTTPStatus.PAYMENT_REQUIRED),
-            ("200", lambda seen: seen.ok and (seen.status, seen.body.get("status")) == (200, "failed")))),
+            ("402", lambda call: call.status == HTTPStatus.PAYMENT_REQUIRED),
+            ("200", lambda call: call.ok and (call.status, call.body.get("status")) == (200, "failed")))),
         code=("sandbox/service/payments.py",), notebook="charges_and_idempotency")
     reused_key_status: int = row("7", 422, "422", alternatives={400: "400", 409: "409"},
         why="as in the IETF draft; Stripe uses 400",
@@ -597,7 +598,7 @@ class Gaps:
         shows="That failures can be produced on demand.", asks="How do we make your sandbox produce a failure?",
         of_sandbox=True,
         relied=("scenario_unknown", "call test_number"), unseen={None: "test numbers are masked on reading"},
-        code=("sandbox/service/attempts.py",), notebook="when_payments_fail")
+        code=("sandbox/service/payments.py",), notebook="when_payments_fail")
 
     # 8. Limits
     rate_limit: str = row("8", "none", "none",
@@ -617,7 +618,7 @@ class Gaps:
         asks="Which calls need an Idempotency-Key, and which accept one?", cost=3, relied=("idempotency_key_missing",),
         sign=Sign("createCharge", tried(
             "never", "charges", "Idempotency-Key", "idempotency",
-            asks=lambda seen: "idempotency-key" not in seen.sent)),
+            asks=lambda call: "idempotency-key" not in call.sent)),
         code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
     idempotency_retention_s: int = row("8", 86_400,
         "86400 s, per account, mode, method and path, for the same body to the byte; a key or signing secret that is "
@@ -639,17 +640,17 @@ class Gaps:
         shows="`/v1` in the path.", asks="Can a header select a version?", relied=("version_unknown",),
         sign=Sign(CALLS, first(
             (Part("api_version", "a header with an unknown version is rejected", 2),
-             lambda seen: "api-version" in seen.sent and seen.status == HTTPStatus.BAD_REQUEST
-             and "version" in seen.text.lower()),
-            (Part("api_version", "in a response", 2), lambda seen: "api-version" in seen.got),
+             lambda call: "api-version" in call.sent and call.status == HTTPStatus.BAD_REQUEST
+             and "version" in call.text.lower()),
+            (Part("api_version", "in a response", 2), lambda call: "api-version" in call.got),
             (Part("none", "a header with a version is ignored", 2),
-             lambda seen: "api-version" in seen.sent and seen.took),
+             lambda call: "api-version" in call.sent and call.took),
             (Part("none", "in no response", 2), lambda _: True))),
         code=("sandbox/exchange.py",))
     deprecation: str = row("9", "headers", "Deprecation (RFC 9745) and Sunset (RFC 8594) on deprecated operations",
         alternatives={"none": "none"}, here="mark an operation with bench.control.deprecate",
         asks="How do you announce that something will be removed?",
-        sign=Sign("", first(("headers", lambda seen: {"deprecation", "sunset"} <= {*seen.got}))),
+        sign=Sign("", first(("headers", lambda call: {"deprecation", "sunset"} <= {*call.got}))),
         unseen={"none": _LUCK}, code=("sandbox/deprecation.py",))
     # fmt: on
 
@@ -662,7 +663,8 @@ class Gaps:
         """
         if not isinstance(choices or {}, Mapping):
             raise GapRefused(f"gaps is a mapping of names to values, not {type(choices).__name__}.")
-        return cls(**{name: _checked(name, value) for name, value in (choices or {}).items()})
+        checked: dict[str, Any] = {name: _checked(name, value) for name, value in (choices or {}).items()}
+        return cls(**checked)
 
     def as_records(self) -> list[dict[str, Any]]:
         """The rows of the register as JSON types, each with the `value` in force."""
@@ -682,13 +684,13 @@ _BY_NAME = {gap.name: gap for gap in REGISTER}
 @cache
 def rows_by(kind: str = "") -> Mapping[str, tuple[str, ...]]:
     """Maps the entries of the column `relied` to rows; with a `kind`, such as `warning`, only its entries."""
-    found: dict[str, tuple[str, ...]] = {}
+    rows_of: dict[str, tuple[str, ...]] = {}
     for gap in REGISTER:
         for thing in gap.relied:
             if not kind or thing.startswith(f"{kind} "):
                 name = thing.removeprefix(f"{kind} ")
-                found[name] = (*found.get(name, ()), gap.name)
-    return found
+                rows_of[name] = (*rows_of.get(name, ()), gap.name)
+    return rows_of
 
 
 def rows_settling(thing: str) -> tuple[str, ...]:
@@ -726,7 +728,7 @@ def _nearest(name: str) -> str | None:
     return by_words if words & {*by_words.split("_")} else next(iter(alike), None)
 
 
-def _checked(name: str, value: object) -> Any:  # noqa: ANN401  each row has its own type
+def _checked(name: str, value: object) -> Value:
     gap = _gap_named(name)
     value = tuple(value) if isinstance(value, list) else value
     if isinstance(value, tuple) and any(type(item) is not int for item in value):

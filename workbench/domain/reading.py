@@ -128,10 +128,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _whole_number(text: str) -> object:
-    return int(text) if len(text) <= MAX_NUMBER_LENGTH else _NO_NUMBER
-
-
 def _decimal_number(text: str) -> object:
     try:
         return Decimal(text) if len(text) <= MAX_NUMBER_LENGTH else _NO_NUMBER
@@ -140,7 +136,10 @@ def _decimal_number(text: str) -> object:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=_decimal_number, parse_int=_whole_number, parse_constant=lambda _: _NO_NUMBER
+    object_pairs_hook=_object,
+    parse_float=_decimal_number,
+    parse_int=lambda text: int(text) if len(text) <= MAX_NUMBER_LENGTH else _NO_NUMBER,
+    parse_constant=lambda _: _NO_NUMBER,
 )
 
 

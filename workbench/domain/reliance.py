@@ -8,7 +8,7 @@ from typing import Final
 from workbench.domain.gaps import REGISTER, rows_settling
 from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.wire.endpoints_and_events import ABOUT
-from workbench.domain.wire.trace_rows import CALL, WEBHOOK, TraceRow
+from workbench.domain.wire.ledger_and_trace import CALL, WEBHOOK, TraceRow
 
 _OF_OPERATORS: Final = tuple(
     f'code":"{code}"' for scenario in SCENARIOS.values() for code in (scenario.refusal, scenario.rejection) if code

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from functools import lru_cache
+from itertools import product
 from typing import Final, NamedTuple
 
 from workbench.errors import SignatureRefused
@@ -217,22 +218,25 @@ def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: SignedH
         if _any_match(tried, guess.prefix(*signed[:2]), guess.encode, signed, body):
             return guess.reason
     prefix = way.prefix(*signed[:2])
-    if any(_any_match(keys, prefix, way.encode, signed, other) for other in _rewritten(body)):
+    if any(_any_match(keys, prefix, way.encode, signed, other) for other in respellings(body)):
         return "body_reserialised"
     return "signature_mismatch"
 
 
-def _rewritten(body: bytes) -> Iterable[bytes]:
-    """Writes the JSON again as libraries do, its amounts with and without two decimals."""
+def respellings(body: bytes, number: Callable[[str], object] | None = None) -> list[bytes]:
+    """Writes the JSON of a body again as libraries do, in one order for all bodies; an empty list if it is no JSON.
+
+    `number` reads its decimals, as another language would.
+    """
     try:
-        value = json.loads(body)
+        value = json.loads(body, parse_float=number)
     except (ValueError, RecursionError):
-        return
-    for ascii_only in (True, False):
-        for separators in ((",", ":"), (", ", ": ")):
-            text = json.dumps(value, separators=separators, ensure_ascii=ascii_only)
-            yield _bytes(text)
-            yield _bytes(_AMOUNT.sub(lambda match: f"{match[1]}{Decimal(match[2]):.2f}", text))
+        return []
+    texts: list[bytes] = []
+    for is_ascii, separators in product((True, False), ((",", ":"), (", ", ": "))):
+        text = json.dumps(value, separators=separators, ensure_ascii=is_ascii)
+        texts += [_bytes(text), _bytes(_AMOUNT.sub(lambda match: f"{match[1]}{Decimal(match[2]):.2f}", text))]
+    return texts
 
 
 def id_in(body: bytes) -> str:

@@ -37,14 +37,14 @@ class Signer(NamedTuple):
         return headers_for(secrets[0], self.message_id, at_s, body, also=secrets[1:], scheme=self.scheme)
 
     @property
-    def other_secret(self) -> str:
-        """The secret of somebody else."""
-        return SCHEMES[self.scheme].new_secret(hashlib.sha256(self.secret.encode()).digest())
-
-    @property
     def away_s(self) -> int:
         """Seconds by which a message must be old or early to be refused."""
         return self.tolerance_s + _BEYOND_S
+
+
+def other_secret(secret: str, scheme: str) -> str:
+    """A valid secret of the same scheme that is not this one."""
+    return SCHEMES[scheme].new_secret(hashlib.sha256(secret.encode()).digest())
 
 
 def _tampered(by: Signer, body: bytes) -> SignedMessage:
@@ -83,8 +83,8 @@ def _other_scheme(by: Signer, body: bytes) -> SignedMessage:
 HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
     "right": lambda by, body: SignedMessage(body, by.headers(body)),
     # Another's signature before the right one, as while a secret is being rolled.
-    "several": lambda by, body: SignedMessage(body, by.headers(body, first=by.other_secret)),
-    "wrong_secret": lambda by, body: SignedMessage(body, by.headers(body, secret=by.other_secret)),
+    "several": lambda by, body: SignedMessage(body, by.headers(body, first=other_secret(by.secret, by.scheme))),
+    "wrong_secret": lambda by, body: SignedMessage(body, by.headers(body, secret=other_secret(by.secret, by.scheme))),
     "stale": lambda by, body: SignedMessage(body, by.headers(body, later_s=-by.away_s)),
     "future": lambda by, body: SignedMessage(body, by.headers(body, later_s=by.away_s)),
     "other_scheme": _other_scheme,

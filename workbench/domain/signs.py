@@ -44,8 +44,8 @@ class Part(NamedTuple):
     """The number of parts of the value; 0 if no recording can have them all, such as every currency."""
 
 
-Told: TypeAlias = Value | Part
-Shown: TypeAlias = Told | Other | None
+SignValue: TypeAlias = Value | Part
+Reading: TypeAlias = SignValue | Other | None
 """The value that an exchange shows of a row; None if it shows nothing."""
 
 
@@ -71,7 +71,7 @@ class Recorded(NamedTuple):
     """When it began, in seconds since 1970; 0 where the file does not say."""
 
 
-class Seen:
+class ObservedCall:
     """An exchange of the interface, or a webhook, with its bodies.
 
     `operation` is an operation's id, or `WEBHOOK`, with its documented `schemes` and its request's `fields`.
@@ -107,9 +107,9 @@ class Seen:
         self.is_fraction = self.amount is not None and self.amount != round(self.amount, 2)
         self.unknown = [name for name in self.asked if fields is not None and name not in fields]
         listed = self.body.get("data") if self.status in SUCCESS else []
-        found = listed if isinstance(listed, list) else [self.body]
-        found = [within(self.asked, "data", "object")] if operation == WEBHOOK else found
-        self.objects: list[Body] = [item for item in map(within, found) if isinstance(item.get("id"), str)]
+        items = listed if isinstance(listed, list) else [self.body]
+        items = [within(self.asked, "data", "object")] if operation == WEBHOOK else items
+        self.objects: list[Body] = [item for item in map(within, items) if isinstance(item.get("id"), str)]
         intents = "createPaymentIntent retrievePaymentIntent listPaymentIntents"
         self.intents: list[Body] = self.of_kind("payment_intent", intents)
         self.charges: list[Body] = self.of_kind("charge", "createCharge retrieveCharge listCharges")
@@ -143,8 +143,8 @@ def number_in(value: object) -> Decimal | None:
 
 # The forms of a sign
 
-Shows: TypeAlias = Callable[[Seen], Shown]
-Test: TypeAlias = Callable[[Seen], object]
+Shows: TypeAlias = Callable[[ObservedCall], Reading]
+Test: TypeAlias = Callable[[ObservedCall], object]
 
 
 class Sign(NamedTuple):
@@ -155,18 +155,18 @@ class Sign(NamedTuple):
     shows: Shows
 
 
-def first(*cases: tuple[Shown, Test]) -> Shows:
+def first(*cases: tuple[Reading, Test]) -> Shows:
     """The value of the first case that an exchange is."""
-    return lambda seen: next((value for value, is_so in cases if is_so(seen)), None)
+    return lambda call: next((value for value, is_so in cases if is_so(call)), None)
 
 
 def tried(
-    taken: Told,
-    refused: Told,
+    taken: SignValue,
+    refused: SignValue,
     *names: str,
     asks: Test = lambda _: True,
     by: Container[int] = (400, 422),
-    part: Callable[[Seen], str] | None = None,
+    part: Callable[[ObservedCall], str] | None = None,
     parts: int = 0,
 ) -> Shows:
     """`taken` if the service took what an exchange `asks` for, `refused` if it rejected that.
@@ -175,26 +175,26 @@ def tried(
     exchange can show, `part` names what this exchange is about, and `parts` says how many there are.
     """
 
-    def shows(seen: Seen) -> Shown:
-        is_named = not names or any(name in seen.text for name in names)
-        if not asks(seen) or not (seen.took or (seen.status in by and is_named)):
+    def shows(call: ObservedCall) -> Reading:
+        is_named = not names or any(name in call.text for name in names)
+        if not asks(call) or not (call.took or (call.status in by and is_named)):
             return None
-        value = taken if seen.took else refused
+        value = taken if call.took else refused
         if part is None or isinstance(value, Part):
             return value
-        return Part(value, f"{part(seen)} is {'accepted' if seen.took else 'rejected'}", parts)
+        return Part(value, f"{part(call)} is {'accepted' if call.took else 'rejected'}", parts)
 
     return shows
 
 
 def formed(
-    forms: Mapping[Told, Callable[[Body], object]],
-    body_of: Callable[[Seen], Body] = lambda seen: seen.body if seen.ok else {},
+    forms: Mapping[SignValue, Callable[[Body], object]],
+    body_of: Callable[[ObservedCall], Body] = lambda call: call.body if call.ok else {},
 ) -> Shows:
     """The value whose form a body has: the body of a success, unless `body_of` takes another."""
 
-    def shows(seen: Seen) -> Shown:
-        body = body_of(seen)
+    def shows(call: ObservedCall) -> Reading:
+        body = body_of(call)
         other = Other("members " + ", ".join([*body][:12]))
         return next((value for value, fits in forms.items() if fits(body)), other) if body else None
 
@@ -207,12 +207,17 @@ def has(names: str, *, only: bool = False) -> Callable[[Body], bool]:
 
 
 def states(
-    added: str, default: str, objects: Callable[[Seen], list[Body]], is_default: Callable[[Body], object], *, known: str
+    added: str,
+    default: str,
+    objects: Callable[[ObservedCall], list[Body]],
+    is_default: Callable[[Body], object],
+    *,
+    known: str,
 ) -> Shows:
     """The value that adds a state of its own name, or the `default`, where something else stands for that state."""
 
-    def shows(seen: Seen) -> Shown:
-        for item in objects(seen):
+    def shows(call: ObservedCall) -> Reading:
+        for item in objects(call):
             status = item.get("status")
             if status == added:
                 return added
@@ -228,11 +233,11 @@ def states(
 # Signs that need more than a form
 
 
-def scale_shown(seen: Seen) -> Shown:
+def scale_shown(call: ObservedCall) -> Reading:
     """Tells whether an amount with more than two decimals is rejected or rounded."""
-    asked, got = seen.amount, number_in(seen.body.get("amount"))
-    if asked is None or not seen.is_fraction or not seen.took:
-        return tried("half_even", "exact", "amount", asks=lambda other: other.is_fraction)(seen)
+    asked, got = call.amount, number_in(call.body.get("amount"))
+    if asked is None or not call.is_fraction or not call.took:
+        return tried("half_even", "exact", "amount", asks=lambda other: other.is_fraction)(call)
     if got is not None and got != round(asked, 2):
         return Other(f"{asked} becomes {got}")
     if got is None or abs(asked - got) * 2 != CENT:
@@ -240,45 +245,45 @@ def scale_shown(seen: Seen) -> Shown:
     return Part("half_even", f"half a ngwee goes {'up' if got > asked else 'down'}", 3)
 
 
-def channel_shown(seen: Seen) -> Shown:
+def channel_shown(call: ObservedCall) -> Reading:
     """Compares a charge's `channel` and `provider` for a number of another operator."""
-    for charge in seen.charges:
+    for charge in call.charges:
         channel, provider = _short_operator_id(charge.get("channel")), _short_operator_id(charge.get("provider"))
-        if seen.id == "createCharge" and seen.is_mixed:
+        if call.id == "createCharge" and call.is_mixed:
             if channel == provider:
                 return "equal"
-            if (channel, provider) == (seen.operator, seen.wallet):
+            if (channel, provider) == (call.operator, call.wallet):
                 return "asked_and_moved"
-            asked = f"{seen.operator} and a number of {seen.wallet}"
+            asked = f"{call.operator} and a number of {call.wallet}"
             return Other(f"channel {channel} and provider {provider} for {asked}")
         if channel != provider:
             return Part("asked_and_moved", "channel and provider differ")
     return None
 
 
-def schemes_shown(seen: Seen) -> Shown:
+def schemes_shown(call: ObservedCall) -> Reading:
     """Tells whether an operation takes the scheme of `Authorization` that is not documented for it."""
-    if len(seen.schemes) != 1 or seen.scheme not in {"basic", "bearer"} or seen.scheme == seen.schemes[0].lower():
+    if len(call.schemes) != 1 or call.scheme not in {"basic", "bearer"} or call.scheme == call.schemes[0].lower():
         return None
-    offered = seen.got.get("www-authenticate", "").lower()
-    asks = seen.took or (seen.schemes[0].lower() in offered and seen.scheme not in offered)
-    return tried("either", "as_documented", by={401})(seen) if asks else None
+    offered = call.got.get("www-authenticate", "").lower()
+    asks = call.took or (call.schemes[0].lower() in offered and call.scheme not in offered)
+    return tried("either", "as_documented", by={401})(call) if asks else None
 
 
-def signature_shown(seen: Seen) -> Shown:
+def signature_shown(call: ObservedCall) -> Reading:
     """The scheme in which a webhook is signed, by its headers."""
     for name, way in SCHEMES.items():
-        if all(header.lower() in seen.sent for header in way.headers):
+        if all(header.lower() in call.sent for header in way.headers):
             with suppress(SignatureRefused):
-                way.read({header: seen.sent[header.lower()] for header in way.headers})
+                way.read({header: call.sent[header.lower()] for header in way.headers})
                 return name
-    found = [name for name in seen.sent if "signature" in name]
-    return Other(f"the header {found[0][:60]}") if found else None
+    unknown = [name for name in call.sent if "signature" in name]
+    return Other(f"the header {unknown[0][:60]}") if unknown else None
 
 
-def rate_shown(seen: Seen) -> Shown:
+def rate_shown(call: ObservedCall) -> Reading:
     """The limit of requests that a response announces."""
-    policy = seen.got.get("ratelimit-policy")
+    policy = call.got.get("ratelimit-policy")
     if policy is None:
-        return Other("429, with no policy told") if seen.status == HTTPStatus.TOO_MANY_REQUESTS else None
+        return Other("429, with no policy told") if call.status == HTTPStatus.TOO_MANY_REQUESTS else None
     return "100_per_60" if re.search(r"\bq=100\b.*\bw=60\b", policy) else Other(policy[:60])

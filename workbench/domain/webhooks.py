@@ -51,7 +51,12 @@ def types_of(event_types: str) -> tuple[str, ...]:
 
 def types_and_families(types: Sequence[str]) -> tuple[str, ...]:
     """Names that a filter accepts: `*`, families, types."""
-    return ("*", *dict.fromkeys(f"{event_type.partition('.')[0]}.*" for event_type in types), *types)
+    return ("*", *dict.fromkeys(names_of(event_type)[1] for event_type in types), *types)
+
+
+def names_of(event_type: str) -> tuple[str, str, str]:
+    """The names in a filter that take a type: `*`, its family such as `charge.*`, and its own."""
+    return "*", f"{event_type.partition('.')[0]}.*", event_type
 
 
 def check_filter(enabled_events: Sequence[str], types: Sequence[str], *, param: str = "enabled_events") -> None:
@@ -68,7 +73,7 @@ def check_filter(enabled_events: Sequence[str], types: Sequence[str], *, param: 
 
 def types_named(name: str, types: Sequence[str]) -> tuple[str, ...]:
     """The types that a name stands for: one, those of a family such as `charge.*`, all for `*`; none is unknown."""
-    return tuple(event_type for event_type in types if name in ("*", event_type, f"{event_type.partition('.')[0]}.*"))
+    return tuple(event_type for event_type in types if name in names_of(event_type))
 
 
 HOST_NAME: Final = re.compile(r"([A-Za-z0-9._-]*\.)?[A-Za-z][A-Za-z0-9_-]*\.?")
@@ -100,8 +105,7 @@ class Endpoint(Stored, frozen=True, kw_only=True):
 
     def wants(self, event_type: str) -> bool:
         """True if the endpoint is enabled and its filter takes this type; `payment_intent.*` takes a whole family."""
-        named = ("*", event_type, f"{event_type.partition('.')[0]}.*")
-        return self.status == ENABLED and any(name in named for name in self.enabled_events)
+        return self.status == ENABLED and not {*names_of(event_type)}.isdisjoint(self.enabled_events)
 
     def overlapping(self, now_ms: int) -> tuple[OldSecret, ...]:
         """The old secrets that messages are still signed with at a moment."""

@@ -17,7 +17,7 @@ import traitlets
 from comm import create_comm, get_comm_manager
 from comm.base_comm import BaseComm
 
-from workbench.domain.wire.trace_rows import UNSEEN
+from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.render import bundle, with_widget
 from workbench.resources import console
 from workbench.session import Session

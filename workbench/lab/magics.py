@@ -15,6 +15,7 @@ from workbench.domain.masking import mask, shortened
 from workbench.domain.phones import MARK
 from workbench.domain.wire.base import to_json
 from workbench.session import Session
+from workbench.snippets import PIN_PATH
 from workbench.trace.inspector import Exchange
 from workbench.visible import visible
 
@@ -42,7 +43,6 @@ _MOST_TEXT = 2000
 _OF_THE_SERVER = {"date", "server", *COMPUTED}
 """Headers that are about the server and differ from run to run."""
 _ALONE = re.compile(r"%%http\b[^\n]*")
-_PIN = re.compile(r"/sandbox/phones/[^/]+/input")
 _TYPED = re.compile(r'("text"\s*:\s*)"[^"]*"')
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -250,7 +250,7 @@ def _sent(session: Session, raw: RawRequest) -> httpx.Response:
 
 def _exchange(session: Session, raw: RawRequest, response: httpx.Response) -> Exchange:
     body = (raw.body or b"").decode("utf-8", "replace")
-    if _PIN.fullmatch(raw.target.partition("?")[0]):
+    if PIN_PATH.fullmatch(raw.target.partition("?")[0]):
         body = _TYPED.sub(rf'\1"{MARK}"', body)
     pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
     shown = {name.title().replace("Www-", "WWW-"): mask(value) for name, value in pairs}

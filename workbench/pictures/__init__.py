@@ -9,7 +9,7 @@ from typing import Final
 from workbench.domain import payments
 from workbench.domain.gaps import Gaps
 from workbench.domain.payments import Transitions
-from workbench.domain.wire.ledger_rows import LedgerEntry, LedgerPosting
+from workbench.domain.wire.ledger_and_trace import LedgerEntry, LedgerPosting
 from workbench.pictures.books import Paired, accounts_of, matched_pairs, money_flow
 from workbench.pictures.payment_steps import key_choice, parties, state_machine, waiting
 from workbench.pictures.webhook import retry_timeline, webhook

@@ -14,7 +14,7 @@ from workbench.domain.ledger import CREDIT, DEBIT, KIND_BY_CODE, TAccount, t_acc
 from workbench.domain.masking import shortened
 from workbench.domain.moments import lusaka_text, milliseconds, utc_text
 from workbench.domain.money import Money, money_text
-from workbench.domain.wire.ledger_rows import LedgerEntry, LedgerPosting
+from workbench.domain.wire.ledger_and_trace import LedgerEntry, LedgerPosting
 from workbench.render import Column, table
 from workbench.svg import Drawing
 from workbench.visible import visible

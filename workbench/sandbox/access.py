@@ -21,10 +21,10 @@ from workbench.sandbox.addresses import LAST_PORT
 from workbench.sandbox.messages import InForce, Request, Response
 from workbench.sandbox.operations import EITHER, Operation
 from workbench.sandbox.service.accounts import LIFETIME_MS, works_on
-from workbench.sandbox.service.checks import holds_live_key, live_key
+from workbench.sandbox.service.checks import LIVE_KEY, live_key
 from workbench.sandbox.service.lists import NOBODY, Caller
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.transaction import digest_of
+from workbench.sandbox.store.transaction import secret_digest
 
 _NAME: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:(?P<port>[0-9]{1,5}))?")
@@ -103,7 +103,7 @@ class Origins:
         return origin in self._origins and isinstance(asked, Operation) and asked.publishable
 
 
-def preflight(operation: Operation, request: Request, choices: InForce) -> Response:  # noqa: ARG001  as any page
+def preflight(operation: Operation, request: Request, choices: InForce) -> Response:
     """The response for which a browser lets a page call an operation."""
     return Response(200, "text/plain", b"", {"Access-Control-Allow-Methods": operation.method, **_PREFLIGHT})
 
@@ -143,7 +143,6 @@ def _shortest_address(address: str) -> str | None:
 
 
 def _allowed_host(name: str) -> str:
-    """A name to allow, as `_host_in` gives it."""
     plain = name.lower().partition("%")[0]
     address = _shortest_address(plain[1:-1] if plain[:1] + plain[-1:] == "[]" else plain)
     if address is None and _NAME.fullmatch(plain) is None:
@@ -184,7 +183,7 @@ def credential_in(request: Request) -> Credential | None:
         except (binascii.Error, UnicodeDecodeError):
             message = "The Basic credentials are not base64 of key and colon."
             raise AuthenticationFailed(message, code="key_invalid") from None
-        if holds_live_key(f"{value} {password}"):
+        if LIVE_KEY.search(f"{value} {password}"):
             raise live_key()
     return Credential(scheme.capitalize(), value, password)
 
@@ -210,13 +209,13 @@ def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller
     if caller.kind == "publishable" and not operation.publishable:
         message = "A publishable key may only confirm and retrieve one intent."
         raise PermissionDenied(message, hint="Use the secret key, on a server.")
-    if caller.kind == "token" and tx.gaps.access_token_use != "everywhere" and operation.path != _FOR_TOKENS:  # noqa: S105  a choice of the register
+    if caller.kind == "token" and tx.gaps.access_token_use != "everywhere" and operation.path != _FOR_TOKENS:
         raise PermissionDenied("A token may only add plants.", hint="Use the secret key, on a server.")
     return caller
 
 
 def _caller_by_credential(tx: Transaction, credential: Credential) -> Caller:
-    digest = digest_of(credential.value)
+    digest = secret_digest(credential.value)
     if key := tx.api_keys.first(digest=digest):
         if key.status == ROLLED and works_on(tx, key):
             return Caller(key.kind, key.account, relied=("key_rotation",))

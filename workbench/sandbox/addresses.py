@@ -12,8 +12,10 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Container, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -65,7 +67,10 @@ class NotLookedUp(NotNow):
 
     def then(self, call: Callable[[], T]) -> T:
         """Look the name up, and do with its addresses what could not be done without."""
-        before = _FOUND.set({self._host: _found_soon(self._host, self._port)})
+        found: list[str] = []
+        with suppress(OSError, UnicodeError):  # nor where it takes too long
+            found = _in_time(_LOOKUP_S, partial(_looked_up, self._host, self._port))
+        before = _FOUND.set({self._host: found})
         try:
             return call()
         finally:
@@ -89,26 +94,18 @@ def check_url(url: str, mounted: Container[str] = (), *, private: bool = False) 
         _check_all(host, _FOUND.get()[host], private=private)
 
 
-def resolved(url: str, *, private: bool = False) -> Destination:
+def destination_of(url: str, patience_s: float, *, private: bool = False) -> Destination:
     """The address to connect to; every address of the name must be allowed.
 
-    Raises InvalidRequest: not allowed. Raises OSError: the name does not resolve.
+    Raises InvalidRequest: not allowed. Raises OSError: the name does not resolve. Raises TimeoutError: not soon enough.
     """
     host, port = split(url)
     if is_localhost(host):
         return Destination(host, port, LOOPBACK)
-    found = _looked_up(host, port)
+    numeric = _numeric(host)
+    found = [numeric] if numeric else _in_time(patience_s, partial(_looked_up, host, port))
     _check_all(host, found, private=private)
     return Destination(host, port, found[0])
-
-
-def needs_no_look_up(url: str) -> bool:
-    """True if a URL names this machine or an address, or is refused anyway: no resolver is asked."""
-    try:
-        host, _ = split(url)
-    except InvalidRequest:
-        return True
-    return is_localhost(host) or _numeric(host) is not None
 
 
 def is_localhost(host: str) -> bool:
@@ -146,18 +143,21 @@ def _looked_up(host: str, port: int) -> list[str]:
     return [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
-def _found_soon(host: str, port: int) -> list[str]:
-    """The addresses of a name, none when that takes too long: the resolver's own patience is many seconds."""
-    found: list[str] = []
+def _in_time(patience_s: float, look_up: Callable[[], T]) -> T:
+    """The result of a look-up. A resolver cannot be interrupted, so a separate thread waits for it.
 
-    def look_up() -> None:
-        with suppress(OSError, UnicodeError):
-            found.extend(_looked_up(host, port))
+    Raises TimeoutError: it takes too long; the resolver's own patience is many seconds.
+    """
+    result: Future[T] = Future()
 
-    looking = threading.Thread(target=look_up, daemon=True)
-    looking.start()
-    looking.join(_LOOKUP_S)
-    return list(found)
+    def run() -> None:
+        try:
+            result.set_result(look_up())
+        except Exception as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return result.result(patience_s)
 
 
 def _check_all(host: str, addresses: list[str], *, private: bool) -> None:
@@ -183,7 +183,7 @@ def _is_allowed(text: str, *, private: bool) -> bool:
     address = _address(text)
     if address.is_loopback or (private and _is_within(address, _PRIVATE)):
         return True
-    if address.version == 6 and address not in _GLOBAL_UNICAST:  # noqa: PLR2004  the version's name
+    if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_UNICAST:
         return False
     return address.is_global and not address.is_multicast and not _is_within(address, _NOT_PUBLIC)
 

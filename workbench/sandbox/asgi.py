@@ -15,7 +15,7 @@ import httpx
 from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.errors import ServeRefused
 from workbench.sandbox.messages import log_fault
-from workbench.sandbox.mounted import Answer, NoAnswer
+from workbench.sandbox.outbound import NotReceived, Received
 
 _LIFESPAN_S = 30
 """Longest start of an application, and longest end."""
@@ -39,17 +39,17 @@ class Asgi:
         self._thread.start()
         self._begun.result()
 
-    def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Answer:
-        """The answer, if there is one within `timeout_s`; what takes longer is cancelled. Raises NoAnswer."""
+    def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Received:
+        """The answer, if there is one within `timeout_s`; what takes longer is cancelled. Raises NotReceived."""
         if threading.current_thread() is self._thread:
             message = "the application waits for the sandbox in its own loop, and cannot take a webhook meanwhile"
-            raise NoAnswer(message)
+            raise NotReceived(message)
         answering = asyncio.run_coroutine_threadsafe(self._post(url, headers, body), self._loop)
         try:
             answer = answering.result(timeout_s)
         except TimeoutError:
             message = f"the response took longer than {timeout_s} s"
-            raise NoAnswer(message) from None
+            raise NotReceived(message) from None
         finally:
             answering.cancel()
         if isinstance(answer, Exception):
@@ -61,15 +61,15 @@ class Asgi:
         self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(_LIFESPAN_S)
 
-    async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer | Exception:
+    async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> Received | Exception:
         """The answer, or what the application raised: a future would lose the traceback of some."""
         request = httpx.Request("POST", url, headers=headers, content=body)
         try:
             response = await self._transport.handle_async_request(request)
-        except Exception as error:  # noqa: BLE001  raised again where it is waited for
+        except Exception as error:
             return error
         answer = (await response.aread())[:MAX_RESPONSE_BYTES]
-        return Answer(response.status_code, answer, response.headers.get("retry-after", ""))
+        return Received(response.status_code, answer, response.headers.get("retry-after", ""))
 
     async def _with_state(self, scope: _Message, receive: _Receive, send: _Send) -> None:
         """The application, with what its lifespan has left for its requests."""
@@ -81,7 +81,7 @@ class Asgi:
             async with _lifespan(self._app, self._state):
                 self._begun.set_result(None)
                 await self._end.wait()
-        except Exception as error:  # noqa: BLE001  raised where it is waited for, or logged
+        except Exception as error:
             if self._begun.done():
                 log_fault("the application failed as it ended", error)
             else:

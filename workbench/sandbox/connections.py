@@ -19,27 +19,25 @@ from http import HTTPStatus
 from typing import Any, Final, NamedTuple, cast
 
 import httptools
+import msgspec
 
+from workbench.domain.wire.sandbox_controls import Changes
 from workbench.errors import (
     ApiError,
     HeadTooLarge,
     InvalidRequest,
     PayloadTooLarge,
+    RequestTimeout,
     ServiceFailed,
     ServiceUnavailable,
     TargetTooLong,
 )
-from workbench.sandbox import changes
-from workbench.sandbox.engine import Application, Engine
+from workbench.sandbox.engine import Application, Engine, headers_in
 from workbench.sandbox.messages import (
-    BODY_S,
     MAX_BODY_BYTES,
     MAX_READ_BYTES,
     Answer,
     Arrived,
-    body_incomplete,
-    body_late,
-    headers_in,
     log_fault,
 )
 from workbench.sandbox.store import NotNow
@@ -51,6 +49,8 @@ _LOOK_S: Final = 0.01
 """A tick lasts this long for each open stream, up to `_TICK_S`: a stream hears of a change as soon."""
 _COMMENT_S: Final = 15
 """So often a stream without news gets a comment, by which both ends see that the other is there."""
+BODY_S: Final = 10
+"""Seconds in which the whole of a body must arrive."""
 _IDLE_S: Final = 75
 """A connection may stay open this long between two requests."""
 _MAX_HEAD_BYTES: Final = 65_536
@@ -77,6 +77,9 @@ _AGAIN_S: Final = 0.005
 """After so long a command is tried again that another process or thread was in the way of."""
 _ABSOLUTE: Final = re.compile(rb"[^/?#]+://([^/?#]*)(.*)")
 """A target that names a host: the host, then path and query."""
+_PATH: Final = b"/sandbox/changes"
+_EVENTS: Final = "text/event-stream"
+_LAST: Final = "last-event-id"
 _CLOSE: Final = "connection: close\r\n"
 _KEEP_ALIVE: Final = {"1.0": "connection: keep-alive\r\n"}
 
@@ -123,7 +126,7 @@ class _Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._server.connections.add(self)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  the base class's signature
+    def connection_lost(self, _: Exception | None) -> None:
         self._server.connections.discard(self)
         self._server.streams.pop(self, None)
         self._ends = True
@@ -141,7 +144,7 @@ class _Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The other end sends nothing more, and may still read. Half a request is refused."""
         if self._in_body:
-            self._refuse(body_incomplete())
+            self._refuse(_body_incomplete())
         elif self._in_head:
             self._refuse(InvalidRequest("The connection ended in the middle of a request's head."))
         self._begin()
@@ -164,7 +167,7 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
         except httptools.HttpParserError as error:
             self._refuse(
-                body_incomplete() if self._in_body else InvalidRequest(f"The request cannot be read: {error}.")
+                _body_incomplete() if self._in_body else InvalidRequest(f"The request cannot be read: {error}.")
             )
         else:
             if self._in_head and self._head_bytes > _MAX_HEAD_BYTES:
@@ -228,7 +231,7 @@ class _Connection(asyncio.Protocol):
         arrived, version, goes_on = self._arrived(), self._parser.get_http_version(), _CLOSE
         # HTTP/1.0 knows of no chunks: whoever handed the request on may read its end elsewhere (RFC 9112 §6.1).
         is_torn = version == "1.0" and "transfer-encoding" in arrived.headers
-        if self._parser.should_keep_alive() and not (is_tunnel or is_torn or changes.is_stream(arrived)):
+        if self._parser.should_keep_alive() and not (is_tunnel or is_torn or _is_stream(arrived)):
             goes_on = _KEEP_ALIVE.get(version, "")
         self._begin()
         self._owe(arrived, goes_on)
@@ -247,7 +250,6 @@ class _Connection(asyncio.Protocol):
             self._owe(self._arrived(error) if self._in_body else Arrived("", b"", {}, fault=error), _CLOSE)
 
     def _refuse_head(self) -> None:
-        """Refuse a head that is too large: its first line, or its headers."""
         if self._headers and len(self._target) <= _MAX_HEAD_BYTES:
             what = f"The headers are over {_MAX_HEADERS}, or the head over {_MAX_HEAD_BYTES} bytes."
             self._refuse(HeadTooLarge(what))
@@ -278,7 +280,7 @@ class _Connection(asyncio.Protocol):
         elif self._unread or self._transport.is_closing():
             self._transport.abort()
         elif self._in_body and not self._ends:
-            self._refuse(body_late())
+            self._refuse(RequestTimeout(f"The body had not arrived whole after {BODY_S} seconds."))
         else:
             self._transport.close()
 
@@ -413,25 +415,25 @@ class _ConnectionServer:
                         begun.append(None)
         except NotNow:
             return None if begun is None else []
-        except Exception as error:  # noqa: BLE001  each of them gets its own
+        except Exception as error:
             _LOG.debug("%s requests are answered one by one: %s", len(batch), error)
             return []
         return begun
 
     def _begun(self, exchange: _Exchange) -> _Begun:
-        arrived = changes.resumed(exchange.arrived)
+        arrived = _resumed(exchange.arrived)
         try:
             if not arrived.method and arrived.fault is not None:
                 return self._app.unreadable(arrived.fault)
             return self._app.begin(arrived)
         except NotNow:
             raise
-        except Exception as error:  # noqa: BLE001  what not even a failure's response survives
+        except Exception as error:
             return _failure_answer(error)
 
     def _send(self, exchange: _Exchange, begun: _Begun) -> None:
         if isinstance(begun, Answer):
-            if changes.is_stream(exchange.arrived):
+            if _is_stream(exchange.arrived):
                 self._stream(*exchange[:2], begun)
                 return
             if self._engine.speaker:
@@ -448,7 +450,7 @@ class _ConnectionServer:
         """Send what changed, and keep what asks for what changes later; a refusal ends a stream."""
         is_more = self.streams.pop(connection, None) is not None
         if answer.status == HTTPStatus.OK and connection in self.connections:
-            answer, self.streams[connection], has_more = changes.streamed(arrived, answer)
+            answer, self.streams[connection], has_more = _streamed(arrived, answer)
             self._seen = () if has_more else self._seen
         elif is_more:
             answer = Answer(answer.status, [], b"")
@@ -458,7 +460,7 @@ class _ConnectionServer:
         """Wait in a thread of its own, such as for the clock, and have the response sent."""
         try:
             answer = finish()
-        except Exception as error:  # noqa: BLE001  as above
+        except Exception as error:
             answer = _failure_answer(error)
         with suppress(RuntimeError):  # the loop has ended
             self.loop.call_soon_threadsafe(self._send, exchange, answer)
@@ -508,6 +510,31 @@ class _ConnectionServer:
         for connection in tuple(self.connections):
             with suppress(NotNow):
                 connection.send(self._app.unreadable(late))
+
+
+def _is_stream(arrived: Arrived) -> bool:
+    is_there = arrived.method == "GET" and arrived.target.partition(b"?")[0] == _PATH
+    return is_there and _EVENTS in arrived.headers.get("accept", "")
+
+
+def _resumed(arrived: Arrived) -> Arrived:
+    """A request for a stream that broke off, with the place in its query; any other as it is."""
+    if _LAST not in arrived.headers or not _is_stream(arrived):
+        return arrived
+    return msgspec.structs.replace(arrived, target=b"%s?after=%s" % (_PATH, arrived.headers[_LAST].encode()))
+
+
+def _streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
+    """A page as a part of a stream, the request for what comes next, and whether that is there already."""
+    page = msgspec.json.decode(answer.body, type=Changes)
+    headers = [header for header in answer.headers if header[0] not in {"content-type", "content-length"}]
+    headers += [("content-type", _EVENTS), ("cache-control", "no-store")]
+    rest = msgspec.structs.replace(arrived, headers={**arrived.headers, _LAST: str(page.last_seq)})
+    return Answer(answer.status, headers, page.as_events()), rest, page.has_more
+
+
+def _body_incomplete() -> InvalidRequest:
+    return InvalidRequest("The connection ended, or the chunks broke off, before the body did.", code="body_incomplete")
 
 
 def _failure_answer(error: Exception) -> Answer:

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any, Final, TypeVar
+from types import UnionType
+from typing import Any, Final, TypeVar, get_args
 
 from msgspec import UNSET, to_builtins
 from msgspec.structs import asdict, replace
@@ -11,71 +12,18 @@ from msgspec.structs import asdict, replace
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.phones import mask_phone
 from workbench.domain.reliance import relied_on
-from workbench.domain.wire import console_rows
-from workbench.domain.wire.accounts_and_keys import MerchantKeys, NewAccount, NewAccountKeys
-from workbench.domain.wire.console_rows import (
-    PAYMENT_STATES,
-    Changes,
-    ChangesQuery,
-    Code,
-    CodeQuery,
-    LoggedRequest,
-    PaymentDetails,
-    PaymentEvent,
-    PaymentsQuery,
-    RequestsQuery,
-)
-from workbench.domain.wire.endpoints_and_events import DeliveryFaults, FaultyEndpoint, Sign, Signed
-from workbench.domain.wire.field_types import MAX_AT_MS
-from workbench.domain.wire.intents_and_charges import Charge, Suspense, SuspenseQuery
-from workbench.domain.wire.ledger_rows import (
-    EntriesQuery,
-    LedgerAccount,
-    LedgerEntry,
-    LedgerMovement,
-    LedgerPosting,
-    LedgerVerified,
-    MovementsQuery,
-    Settle,
-    SettleSuspense,
-)
-from workbench.domain.wire.operators_and_handsets import (
-    Handset,
-    Input,
-    Message,
-    OfferedScenarios,
-    OperatorQuery,
-    OperatorState,
-    Outage,
-    PhonesQuery,
-    Script,
-    Scripted,
-)
-from workbench.domain.wire.paging import FindQuery, Found, Page, Rows
-from workbench.domain.wire.refunds_and_payouts import BalancesQuery
-from workbench.domain.wire.sandbox_controls import (
-    MAX_ADVANCE_S,
-    MAX_COMMANDS,
-    SIMULATED,
-    Advance,
-    Clock,
-    Deprecate,
-    Deprecated,
-    ReliedRow,
-    Simulate,
-    Simulated,
-    WasReset,
-)
-from workbench.domain.wire.trace_rows import TracePage, TraceQuery, TraceRow
+from workbench.domain.wire import sandbox_controls as wire
+from workbench.domain.wire.base import MAX_AT_MS, FindQuery, Found, Rows
+from workbench.domain.wire.ledger_and_trace import TracePage, TraceQuery, TraceRow
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox import changes, deprecation, rate_limit, trace
+from workbench.sandbox import deprecation, rate_limit, trace
 from workbench.sandbox.operations import BEARER, Operation
 from workbench.sandbox.service import accounts, checks, handsets, ledger, suspense, webhooks
-from workbench.sandbox.service.lists import Caller
-from workbench.sandbox.store import Transaction, transaction
-from workbench.sandbox.store.records import Call, Payment
-from workbench.sandbox.store.table import Condition, Filters, R, Table
-from workbench.sandbox.views import view_of
+from workbench.sandbox.service.lists import Caller, view_of
+from workbench.sandbox.store import Transaction, search
+from workbench.sandbox.store.records import StoredCall, StoredPayment
+from workbench.sandbox.store.search import Condition
+from workbench.sandbox.store.transaction import Filters, R, Table
 from workbench.snippets import snippet_of
 from workbench.steps import step_of
 
@@ -83,11 +31,13 @@ W = TypeVar("W")
 _SIMULATION: Final = re.compile("[0-9A-Za-z]{1,40}")
 _UNITS_MS: Final = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
 _MAX_STATUS: Final = 99
+_MOST_CHANGES: Final = 500
+"""Rows that are read for one page of changes."""
 
 
-def clock(tx: Transaction, caller: Caller) -> Clock:
+def clock(tx: Transaction, caller: Caller) -> wire.Clock:
     """GET /sandbox/clock: the clock's time and kind."""
-    return Clock(
+    return wire.Clock(
         mode=tx.clock_mode(),
         now=rfc3339(tx.now_ms),
         now_ms=tx.now_ms,
@@ -96,7 +46,7 @@ def clock(tx: Transaction, caller: Caller) -> Clock:
     )
 
 
-def advance(tx: Transaction, caller: Caller, body: Advance) -> int:
+def advance(tx: Transaction, caller: Caller, body: wire.Advance) -> int:
     """POST /sandbox/clock/advance: advance the clock, up to the end of 2099; everything that falls due happens.
 
     Returns the milliseconds to advance by; the driver advances outside of a transaction.
@@ -107,7 +57,7 @@ def advance(tx: Transaction, caller: Caller, body: Advance) -> int:
     if not units:
         message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
         raise InvalidRequest(message, code="parameter_missing", param="seconds")
-    seconds_ms = checks.whole_ms(units.pop("seconds", Decimal()), MAX_ADVANCE_S)
+    seconds_ms = checks.whole_ms(units.pop("seconds", Decimal()), wire.MAX_ADVANCE_S)
     by_ms = seconds_ms + sum(_UNITS_MS[name] * int(value) for name, value in units.items())
     if by_ms and tx.now_ms + by_ms > MAX_AT_MS:
         message = f"The clock is at {rfc3339(tx.now_ms)} and goes up to {rfc3339(MAX_AT_MS)}."
@@ -115,12 +65,39 @@ def advance(tx: Transaction, caller: Caller, body: Advance) -> int:
     return by_ms
 
 
+def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> wire.Changes:
+    """GET /sandbox/changes: what changed after a `seq`, in order, each object once; without `after`, from now on.
+
+    A served sandbox sends the same rows as they come, as Server-Sent Events, to whoever accepts `text/event-stream`:
+    one message a row, its id the row's `seq`. `Last-Event-ID` goes on from there. After a reset comes an event `reset`.
+    """
+    # Every change but the clock's has a row with a `seq`: those rows are read. A stream is this read, again and again.
+    last = tx.last("seq")
+    after = last if query.after is None else query.after
+    if not tx.last("reset") <= after <= last:
+        return wire.Changes([], last, reset=True)
+    found, latest = tx.changed(after, _MOST_CHANGES + 1), dict[tuple[str, str], int]()
+    for seq, kind, name, about in found[:_MOST_CHANGES]:
+        payment = trace.payment_of(tx, about or "")
+        for change in (kind, name), ("payment" if payment.startswith(("pi_", "ch_")) else "", payment):
+            if change[0]:
+                latest.pop(change, None)
+                latest[change] = seq
+    rows = [wire.Change(seq, *change) for change, seq in latest.items()]
+    if len(found) > _MOST_CHANGES:
+        return wire.Changes(rows, found[_MOST_CHANGES - 1][0], has_more=True)
+    # The clock moves without a `seq`: until the next thing happens, whoever asks is told again.
+    if query.after is not None and tx.last("moved") >= after:
+        rows.append(wire.Change(last, "clock", "clock"))
+    return wire.Changes(rows, last)
+
+
 def gaps(tx: Transaction, caller: Caller) -> Rows[dict[str, Any]]:
     """GET /sandbox/gaps: the register of what the interface leaves open, with the values in force."""
     return Rows(tx.gaps.as_records())
 
 
-def gaps_used(tx: Transaction, caller: Caller) -> Rows[ReliedRow]:
+def gaps_used(tx: Transaction, caller: Caller) -> Rows[wire.ReliedRow]:
     """GET /sandbox/gaps/used: the rows of the register that what has happened since the last reset relied on."""
 
     def all_rows() -> Iterator[TraceRow]:
@@ -131,15 +108,15 @@ def gaps_used(tx: Transaction, caller: Caller) -> Rows[ReliedRow]:
             # As it travels.
             yield from (replace(row, detail=to_builtins(row.detail)) for row in page.data)
 
-    return Rows([ReliedRow(name, used_by) for name, used_by in relied_on(all_rows()).items()])
+    return Rows([wire.ReliedRow(name, used_by) for name, used_by in relied_on(all_rows()).items()])
 
 
-def scenarios(tx: Transaction, caller: Caller) -> OfferedScenarios:
+def scenarios(tx: Transaction, caller: Caller) -> wire.OfferedScenarios:
     """GET /sandbox/scenarios: what can be asked to happen to a payment, and the operators to pay through."""
-    return OfferedScenarios.of(tx.gaps)
+    return wire.OfferedScenarios.of(tx.gaps)
 
 
-def reset(tx: Transaction, caller: Caller) -> WasReset:
+def reset(tx: Transaction, caller: Caller) -> wire.WasReset:
     """POST /sandbox/reset: delete all payments, events and entries; keys, endpoints and clock stay.
 
     This is for every account of the sandbox, so one call restarts a test with several merchants.
@@ -147,10 +124,10 @@ def reset(tx: Transaction, caller: Caller) -> WasReset:
     tx.forget()
     rate_limit.forget_calls(tx)
     deprecation.forget_marks(tx)
-    return WasReset([endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status="enabled")])
+    return wire.WasReset([endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status="enabled")])
 
 
-def simulate(tx: Transaction, caller: Caller, body: Simulate) -> Simulated:
+def simulate(tx: Transaction, caller: Caller, body: wire.Simulate) -> wire.Simulated:
     """POST /sandbox/simulation: run the commands of a simulated month at their moments, for at most a second.
 
     Each is one commit, and what falls due before it happens first. The response tells from where to go on: those that
@@ -159,29 +136,29 @@ def simulate(tx: Transaction, caller: Caller, body: Simulate) -> Simulated:
     """
     if not _SIMULATION.fullmatch(body.simulation):
         raise InvalidRequest("simulation is 1 to 40 letters and digits.", code="parameter_invalid", param="simulation")
-    unknown = {command.what for command in body.commands} - {*SIMULATED}
-    if unknown or len(body.commands) > MAX_COMMANDS:
-        message = f"commands are at most {MAX_COMMANDS}, each one of {', '.join(SIMULATED)}."
+    unknown = {command.what for command in body.commands} - {*wire.SIMULATED}
+    if unknown or len(body.commands) > wire.MAX_COMMANDS:
+        message = f"commands are at most {wire.MAX_COMMANDS}, each one of {', '.join(wire.SIMULATED)}."
         raise InvalidRequest(message, code="parameter_invalid", param="commands")
     done = tx.last(counter_of(body))
     if body.cursor > done:
         message = f"{done} commands of this simulation are done, which is before the cursor."
         raise StateConflict(message, code="cursor_ahead", param="cursor", current=str(done))
-    return Simulated(body.simulation, cursor=done, done=done - body.cursor)
+    return wire.Simulated(body.simulation, cursor=done, done=done - body.cursor)
 
 
-def counter_of(body: Simulate) -> str:
+def counter_of(body: wire.Simulate) -> str:
     """The counter of the commands of a simulation."""
     return f"simulated {body.simulation}"
 
 
-def payments(tx: Transaction, caller: Caller, *, query: PaymentsQuery) -> Found[console_rows.Payment]:
+def payments(tx: Transaction, caller: Caller, *, query: wire.PaymentsQuery) -> Found[wire.Payment]:
     """GET /sandbox/payments: search the intents, and the charges without an intent, newest first."""
     states = tuple(query.status.split(",")) if query.status else ()
-    checks.check_known(states, PAYMENT_STATES, "is no state of a payment; they are", param="status")
+    checks.check_known(states, wire.PAYMENT_STATES, "is no state of a payment; they are", param="status")
     also = _time_conditions(query, "created_ms")
     if query.search is not None:
-        also.append(transaction.holds(query.search, "id", "charge", "description", phone="phone"))
+        also.append(search.holds(query.search, "id", "charge", "description", phone="phone"))
     for sign, bound in ((">=", query.min_minor), ("<=", query.max_minor)):
         also += [] if bound is None else [Condition(f"amount_minor {sign} ?", (bound,))]
     equals: dict[str, Filters] = {"account": caller.account}
@@ -190,27 +167,27 @@ def payments(tx: Transaction, caller: Caller, *, query: PaymentsQuery) -> Found[
     return _found_page(tx.payments, query, _payment_view, also, equals)
 
 
-def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> PaymentDetails:
+def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> wire.PaymentDetails:
     """GET /sandbox/payments/{payment_id}: a payment, its events, their deliveries, and its rows of the trace."""
     kept = tx.payments.first(id=payment_id, account=caller.account)
     if kept is None:
         raise NotFound(f"There is no payment {payment_id[:60]!r}.", code="payment_not_found", param="id")
     ids = trace.events_of(tx, kept.id)
-    rows = trace.of_payment(tx, kept.id, ids)
-    return PaymentDetails(
+    rows = trace.rows_of_payment(tx, kept.id, ids)
+    return wire.PaymentDetails(
         payment=_payment_view(kept),
-        events=[PaymentEvent(event.id, event.type, event.created_ms // 1000) for event in tx.events.all(id=ids)],
+        events=[wire.PaymentEvent(event.id, event.type, event.created_ms // 1000) for event in tx.events.all(id=ids)],
         deliveries=webhooks.deliveries_of(tx, ids),
         trace=rows,
         steps=[step_of(asdict(row)) for row in rows],
     )
 
 
-def requests(tx: Transaction, caller: Caller, *, query: RequestsQuery) -> Found[LoggedRequest]:
+def requests(tx: Transaction, caller: Caller, *, query: wire.RequestsQuery) -> Found[wire.LoggedRequest]:
     """GET /sandbox/requests: search the requests to the service, newest first."""
     also = _time_conditions(query, "at_ms")
     if query.search is not None:
-        also.append(transaction.called(query.search))
+        also.append(search.called(query.search))
     if query.status is not None:
         first = query.status * 100
         also.append(Condition("status BETWEEN ? AND ?", (first, first + _MAX_STATUS)))
@@ -225,10 +202,10 @@ def request(tx: Transaction, caller: Caller, *, request_id: str) -> TraceRow:
     return trace.call(kept)
 
 
-def show_code(tx: Transaction, caller: Caller, *, request_id: str, query: CodeQuery) -> Code:
+def show_code(tx: Transaction, caller: Caller, *, request_id: str, query: wire.CodeQuery) -> wire.Code:
     """GET /sandbox/requests/{request_id}/code: a request as curl, Python and JavaScript, without keys."""
     same = snippet_of(request(tx, caller, request_id=request_id).detail, query.base_url)
-    return Code(same.curl, same.python, same.javascript)
+    return wire.Code(same.curl, same.python, same.javascript)
 
 
 def _time_conditions(query: FindQuery, column: str) -> list[Condition]:
@@ -256,71 +233,79 @@ def _found_page(
     return Found([view(row) for row in rows], total - older + 1, total)
 
 
-def _payment_view(kept: Payment) -> console_rows.Payment:
+def _payment_view(kept: StoredPayment) -> wire.Payment:
     phone = mask_phone(kept.phone) if kept.phone else None
-    return view_of(console_rows.Payment, kept, phone=phone)
+    return view_of(wire.Payment, kept, phone=phone)
 
 
-def _request_view(kept: Call) -> LoggedRequest:
+def _request_view(kept: StoredCall) -> wire.LoggedRequest:
     headers = {name.lower(): value for name, value in kept.request_headers.items()}
     key, idempotency_key = headers.get("authorization", ""), headers.get("idempotency-key")
-    return view_of(LoggedRequest, kept, at=rfc3339(kept.at_ms), key=key, idempotency_key=idempotency_key)
+    return view_of(wire.LoggedRequest, kept, at=rfc3339(kept.at_ms), key=key, idempotency_key=idempotency_key)
 
 
-def _row(method: str, path: str, run: Callable[..., Any], response: Any, **more: Any) -> Operation:  # noqa: ANN401  a type, generic ones too, and the columns that differ
-    """A row; the operation is named for the function that it runs."""
+def _control(method: str, path: str, run: Callable[..., object], **more: object) -> Operation:
+    """A row. The operation is named for the function that it runs, whose signature has query, body and response."""
     name = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
-    return Operation(name, method, f"/sandbox/{path}", run, response, "sandbox", schemes=BEARER, traced=False, **more)
+    signature = {"query": None, "body": None, **run.__annotations__}
+    columns: dict[str, Any] = {
+        "source": "sandbox",
+        "schemes": BEARER,
+        "traced": False,
+        "response": signature["return"],
+        **more,
+    }
+    if isinstance(columns["response"], UnionType):  # beside the response stands Refused
+        columns["response"] = get_args(columns["response"])[0]
+    return Operation(name, method, f"/sandbox/{path}", run, query=signature["query"], body=signature["body"], **columns)
 
 
-CLOCK = _row("GET", "clock", clock, Clock)
-RESET = _row("POST", "reset", reset, WasReset)
-CHANGES = _row("GET", "changes", changes.changes, Changes, query=ChangesQuery)
-ADVANCE = _row("POST", "clock/advance", advance, Clock, body=Advance, refuses=(409,))
-SIMULATE = _row("POST", "simulation", simulate, Simulated, body=Simulate, refuses=(404, 409), untraced_id="sim")
+CLOCK = _control("GET", "clock", clock)
+RESET = _control("POST", "reset", reset)
+CHANGES = _control("GET", "changes", changes)
+ADVANCE = _control("POST", "clock/advance", advance, response=wire.Clock, refuses=(409,))
+SIMULATE = _control("POST", "simulation", simulate, refuses=(404, 409), untraced_id="sim")
 
 # fmt: off
 OPERATIONS: tuple[Operation, ...] = (
     CLOCK,
     ADVANCE,
     CHANGES,
-    _row("GET", "phones", handsets.list_phones, Rows[Handset], query=PhonesQuery),
-    _row("GET", "phones/{phone}", handsets.show_phone, Handset),
-    _row("GET", "phones/{phone}/messages", handsets.read_messages, Rows[Message]),
-    _row("POST", "phones/{phone}/input", handsets.enter, Handset, body=Input, refuses=(409,)),
-    _row("POST", "phones/{phone}/cancel", handsets.cancel, Handset, refuses=(409,)),
-    _row("POST", "phones/{phone}/ignore", handsets.ignore, Handset, refuses=(409,)),
-    _row("GET", "operator", handsets.operators, Rows[OperatorState]),
-    _row("POST", "operator/script", handsets.script, Scripted, body=Script),
-    _row("POST", "operator/outage", handsets.outage, OperatorState, body=Outage),
-    _row("POST", "operator/query", handsets.ask_operator, Charge, body=OperatorQuery, refuses=(404, 409)),
-    _row("POST", "operations/{operation_id}/deprecation", deprecation.deprecate, Deprecated,
-         body=Deprecate, body_optional=True, refuses=(409,)),
-    _row("GET", "keys", accounts.show_keys, MerchantKeys, no_store=True),
-    _row("POST", "accounts", accounts.new_account, NewAccountKeys, body=NewAccount, no_store=True),
-    _row("GET", "webhook_endpoints", webhooks.endpoints_faults, Rows[FaultyEndpoint]),
-    _row("POST", "webhook_endpoints/{endpoint_id}/faults", webhooks.delivery_faults, FaultyEndpoint,
-         body=DeliveryFaults),
-    _row("POST", "sign", webhooks.sign, Signed, body=Sign, refuses=(404,)),
-    _row("GET", "ledger/accounts", ledger.accounts, Rows[LedgerAccount], query=BalancesQuery),
-    _row("GET", "ledger/entries", ledger.entries, Page[LedgerEntry], query=EntriesQuery),
-    _row("POST", "ledger/entries", ledger.settle, LedgerEntry, body=Settle, refuses=(404, 409)),
-    _row("POST", "ledger/entries/{entry_id}/repeat", ledger.repeat, LedgerEntry, refuses=(409,)),
-    _row("GET", "ledger/postings", ledger.postings, Page[LedgerPosting], query=EntriesQuery),
-    _row("GET", "ledger/movements", ledger.movements, Page[LedgerMovement], query=MovementsQuery),
-    _row("GET", "ledger/verify", ledger.verify, LedgerVerified),
-    _row("GET", "suspense", suspense.list_suspense, Rows[Suspense], query=SuspenseQuery),
-    _row("POST", "suspense/{item}/settle", ledger.settle_suspense, Suspense, body=SettleSuspense,
-         refuses=(404, 409)),
-    _row("GET", "payments", payments, Found[console_rows.Payment], query=PaymentsQuery),
-    _row("GET", "payments/{payment_id}", payment, PaymentDetails),
-    _row("GET", "requests", requests, Found[LoggedRequest], query=RequestsQuery),
-    _row("GET", "requests/{request_id}", request, TraceRow),
-    _row("GET", "requests/{request_id}/code", show_code, Code, query=CodeQuery),
-    _row("GET", "trace", trace.trace, TracePage, query=TraceQuery),
-    _row("GET", "scenarios", scenarios, OfferedScenarios),
-    _row("GET", "gaps", gaps, Rows[dict[str, Any]]),
-    _row("GET", "gaps/used", gaps_used, Rows[ReliedRow]),
+    _control("GET", "phones", handsets.list_phones),
+    _control("GET", "phones/{phone}", handsets.show_phone),
+    _control("GET", "phones/{phone}/messages", handsets.read_messages),
+    _control("POST", "phones/{phone}/input", handsets.enter, refuses=(409,)),
+    _control("POST", "phones/{phone}/cancel", handsets.cancel, refuses=(409,)),
+    _control("POST", "phones/{phone}/ignore", handsets.ignore, refuses=(409,)),
+    _control("GET", "operator", handsets.operators),
+    _control("POST", "operator/script", handsets.script),
+    _control("POST", "operator/outage", handsets.outage),
+    _control("POST", "operator/query", handsets.ask_operator, refuses=(404, 409)),
+    _control("POST", "operations/{operation_id}/deprecation", deprecation.deprecate,
+             body_optional=True, refuses=(409,)),
+    _control("GET", "keys", accounts.show_keys, no_store=True),
+    _control("POST", "accounts", accounts.new_account, no_store=True),
+    _control("GET", "webhook_endpoints", webhooks.endpoints_faults),
+    _control("POST", "webhook_endpoints/{endpoint_id}/faults", webhooks.delivery_faults),
+    _control("POST", "sign", webhooks.sign, refuses=(404,)),
+    _control("GET", "ledger/accounts", ledger.accounts),
+    _control("GET", "ledger/entries", ledger.entries),
+    _control("POST", "ledger/entries", ledger.settle, refuses=(404, 409)),
+    _control("POST", "ledger/entries/{entry_id}/repeat", ledger.repeat, refuses=(409,)),
+    _control("GET", "ledger/postings", ledger.postings),
+    _control("GET", "ledger/movements", ledger.movements),
+    _control("GET", "ledger/verify", ledger.verify),
+    _control("GET", "suspense", suspense.list_suspense),
+    _control("POST", "suspense/{item}/settle", ledger.settle_suspense, refuses=(404, 409)),
+    _control("GET", "payments", payments),
+    _control("GET", "payments/{payment_id}", payment),
+    _control("GET", "requests", requests),
+    _control("GET", "requests/{request_id}", request),
+    _control("GET", "requests/{request_id}/code", show_code),
+    _control("GET", "trace", trace.trace),
+    _control("GET", "scenarios", scenarios),
+    _control("GET", "gaps", gaps),
+    _control("GET", "gaps/used", gaps_used),
     SIMULATE,
     RESET,
 )

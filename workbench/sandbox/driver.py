@@ -3,28 +3,29 @@
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from workbench.domain.moments import rfc3339
 from workbench.domain.ussd import UssdSession
 from workbench.errors import StateConflict
 from workbench.render import LiveLine
-from workbench.sandbox import delivery
-from workbench.sandbox.delivery import Dispatch, Outbound, Reply, Sending
 from workbench.sandbox.messages import log_fault
-from workbench.sandbox.service import attempts, clearing, payouts, refunds, webhooks
+from workbench.sandbox.outbound import Outbound, Reply
+from workbench.sandbox.service import clearing, payments, payouts, refunds, webhooks
 from workbench.sandbox.service.lists import BY_ITSELF
-from workbench.sandbox.service.webhooks import DELIVER
+from workbench.sandbox.service.webhooks import DELIVER, Sending
 from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Store, Transaction
 from workbench.sandbox.store.files import BESIDE, make_private
 from workbench.sandbox.store.records import Job
-from workbench.sandbox.store.table import Condition
+from workbench.sandbox.store.search import Condition
 from workbench.sandbox.store.transaction import unwritten
 
 R = TypeVar("R")
@@ -34,6 +35,7 @@ _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
 """Seconds between looks, while attempts are in flight, at due jobs and at who waits for the driver lock."""
 _PUT_OFF_MS = 60_000
+MAX_IN_FLIGHT = 8
 _TOGETHER = 8
 """Planned commands in one commit, because a commit takes a tenth of a command's time."""
 _REPORT_EVERY_S = 1.5
@@ -55,7 +57,7 @@ def _of_session(happens: Callable[[Transaction, UssdSession], object]) -> Callab
 
 def _time_out(tx: Transaction, session: UssdSession) -> None:
     if session.ended_seq is None:
-        attempts.press(tx, BY_ITSELF, session, "timeout")
+        payments.press(tx, BY_ITSELF, session, "timeout")
 
 
 def _clear_and_pay(tx: Transaction, ref: str) -> None:
@@ -69,9 +71,9 @@ def _clear_and_pay(tx: Transaction, ref: str) -> None:
 
 
 HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
-    attempts.ACTS: _of_session(lambda tx, session: attempts.act(tx, BY_ITSELF, session)),
-    attempts.PROMPT_TIMEOUT: _of_session(_time_out),
-    attempts.LATE_MONEY: _of_session(attempts.money_comes_late),
+    payments.ACTS: _of_session(lambda tx, session: payments.act(tx, BY_ITSELF, session)),
+    payments.PROMPT_TIMEOUT: _of_session(_time_out),
+    payments.LATE_MONEY: _of_session(payments.money_comes_late),
     clearing.CLEARING: _clear_and_pay,
     refunds.SENT: refunds.send,
     payouts.RETURN: payouts.give_back,
@@ -96,7 +98,7 @@ class Driver:
         self._bug: Exception | None = None
         self._speaker = speaker
         self._report = speaker.write if speaker else LiveLine().show
-        self._done, self._report_s = 0, 0.0
+        self._done, self._report_s, self._has_reported = 0, 0.0, False
         self._lines: list[str] = []
         """Lines to report once their command is committed."""
 
@@ -178,10 +180,11 @@ class Driver:
             yield
         finally:
             self._lock.give_back()
-            self._report("")
+            if self._has_reported:
+                self._report("")
+                self._has_reported = False
 
     def _count(self, tx: Transaction, until_ms: int | None) -> None:
-        """Count a job that is done or begun."""
         self._done += 1
         if time.monotonic() >= self._report_s:
             self._report_s = time.monotonic() + _REPORT_EVERY_S
@@ -254,7 +257,7 @@ class Driver:
                 for sending, reply in dispatch.finished(None):
                     self._record(sending, reply)
 
-    def _take_one(self, dispatch: Dispatch) -> bool:
+    def _take_one(self, dispatch: "Dispatch") -> bool:
         """Run, send or set aside the job that is next; False when there is none."""
         sending = None
         with self._command() as tx:
@@ -280,7 +283,7 @@ class Driver:
         if job.due_ms > tx.now_ms:
             tx.move_clock(job.due_ms)
         if job.kind == DELIVER:
-            sending = delivery.sending_for(tx, job, self._outbound)
+            sending = webhooks.sending_for(tx, job, self._outbound)
             if sending is None:
                 self._tell(tx, job.ref, "")
             return sending
@@ -293,7 +296,7 @@ class Driver:
             self._guarded(tx, sending.job, partial(self._recorded, tx, sending, reply))
 
     def _recorded(self, tx: Transaction, sending: Sending, reply: Reply) -> None:
-        delivery.record(tx, sending, reply)
+        webhooks.record(tx, sending, reply)
         self._tell(tx, sending.delivery.id, str(reply.status_code or reply.fault))
 
     @contextmanager
@@ -304,6 +307,7 @@ class Driver:
             yield tx
         for line in self._lines:
             self._report(line)
+            self._has_reported = True
         if self._bug is not None:
             bug, self._bug = self._bug, None
             raise bug
@@ -328,6 +332,60 @@ class Driver:
             log_fault(f"{job.kind} {job.ref} failed and is put off by {_PUT_OFF_MS // 1000} s", error)
             tx.jobs.put(job, due_ms=max(tx.now_ms, until_ms or 0) + _PUT_OFF_MS, claimed=0)
             return None
+
+
+class Dispatch:
+    """The attempts in flight of one turn, and the jobs behind them, by endpoint in the order they fell due."""
+
+    def __init__(self, outbound: Outbound) -> None:
+        self._outbound = outbound
+        self._busy: set[str] = set()
+        self._waiting: dict[str, deque[Job]] = {}
+        self._done: SimpleQueue[tuple[Sending, Reply]] = SimpleQueue()
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is in flight."""
+        return not self._busy
+
+    def has_room(self, endpoint: str) -> bool:
+        """True if an attempt to this endpoint may start now."""
+        return endpoint not in self._busy and len(self._busy) < MAX_IN_FLIGHT
+
+    def put_behind(self, endpoint: str, job: Job) -> None:
+        """Keep a job until there is room."""
+        self._waiting.setdefault(endpoint, deque()).append(job)
+
+    def next_ready(self) -> Job | None:
+        """A job that waited and for which there is room now; endpoints take turns."""
+        endpoint = next((waiting for waiting in self._waiting if self.has_room(waiting)), None)
+        if endpoint is None:
+            return None
+        jobs = self._waiting.pop(endpoint)
+        job = jobs.popleft()
+        if jobs:
+            self._waiting[endpoint] = jobs
+        return job
+
+    def start(self, sending: Sending) -> None:
+        """Send it in a thread of its own. Daemons: a process that ends does not wait for a receiver."""
+        # Where there are no more threads, nothing is in flight.
+        threading.Thread(target=self._send, args=(sending,), daemon=True).start()
+        self._busy.add(sending.delivery.endpoint)
+
+    def finished(self, wait_s: float | None) -> Iterator[tuple[Sending, Reply]]:
+        """Attempts that have ended; waits `wait_s` seconds for the first, without end for None."""
+        try:
+            ended = self._done.get(timeout=wait_s)
+            while True:
+                self._busy.discard(ended[0].delivery.endpoint)
+                yield ended
+                ended = self._done.get_nowait()
+        except Empty:
+            return
+
+    def _send(self, sending: Sending) -> None:
+        self._done.put((sending, self._outbound.send(sending.url, sending.headers, sending.body, sending.timeout_s)))
 
 
 class DriverLock:

@@ -2,11 +2,11 @@
 
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from http import HTTPStatus
-from typing import Any
+from typing import cast
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 from wsgiref.types import WSGIApplication
 
@@ -16,21 +16,20 @@ from msgspec.structs import replace
 
 from workbench.domain.gaps import Gaps
 from workbench.domain.wire.base import to_json
-from workbench.domain.wire.console_rows import DASHBOARD
-from workbench.domain.wire.trace_rows import UNSEEN
+from workbench.domain.wire.ledger_and_trace import UNSEEN
+from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
 from workbench.sandbox import control, month, operations
 from workbench.sandbox.access import Hosts, Origins, preflight, shared_with
 from workbench.sandbox.addresses import NotLookedUp
-from workbench.sandbox.delivery import Outbound
 from workbench.sandbox.door import Door
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
-from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Arrived, Request, Response, headers_in, length_in
-from workbench.sandbox.mounted import Mounted, Nobody, Wsgi, is_asgi
+from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Arrived, Request, Response
 from workbench.sandbox.openapi.pages import PAGES, Page, entrance
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.service.checks import holds_live_key
+from workbench.sandbox.outbound import Outbound, Post, is_asgi, post_to_nobody, post_to_wsgi
+from workbench.sandbox.service.checks import LIVE_KEY
 from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Settings, Store
 from workbench.sandbox.store.files import MERCHANT_ID
@@ -47,8 +46,32 @@ _NOTED_HEADERS = {
 """The headers that matter, by their names in lower case."""
 _UNSEEN = UNSEEN.lower()
 _PREFLIGHT = "access-control-request-method"
+_MOST_DIGITS = 18
 _SLOW_S = 10
 """Seconds by which the scenario `slow` delays a response."""
+
+
+@lru_cache
+def _lower(name: bytes) -> str:
+    """A header's name in lower case; the same few come with every call."""
+    return name.decode("latin-1").lower()
+
+
+def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by their names in lower case; values of one name are joined by commas."""
+    headers: dict[str, str] = {}
+    for name, value in raw:
+        key, text = _lower(name), value.decode("latin-1").strip()
+        headers[key] = f"{headers[key]},{text}" if key in headers else text
+    return headers
+
+
+def length_in(text: str) -> int | None:
+    """The bytes that a Content-Length announces; None if it is no number."""
+    if not (text.isascii() and text.isdigit()):
+        return None
+    # So long a number Python does not read, and so much is more than any limit.
+    return int(text) if len(text) <= _MOST_DIGITS else 10**_MOST_DIGITS
 
 
 class Engine:
@@ -61,9 +84,7 @@ class Engine:
         self, settings: Settings, *, mounted: Apps | None = None, raise_bugs: bool, speaker: Speaker | None = None
     ) -> None:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
-        self._outbound = Outbound(
-            {host: Wsgi(app) for host, app in (mounted or {}).items()}, private=settings.private_receivers
-        )
+        self._outbound = Outbound(mounted, private=settings.private_receivers)
         self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs, speaker=speaker)
         self.speaker = speaker
         self._exchanges = Exchanges(self.store, raise_bugs=raise_bugs)
@@ -85,7 +106,7 @@ class Engine:
         Raises TypeError: neither. Raises ServeRefused: it did not start.
         """
         host = urlsplit(url).hostname or ""
-        self._outbound.mount(host, Nobody() if app is None else _called(app))
+        self._outbound.mount(host, *_called(app))
         self.store.mounted_hosts.add(host)
 
     def signing_secret(self, url: str) -> str | None:
@@ -130,13 +151,16 @@ class Engine:
         self.store.close()
 
 
-def _called(app: Any) -> Mounted:  # noqa: ANN401  whatever a merchant hands over
-    """A merchant's application; an ASGI one is started."""
+def _called(app: object) -> tuple[Post, Callable[[], object]]:
+    """A merchant's application, and what shuts it down; an ASGI one is started."""
+    if app is None:
+        return post_to_nobody, lambda: None
     if not is_asgi(app):
-        return Wsgi(app)
-    from workbench.sandbox.asgi import Asgi  # asyncio takes a while to load
+        return partial(post_to_wsgi, cast("WSGIApplication", app)), lambda: None
+    from workbench.sandbox.asgi import Asgi, ASGIApplication  # asyncio takes a while to load
 
-    return Asgi(app)
+    started = Asgi(cast("ASGIApplication", app))
+    return started.post, started.close
 
 
 class InProcess(httpx.BaseTransport):
@@ -154,8 +178,8 @@ class InProcess(httpx.BaseTransport):
         """Answer a request, with what it made due done."""
         headers = headers_in(request.headers.raw)
         answer = self._engine.app.respond(Arrived(request.method, request.url.raw_path, headers, request.read()))
-        is_unseen = _UNSEEN in headers or self._watchers.is_watching()
-        if not (is_unseen and request.method in ("GET", "HEAD")):
+        only_looks = request.method in ("GET", "HEAD") and (_UNSEEN in headers or self._watchers.is_watching())
+        if not only_looks:
             self._engine.run_due()
             self._watchers.notify()
         return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
@@ -310,7 +334,6 @@ def _methods_at(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
 
 
 def _not_offered(request: Request, methods: _Methods) -> ApiError:
-    """The refusal of an unknown path, or of a method that the path does not take."""
     offered = [name for name, there in methods.items() if not (isinstance(there, Operation) and there.gone)]
     if not offered:
         return NotFound("There is no such path; /docs lists the paths.", code="path_not_found")
@@ -329,6 +352,7 @@ def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, Api
         query[name] = [*query[name], value] if name in query else value
     methods, path_params = _methods_at(paths, path)
     headers, fault = arrived.headers, arrived.fault
+    everywhere = "\n".join([text, *headers.values()])
     length = length_in(headers.get("content-length") or str(MAX_BODY_BYTES + 1))
     if length is None:
         fault = fault or InvalidRequest("The request cannot be read: its Content-Length is not a number.")
@@ -341,7 +365,7 @@ def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, Api
         # A body over the limit is refused for its length: one byte more tells it.
         body=arrived.body[: min(length or 0, MAX_BODY_BYTES + 1)],
         path_params=path_params,
-        # In whatever header.
-        live=holds_live_key("\n".join([text, *headers.values()])),
+        # In whatever header. To look for these letters first takes a twentieth of the time.
+        live="k_live" in everywhere and LIVE_KEY.search(everywhere) is not None,
     )
     return request, methods, fault

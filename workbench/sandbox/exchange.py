@@ -6,18 +6,19 @@ It checks the request's caller and form, replays a kept response, runs the opera
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from workbench.domain import scenarios
+from workbench.domain.masking import mask, mask_beginning
 from workbench.domain.reading import json_from, query_from, struct_from
 from workbench.domain.wire.base import to_json, without_once
 from workbench.domain.wire.endpoints_and_events import API_VERSION
-from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
-from workbench.domain.wire.refunds_and_payouts import Payout, Refund
-from workbench.domain.wire.trace_rows import UNSEEN
+from workbench.domain.wire.ledger_and_trace import UNSEEN
+from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund
 from workbench.errors import (
     ApiError,
     AuthenticationFailed,
@@ -29,14 +30,15 @@ from workbench.errors import (
     UnsupportedMediaType,
     field_problem,
 )
-from workbench.sandbox import control, deprecation, idempotency, rate_limit, trace, views
+from workbench.sandbox import control, deprecation, idempotency, rate_limit
 from workbench.sandbox.access import caller_of, challenges, credential_in
-from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, InForce, Request, Response, log_fault
+from workbench.sandbox.messages import ERROR_FORMATS, JSON, MAX_BODY_BYTES, InForce, Request, Response, log_fault
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.provenance import TRIGGERED, Rows, provenance, refused_by, relied_by, touched_by
-from workbench.sandbox.service.attempts import take_fault
 from workbench.sandbox.service.lists import Caller, Cause, Refused
+from workbench.sandbox.service.payments import with_script
 from workbench.sandbox.store import NotNow, Store, Transaction
+from workbench.sandbox.store.records import StoredCall
 from workbench.sandbox.store.transaction import UNWRITTEN
 
 _READS: Final = ("GET", "HEAD")
@@ -49,6 +51,9 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
     scenarios.SERVER_ERROR: lambda: ServiceFailed("The service failed before it did anything, as the scenario asks."),
 }
 """Scenario → the error that it responds with before the operation runs."""
+MAX_KEPT_TEXT: Final = 20_000
+_MAX_KEPT_ID: Final = 80
+_NOT_KEPT: Final = "(not kept: it may hold a password)"
 _REFUSED: Final = 300
 """The first status that is no success."""
 
@@ -74,9 +79,8 @@ class _Call(msgspec.Struct):
     def number(self, tx: Transaction) -> None:
         """Give the call its id and its place in this transaction."""
         kind = "req" if self.is_traced else self.operation.untraced_id if self.operation else "ctl"
-        is_read = tx.reads_only or (self.operation is not None and self.operation.method in _READS)
-        self.seq = None if not self.is_traced else 0 if tx.reads_only else tx.next_seq()
-        self.id = tx.new_read_id(kind) if is_read else tx.new_id(kind)
+        reads = self.operation is not None and self.operation.method in _READS
+        self.id, self.seq = tx.number_call(kind, reads=reads, traced=self.is_traced)
 
     @property
     def uses_quota(self) -> bool:
@@ -108,7 +112,7 @@ class Exchanges:
         """Run an operation; its changes and its response are one commit."""
         for prepare in self._store.before_reset if operation is control.RESET else ():
             prepare()
-        return self._answer(request, operation, lambda tx, call: _run(tx, call, operation))
+        return self._answer(request, operation, lambda tx, call: _check_and_run(tx, call, operation))
 
     def refuse(
         self, request: Request, error: ApiError, operation: Operation | None = None, *, checks_key: bool = True
@@ -202,8 +206,51 @@ def _finish(tx: Transaction, call: _Call, response: Response) -> Response:
             own |= _count_call(tx, call, operation, response.status)
     response = replace(response, headers={**own, **response.headers}, is_slow=response.is_slow and succeeded)
     if call.seq is not None:
-        trace.write_down(tx, call.request, operation, response, request_id=call.id, seq=call.seq)
+        write_down(tx, call, call.seq, response)
     return response
+
+
+def write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> None:
+    """Record an exchange in the trace, masked."""
+    request = call.request
+    named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
+    tx.trace(
+        StoredCall(
+            id=call.id,
+            seq=seq,
+            at_ms=tx.now_ms,
+            method=request.method,
+            path=_masked_text(request.target)[:MAX_KEPT_TEXT],
+            payment=response.payment or (mask(named)[:_MAX_KEPT_ID] if named else None),
+            request_headers={name: _masked_text(value) for name, value in request.headers.items()},
+            request_body=_kept_request(request, call.operation),
+            status=response.status,
+            response_headers={"Content-Type": response.content_type, **response.headers},
+            response_body=_kept_text(response.body),
+        )
+    )
+
+
+def _kept_request(request: Request, operation: Operation | None) -> str:
+    """The body for the trace; where it should hold a password, only in the form in which that can be found."""
+    if operation is not None and not operation.schemes and request.body:
+        try:
+            fields = json_from(request.body)
+        except InvalidRequest:
+            return _NOT_KEPT
+        if not isinstance(fields, dict) or any(isinstance(field, list | dict) for field in fields.values()):
+            return _NOT_KEPT
+    return _kept_text(request.body)
+
+
+@lru_cache(maxsize=64)
+def _masked_text(text: str) -> str:
+    """A path or a header's value masked; most come again with every call."""
+    return mask(text)
+
+
+def _kept_text(body: bytes) -> str:
+    return mask_beginning(body.decode("utf-8", "replace"), MAX_KEPT_TEXT)
 
 
 def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int) -> dict[str, str]:
@@ -215,7 +262,7 @@ def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int)
     return rate_limit.count_call(tx, account, status) if account else {}
 
 
-def _run(tx: Transaction, call: _Call, operation: Operation) -> Response:
+def _check_and_run(tx: Transaction, call: _Call, operation: Operation) -> Response:
     request = call.request
     caller = call.caller = caller_of(tx, request, operation)
     if tx.gaps.rate_limit != "none" and caller.account and call.uses_quota:
@@ -225,14 +272,14 @@ def _run(tx: Transaction, call: _Call, operation: Operation) -> Response:
     check_version(tx, request)
     scenario = _scenario_of(request, operation)
     keyed = operation.needs_idempotency_key or "Idempotency-Key" in request.headers
-    key = idempotency.key_of(tx, request, operation) if keyed else None
+    key = idempotency.key_sent(tx, request, operation) if keyed else None
     # Actions through `/sandbox` are not merchant requests, so their events name no request.
     call.caller = caller._replace(cause=Cause(None if call.seq is None else call.id, key), scenario=scenario)
     response = _once(tx, call, operation, call.caller)
     return replace(response, relied=(*response.relied, *caller.relied)) if caller.relied else response
 
 
-def within(
+def call_within(
     tx: Transaction,
     caller: Caller,
     operation: Operation,
@@ -254,12 +301,12 @@ def _once(tx: Transaction, call: _Call, operation: Operation, caller: Caller) ->
     """Run an operation, or replay the response that is kept for its idempotency key."""
     key = caller.cause.idempotency_key
     if key is None:
-        return _result(tx, call, operation, caller)
+        return _run_operation(tx, call, operation, caller)
     call.scope = idempotency.scope_of(call.request, caller, key)
     if kept := idempotency.recalled(tx, call.request, call.scope):
         body = msgspec.json.decode(kept.body, type=_KeptBody)
         return replace(kept, relied=relied_by(operation, body), is_slow=caller.scenario == scenarios.SLOW)
-    response = _result(tx, call, operation, caller)
+    response = _run_operation(tx, call, operation, caller)
     idempotency.keep(tx, call.request, call.scope, response)
     return response
 
@@ -286,13 +333,13 @@ def _scenario_of(request: Request, operation: Operation) -> str | None:
     raise InvalidRequest(message, code="scenario_unknown", param="Sandbox-Scenario", hint=hint)
 
 
-def _result(tx: Transaction, call: _Call, operation: Operation, caller: Caller) -> Response:
+def _run_operation(tx: Transaction, call: _Call, operation: Operation, caller: Caller) -> Response:
     ignored: list[str] = []
     body = _body_of(tx, call.request, operation, ignored)
     touched = touched_by(tx.gaps, caller, operation, body)
     asked = caller.scenario
     if operation.phone is not None:
-        caller = caller._replace(scenario=take_fault(tx, operation.phone(body), asked=asked))
+        caller = with_script(tx, caller, operation.phone(body))
         touched += TRIGGERED if caller.scenario != asked else ()
     if caller.scenario in _BEFORE:
         # Returned, not raised: the commit keeps that a script's scenario is used up.
@@ -341,7 +388,6 @@ def _body_error(operation: Operation, error: ApiError) -> ApiError:
 
 
 def _error_response(tx: Transaction, call: _Call, error: ApiError) -> Response:
-    """The response to an error, in the format that the register chooses."""
     operation = call.operation
     headers = {"WWW-Authenticate": challenges(operation)} if isinstance(error, AuthenticationFailed) else {}
     if allowed := error.facts.get("allow"):
@@ -353,7 +399,7 @@ def _error_response(tx: Transaction, call: _Call, error: ApiError) -> Response:
         relied = refused_by(operation, error.code)
         if operation.plain_400 and isinstance(error, InvalidRequest):
             error_format = "plain"
-    media_type, members = views.ERROR_FORMATS[error_format]
+    media_type, members = ERROR_FORMATS[error_format]
     body = to_json(members(error, call.id, call.request.path))
     return Response(error.status, media_type, body, headers, error.facts.get("charge"), relied=relied)
 

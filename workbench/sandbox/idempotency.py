@@ -27,7 +27,7 @@ KEY = re.compile(
 _ESCAPED = re.compile(r"\\(.)")
 
 
-def key_of(tx: Transaction, request: Request, operation: Operation) -> str | None:
+def key_sent(tx: Transaction, request: Request, operation: Operation) -> str | None:
     """The key that a request carries, where keys count.
 
     Raises InvalidRequest: missing where it is required, or not a key.
@@ -57,11 +57,8 @@ def recalled(tx: Transaction, request: Request, scope: str) -> Response | None:
 
     Raises IdempotencyKeyReused, or the error of `reused_key_status`: it was the answer to another body.
     """
-    kept = tx.kept_responses.get(scope)
+    kept = _kept_for(tx, scope)
     if kept is None:
-        return None
-    if _has_expired(tx, kept):
-        tx.kept_responses.remove(kept)
         return None
     if kept.body_digest != _body_digest(request.body):
         refuse, code = _REUSED[tx.gaps.reused_key_status], IdempotencyKeyReused.default_code
@@ -74,10 +71,8 @@ def keep(tx: Transaction, request: Request, scope: str, response: Response) -> N
     """Keep the first answer of a scope, where the register says that such an answer is kept."""
     if response.status == _CONFLICT or (response.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none"):
         return
-    if kept := tx.kept_responses.get(scope):
-        if not _has_expired(tx, kept):
-            return  # the first answer stays
-        tx.kept_responses.remove(kept)
+    if _kept_for(tx, scope) is not None:
+        return  # the first answer stays
     tx.kept_responses.add(
         KeptResponse(
             scope=scope,
@@ -91,8 +86,13 @@ def keep(tx: Transaction, request: Request, scope: str, response: Response) -> N
     )
 
 
-def _has_expired(tx: Transaction, kept: KeptResponse) -> bool:
-    return tx.now_ms >= kept.at_ms + tx.gaps.idempotency_retention_s * 1000
+def _kept_for(tx: Transaction, scope: str) -> KeptResponse | None:
+    """The answer kept for a scope; one that has expired is dropped."""
+    kept = tx.kept_responses.get(scope)
+    if kept is not None and tx.now_ms >= kept.at_ms + tx.gaps.idempotency_retention_s * 1000:
+        tx.kept_responses.remove(kept)
+        return None
+    return kept
 
 
 def _body_digest(body: bytes) -> str:

@@ -1,64 +1,32 @@
-"""A request as it arrived and a response as it goes back, free of any framework; faults of our own, logged."""
+"""A request as it arrived and a response as it goes back, free of any framework; errors in their formats, logged."""
 
 import logging
+import re
 import traceback
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import mask
-from workbench.errors import ApiError, InvalidRequest, RequestTimeout
+from workbench.domain.wire.accounts_and_keys import PlantError
+from workbench.errors import ApiError
 from workbench.visible import visible
 
 _LOG = logging.getLogger(__name__)
 MAX_BODY_BYTES: Final = 1 << 20
 MAX_READ_BYTES: Final = 32 * MAX_BODY_BYTES
 """The most that is read of a body over the limit before it is refused."""
-BODY_S: Final = 10
-"""Seconds in which the whole of a body must arrive."""
+_OF_A_PATH: Final = "/:@!$&'()*+,;="
+"""Characters that a URI's path holds unescaped, beside letters and digits (RFC 3986 §3.3)."""
 JSON: Final = "application/json"
-_MOST_DIGITS: Final = 18
 
 
 def log_fault(what: str, error: BaseException) -> None:
     """Say what failed and how, with nothing in it that must not be shown."""
     _LOG.error("%s", visible(mask("".join([what, ": ", *traceback.format_exception(error)])), lines=True))
-
-
-def body_late() -> RequestTimeout:
-    """A body that had not arrived when its time was up."""
-    return RequestTimeout(f"The body had not arrived whole after {BODY_S} seconds.")
-
-
-def body_incomplete() -> InvalidRequest:
-    """A body that ended, or could not be read on, before its end."""
-    return InvalidRequest("The connection ended, or the chunks broke off, before the body did.", code="body_incomplete")
-
-
-@lru_cache
-def _lower(name: bytes) -> str:
-    """A header's name in lower case; the same few come with every call."""
-    return name.decode("latin-1").lower()
-
-
-def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by their names in lower case; values of one name are joined by commas."""
-    headers: dict[str, str] = {}
-    for name, value in raw:
-        key, text = _lower(name), value.decode("latin-1").strip()
-        headers[key] = f"{headers[key]},{text}" if key in headers else text
-    return headers
-
-
-def length_in(text: str) -> int | None:
-    """The bytes that a Content-Length announces; None if it is no number."""
-    if not (text.isascii() and text.isdigit()):
-        return None
-    # So long a number Python does not read, and so much is more than any limit.
-    return int(text) if len(text) <= _MOST_DIGITS else 10**_MOST_DIGITS
 
 
 class InForce(NamedTuple):
@@ -124,3 +92,47 @@ class Response(msgspec.Struct, frozen=True):
     """Rows of the register that this response relied on, and others of its kind do not."""
     made: Callable[[], bytes] | None = None
     """Makes the body of a page that takes long, outside of any transaction; `body` is empty until then."""
+
+
+def _problem_members(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
+    """The members of RFC 9457 with the documented `error` and `message` beside them."""
+    members = {
+        "type": f"/docs/errors#{error.code}",
+        "title": error.title,
+        "status": error.status,
+        "detail": mask(str(error)),
+        "instance": quote(mask(path), safe=_OF_A_PATH),
+        "code": error.code,
+        "param": mask(error.param) if error.param else None,
+        "errors": [{"pointer": mask(problem.pointer), "detail": mask(problem.detail)} for problem in error.problems],
+        "request_id": request_id,
+        "decline_code": error.decline_code,
+        **error.facts,
+        "error": error.status,
+        "message": mask(str(error)),
+    }
+    return {name: value for name, value in members.items() if value not in (None, [])}
+
+
+def _envelope_members(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
+    """Stripe's shape: all members in `error`, without the documented status."""
+    members = {
+        "type": re.sub(r"(?<!^)([A-Z])", r"_\1", type(error).__name__).lower(),
+        "code": error.code,
+        "message": mask(str(error)),
+        "param": mask(error.param) if error.param else None,
+        "decline_code": error.decline_code,
+        "doc_url": f"/docs/errors#{error.code}",
+        "request_id": request_id,
+        **error.facts,
+    }
+    return {"error": {name: value for name, value in members.items() if value is not None}}
+
+
+ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], object]]] = {
+    "problem": ("application/problem+json", _problem_members),
+    # The one error that the interface documents.
+    "plain": ("application/json", lambda error, *_: PlantError(error.status, mask(str(error)))),
+    "envelope": ("application/json", _envelope_members),
+}
+"""Media type and members of an error, by `error_format`."""

@@ -13,8 +13,7 @@ from workbench.domain.payments import MOBILE_MONEY
 from workbench.domain.reading import json_from, struct_from
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.base import to_json
-from workbench.domain.wire.operators_and_handsets import Input, Script
-from workbench.domain.wire.sandbox_controls import Simulate, SimulatedCommand
+from workbench.domain.wire.sandbox_controls import Input, Script, Simulate, SimulatedCommand
 from workbench.errors import IdempotencyKeyReused, NotFound, PaymentDeclined, StateConflict
 from workbench.sandbox import control, exchange, operations
 from workbench.sandbox.access import caller_of
@@ -57,7 +56,7 @@ def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction
 
 def _make_call(tx: Transaction, caller: Caller, operation: str, body: Mapping[str, object], **more: str) -> None:
     """A call of the merchant's; `more` are its idempotency `key` and what its path holds."""
-    response = exchange.within(tx, caller, _OPERATIONS[operation], body, **more)
+    response = exchange.call_within(tx, caller, _OPERATIONS[operation], body, **more)
     if response.status >= _ERRORS and response.status != PaymentDeclined.status:
         raise StateConflict(f"{operation} was answered {response.status}, as was scripted.", code="simulation_failed")
 

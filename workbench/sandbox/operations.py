@@ -9,47 +9,13 @@ from msgspec.structs import replace
 
 from workbench.domain import scenarios
 from workbench.domain.gaps import Gaps
-from workbench.domain.wire.accounts_and_keys import (
-    ApiKey,
-    CreateApiKey,
-    NamedToken,
-    RefreshRequest,
-    Token,
-    TokenRequest,
-    WrappedToken,
-)
-from workbench.domain.wire.base import View
-from workbench.domain.wire.console_rows import DASHBOARD
-from workbench.domain.wire.endpoints_and_events import (
-    CreateWebhookEndpoint,
-    Deleted,
-    DeliveriesQuery,
-    Delivery,
-    Event,
-    EventsQuery,
-    UpdateWebhookEndpoint,
-    WebhookEndpoint,
-)
-from workbench.domain.wire.intents_and_charges import (
-    AcceptedIntent,
-    CancelPaymentIntent,
-    Charge,
-    ClientSecretQuery,
-    ConfirmPaymentIntent,
-    CreateCharge,
-    CreatePaymentIntent,
-    PaymentIntent,
-)
-from workbench.domain.wire.paging import List, ListQuery, NumberedList, numbered_query
-from workbench.domain.wire.plants import NewPlant, Plant
-from workbench.domain.wire.refunds_and_payouts import Balance, CreatePayout, CreateRefund, Payout, Refund, RefundsQuery
+from workbench.domain.wire import accounts_and_keys as keys
+from workbench.domain.wire import endpoints_and_events as events
+from workbench.domain.wire import payments_and_payouts as money
+from workbench.domain.wire.base import List, ListQuery, NumberedList, View, numbered_query
+from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.sandbox.messages import JSON
 from workbench.sandbox.service import accounts, payments, payouts, refunds, webhooks
-from workbench.sandbox.service.accounts import KEYS
-from workbench.sandbox.service.payments import CHARGES, INTENTS
-from workbench.sandbox.service.payouts import PAYOUTS
-from workbench.sandbox.service.refunds import REFUNDS
-from workbench.sandbox.service.webhooks import DELIVERIES, ENDPOINTS, EVENTS
 
 BEARER: Final = ("Bearer",)
 BASIC: Final = ("Basic",)
@@ -138,102 +104,102 @@ Operation.__hash__ = object.__hash__  # type: ignore[method-assign]  # the class
 
 # fmt: off
 OPERATIONS: tuple[Operation, ...] = (
-    Operation("createPaymentIntent", "POST", "/v1/payment_intents", payments.create_intent, PaymentIntent,
-              "2.1, 4", schemes=BEARER, body=CreatePaymentIntent, creates=True, scenarios=ANY_POST,
+    Operation("createPaymentIntent", "POST", "/v1/payment_intents", payments.create_intent, money.PaymentIntent,
+              "2.1, 4", schemes=BEARER, body=money.CreatePaymentIntent, creates=True, scenarios=ANY_POST,
               links=_to("intent_id", confirm="confirmPaymentIntent", retrieve="retrievePaymentIntent",
                         cancel="cancelPaymentIntent")),
-    Operation("listPaymentIntents", "GET", "/v1/payment_intents", INTENTS.page, List[PaymentIntent],
+    Operation("listPaymentIntents", "GET", "/v1/payment_intents", payments.INTENTS.page, List[money.PaymentIntent],
               schemes=BEARER, query=ListQuery, says="The intents, newest first."),
     Operation("retrievePaymentIntent", "GET", "/v1/payment_intents/{intent_id}", payments.retrieve_intent,
-              PaymentIntent, schemes=BEARER, query=ClientSecretQuery, publishable=True),
+              money.PaymentIntent, schemes=BEARER, query=money.ClientSecretQuery, publishable=True),
     Operation("confirmPaymentIntent", "POST", "/v1/payment_intents/{intent_id}/confirm", payments.confirm_intent,
-              PaymentIntent, "2.2, 4", schemes=BEARER, body=ConfirmPaymentIntent, publishable=True,
+              money.PaymentIntent, "2.2, 4", schemes=BEARER, body=money.ConfirmPaymentIntent, publishable=True,
               scenarios=PAYMENT, refuses=(409,), phone=attrgetter("payment_method.mobile_money.phone"),
               links=(*_to("intent_id", retrieve="retrievePaymentIntent", cancel="cancelPaymentIntent"),
                      Link("charge", "retrieveCharge", "charge_id", gives="latest_charge"))),
     Operation("cancelPaymentIntent", "POST", "/v1/payment_intents/{intent_id}/cancel", payments.cancel_intent,
-              PaymentIntent, schemes=BEARER, body=CancelPaymentIntent, body_optional=True,
+              money.PaymentIntent, schemes=BEARER, body=money.CancelPaymentIntent, body_optional=True,
               scenarios=ANY_POST, refuses=(409,)),
-    Operation("createCharge", "POST", "/v1/charges", payments.create_charge, Charge, "2.3, 4", schemes=BASIC,
-              body=CreateCharge, creates=True, needs_idempotency_key=True, scenarios=PAYMENT, refuses=(402,),
+    Operation("createCharge", "POST", "/v1/charges", payments.create_charge, money.Charge, "2.3, 4", schemes=BASIC,
+              body=money.CreateCharge, creates=True, needs_idempotency_key=True, scenarios=PAYMENT, refuses=(402,),
               phone=attrgetter("phone"), shows=((200, JSON),),
               links=(*_to("charge_id", retrieve="retrieveCharge"), *_to("charge", refunds="listRefunds"))),
-    Operation("listCharges", "GET", "/v1/charges", CHARGES.page, List[Charge], query=ListQuery,
+    Operation("listCharges", "GET", "/v1/charges", payments.CHARGES.page, List[money.Charge], query=ListQuery,
               says="The charges, including the charges of intents, newest first."),
-    Operation("retrieveCharge", "GET", "/v1/charges/{charge_id}", CHARGES.retrieve, Charge,
+    Operation("retrieveCharge", "GET", "/v1/charges/{charge_id}", payments.CHARGES.retrieve, money.Charge,
               says="Retrieve a charge."),
-    Operation("createRefund", "POST", "/v1/refunds", refunds.create_refund, Refund, body=CreateRefund,
+    Operation("createRefund", "POST", "/v1/refunds", refunds.create_refund, money.Refund, body=money.CreateRefund,
               creates=True, scenarios=(*scenarios.OF_REFUNDS, *ANY_POST), refuses=(404, 409),
               links=_to("refund_id", retrieve="retrieveRefund")),
-    Operation("listRefunds", "GET", "/v1/refunds", refunds.list_refunds, List[Refund],
-              query=RefundsQuery),
-    Operation("retrieveRefund", "GET", "/v1/refunds/{refund_id}", REFUNDS.retrieve, Refund,
+    Operation("listRefunds", "GET", "/v1/refunds", refunds.list_refunds, List[money.Refund],
+              query=money.RefundsQuery),
+    Operation("retrieveRefund", "GET", "/v1/refunds/{refund_id}", refunds.REFUNDS.retrieve, money.Refund,
               says="Retrieve a refund."),
-    Operation("createPayout", "POST", "/v1/payouts", payouts.create_payout, Payout, body=CreatePayout,
+    Operation("createPayout", "POST", "/v1/payouts", payouts.create_payout, money.Payout, body=money.CreatePayout,
               creates=True, scenarios=(*scenarios.OF_PAYOUTS, *ANY_POST), refuses=(409,),
               links=_to("payout_id", retrieve="retrievePayout")),
-    Operation("listPayouts", "GET", "/v1/payouts", PAYOUTS.page, List[Payout], query=ListQuery,
+    Operation("listPayouts", "GET", "/v1/payouts", payouts.PAYOUTS.page, List[money.Payout], query=ListQuery,
               says="The payouts, newest first."),
-    Operation("retrievePayout", "GET", "/v1/payouts/{payout_id}", PAYOUTS.retrieve, Payout,
+    Operation("retrievePayout", "GET", "/v1/payouts/{payout_id}", payouts.PAYOUTS.retrieve, money.Payout,
               says="Retrieve a payout."),
-    Operation("retrieveBalance", "GET", "/v1/balance", payouts.balance, Balance),
-    Operation("listEvents", "GET", "/v1/events", webhooks.list_events, List[Event], gap="6",
-              query=EventsQuery),
-    Operation("retrieveEvent", "GET", "/v1/events/{event_id}", EVENTS.retrieve, Event, gap="6",
+    Operation("retrieveBalance", "GET", "/v1/balance", payouts.balance, money.Balance),
+    Operation("listEvents", "GET", "/v1/events", webhooks.list_events, List[events.Event], gap="6",
+              query=events.EventsQuery),
+    Operation("retrieveEvent", "GET", "/v1/events/{event_id}", webhooks.EVENTS.retrieve, events.Event, gap="6",
               says="An event, byte for byte as it is sent.", links=_to("event_id", replay="replayEvent")),
-    Operation("replayEvent", "POST", "/v1/events/{event_id}/replay", webhooks.replay_event, List[Delivery],
+    Operation("replayEvent", "POST", "/v1/events/{event_id}/replay", webhooks.replay_event, List[events.Delivery],
               gap="6", scenarios=ANY_POST),
     Operation("createWebhookEndpoint", "POST", "/v1/webhook_endpoints", webhooks.create_endpoint,
-              WebhookEndpoint, gap="6", body=CreateWebhookEndpoint, creates=True, no_store=True,
+              events.WebhookEndpoint, gap="6", body=events.CreateWebhookEndpoint, creates=True, no_store=True,
               scenarios=ANY_POST,
               links=_to("endpoint_id", retrieve="retrieveWebhookEndpoint", update="updateWebhookEndpoint",
                         roll="rollWebhookEndpointSecret", delete="deleteWebhookEndpoint")),
-    Operation("listWebhookEndpoints", "GET", "/v1/webhook_endpoints", ENDPOINTS.page,
-              List[WebhookEndpoint], gap="6", query=ListQuery, says="The endpoints, newest first."),
-    Operation("retrieveWebhookEndpoint", "GET", "/v1/webhook_endpoints/{endpoint_id}", ENDPOINTS.retrieve,
-              WebhookEndpoint, gap="6", says="An endpoint, without its secret."),
+    Operation("listWebhookEndpoints", "GET", "/v1/webhook_endpoints", webhooks.ENDPOINTS.page,
+              List[events.WebhookEndpoint], gap="6", query=ListQuery, says="The endpoints, newest first."),
+    Operation("retrieveWebhookEndpoint", "GET", "/v1/webhook_endpoints/{endpoint_id}", webhooks.ENDPOINTS.retrieve,
+              events.WebhookEndpoint, gap="6", says="An endpoint, without its secret."),
     Operation("updateWebhookEndpoint", "PATCH", "/v1/webhook_endpoints/{endpoint_id}", webhooks.update_endpoint,
-              WebhookEndpoint, gap="6", body=UpdateWebhookEndpoint),
+              events.WebhookEndpoint, gap="6", body=events.UpdateWebhookEndpoint),
     Operation("deleteWebhookEndpoint", "DELETE", "/v1/webhook_endpoints/{endpoint_id}", webhooks.delete_endpoint,
-              Deleted, gap="6", links=_to("endpoint_id", gone="retrieveWebhookEndpoint")),
+              events.Deleted, gap="6", links=_to("endpoint_id", gone="retrieveWebhookEndpoint")),
     Operation("rollWebhookEndpointSecret", "POST", "/v1/webhook_endpoints/{endpoint_id}/roll_secret",
-              webhooks.roll_endpoint_secret, WebhookEndpoint, gap="6", no_store=True, scenarios=ANY_POST),
-    Operation("listDeliveries", "GET", "/v1/deliveries", webhooks.list_deliveries, List[Delivery], gap="6",
-              query=DeliveriesQuery),
-    Operation("retrieveDelivery", "GET", "/v1/deliveries/{delivery_id}", DELIVERIES.retrieve, Delivery, gap="6",
-              says="A delivery and each attempt at it.", links=_to("delivery_id", replay="replayDelivery")),
+              webhooks.roll_endpoint_secret, events.WebhookEndpoint, gap="6", no_store=True, scenarios=ANY_POST),
+    Operation("listDeliveries", "GET", "/v1/deliveries", webhooks.list_deliveries, List[events.Delivery], gap="6",
+              query=events.DeliveriesQuery),
+    Operation("retrieveDelivery", "GET", "/v1/deliveries/{delivery_id}", webhooks.DELIVERIES.retrieve, events.Delivery,
+              gap="6", says="A delivery and each attempt at it.", links=_to("delivery_id", replay="replayDelivery")),
     Operation("replayDelivery", "POST", "/v1/deliveries/{delivery_id}/replay", webhooks.replay_delivery,
-              Delivery, gap="6", scenarios=ANY_POST, refuses=(409,)),
+              events.Delivery, gap="6", scenarios=ANY_POST, refuses=(409,)),
     Operation("replayDeadLetters", "POST", "/v1/dead_letters/replay", webhooks.replay_dead_letters,
-              List[Delivery], gap="6", scenarios=ANY_POST),
-    Operation("listApiKeys", "GET", "/v1/api_keys", KEYS.page, List[ApiKey], gap="5",
+              List[events.Delivery], gap="6", scenarios=ANY_POST),
+    Operation("listApiKeys", "GET", "/v1/api_keys", accounts.KEYS.page, List[keys.ApiKey], gap="5",
               query=ListQuery, says="The keys, masked, newest first."),
-    Operation("createApiKey", "POST", "/v1/api_keys", accounts.create_key, ApiKey, gap="5",
-              body=CreateApiKey, body_optional=True, creates=True, no_store=True, scenarios=ANY_POST,
+    Operation("createApiKey", "POST", "/v1/api_keys", accounts.create_key, keys.ApiKey, gap="5",
+              body=keys.CreateApiKey, body_optional=True, creates=True, no_store=True, scenarios=ANY_POST,
               links=_to("key_id", roll="rollApiKey", revoke="revokeApiKey")),
-    Operation("rollApiKey", "POST", "/v1/api_keys/{key_id}/roll", accounts.roll_key, ApiKey, gap="5",
+    Operation("rollApiKey", "POST", "/v1/api_keys/{key_id}/roll", accounts.roll_key, keys.ApiKey, gap="5",
               no_store=True, scenarios=ANY_POST, refuses=(409,)),
-    Operation("revokeApiKey", "DELETE", "/v1/api_keys/{key_id}", accounts.revoke_key, ApiKey, gap="5",
+    Operation("revokeApiKey", "DELETE", "/v1/api_keys/{key_id}", accounts.revoke_key, keys.ApiKey, gap="5",
               refuses=(409,)),
-    Operation("createPlant", "POST", "/plants", accounts.create_plant, Plant, "2.4, 4", schemes=BEARER,
-              body=NewPlant, plain_400=True, shows=((200, JSON), (400, JSON))),
-    Operation("issueToken", "POST", "/v1/auth/token", accounts.issue_token, Token, "4, 5", schemes=NO_KEY,
-              body=TokenRequest, no_store=True),
-    Operation("refreshToken", "POST", "/v1/auth/refresh", accounts.refresh_token, Token, "4, 5", schemes=NO_KEY,
-              body=RefreshRequest, no_store=True, body_optional=True),
+    Operation("createPlant", "POST", "/plants", accounts.create_plant, keys.Plant, "2.4, 4", schemes=BEARER,
+              body=keys.NewPlant, plain_400=True, shows=((200, JSON), (400, JSON))),
+    Operation("issueToken", "POST", "/v1/auth/token", accounts.issue_token, keys.Token, "4, 5", schemes=NO_KEY,
+              body=keys.TokenRequest, no_store=True),
+    Operation("refreshToken", "POST", "/v1/auth/refresh", accounts.refresh_token, keys.Token, "4, 5", schemes=NO_KEY,
+              body=keys.RefreshRequest, no_store=True, body_optional=True),
 )
 # fmt: on
 
 _VERSION: Final = "/v1"
 
 
-def _named_token(pair: Token) -> NamedToken:
-    return NamedToken(pair.access_token, pair.refresh_token)
+def _named_token(pair: keys.Token) -> keys.NamedToken:
+    return keys.NamedToken(pair.access_token, pair.refresh_token)
 
 
-_TOKENS: Final[Mapping[str, tuple[type[View], Callable[[Token], View]]]] = {
-    "token": (NamedToken, _named_token),
-    "data.token": (WrappedToken, lambda pair: WrappedToken(_named_token(pair))),
+_TOKENS: Final[Mapping[str, tuple[type[View], Callable[[keys.Token], View]]]] = {
+    "token": (keys.NamedToken, _named_token),
+    "data.token": (keys.WrappedToken, lambda pair: keys.WrappedToken(_named_token(pair))),
 }
 """The other shapes of a pair of tokens, by `token_field`."""
 
@@ -245,16 +211,16 @@ def _changed(row: Operation, gaps: Gaps) -> Operation:
     if gaps.charge_wait == "accepted" and row.id == "createCharge":
         row = row._replace(success=202)
     if gaps.confirm_response == "accepted" and row.id == "confirmPaymentIntent":
-        row = row._replace(success=202, response=AcceptedIntent)
-        row = row._replace(shown=lambda intent: AcceptedIntent(intent.id, intent.status))
+        row = row._replace(success=202, response=money.AcceptedIntent)
+        row = row._replace(shown=lambda intent: money.AcceptedIntent(intent.id, intent.status))
     if gaps.pagination == "page" and row.query is not None and issubclass(row.query, ListQuery):
         of_rows: Any = NumberedList
         row = row._replace(query=numbered_query(row.query), response=of_rows[get_args(row.response)])
-    if gaps.token_field in _TOKENS and row.response is Token:
+    if gaps.token_field in _TOKENS and row.response is keys.Token:
         row = row._replace(response=_TOKENS[gaps.token_field][0], shown=_TOKENS[gaps.token_field][1])
     if gaps.extra_endpoints == "absent" and row.source == "assumed":
         row = row._replace(gone=("extra_endpoints",))
-    if gaps.endpoint_registration == "dashboard" and row.path.startswith(ENDPOINTS.url):
+    if gaps.endpoint_registration == "dashboard" and row.path.startswith(webhooks.ENDPOINTS.url):
         row = row._replace(gone=(*row.gone, "endpoint_registration"))
     return row
 

@@ -16,7 +16,7 @@ from workbench.domain.money import ISO_4217, ZMW
 from workbench.domain.payments import BOUNDS_MAJOR, one_minor, unit_minor
 from workbench.domain.phones import COUNTRY_CODE, ZED, e164_of, operator_of
 from workbench.domain.wire.endpoints_and_events import ABOUT, CloudEvent, Event
-from workbench.domain.wire.intents_and_charges import CreateCharge, CreatePaymentIntent, PaymentIntent
+from workbench.domain.wire.payments_and_payouts import CreateCharge, CreatePaymentIntent, PaymentIntent
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.lists import Caller
 
@@ -52,7 +52,7 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
     return f'{source}; gaps="{" ".join(sorted(rows))}"' if rows else source
 
 
-def _of_response(response: Any) -> Iterator[str]:  # noqa: ANN401  a type, generic ones too
+def _of_response(response: type) -> Iterator[str]:
     """The rows that settle the members of a body, and of the rows that it lists."""
     yield from rows_settling((get_origin(response) or response).__name__)
     for inner in (*get_args(response), *(ABOUT.values() if response in _EVENTS else ())):

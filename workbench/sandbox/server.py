@@ -67,7 +67,7 @@ class _Runner:
                 self._then()
             except WorkbenchError as error:
                 _LOG.debug("not now: %s", error)
-            except Exception as error:  # noqa: BLE001  the thread must not end, whatever the fault is
+            except Exception as error:
                 if not self._ends:
                     log_fault("what was due failed", error)
                     time.sleep(_AFTER_A_FAULT_S)
@@ -203,7 +203,7 @@ def _tick(engine: Engine, runner: _Runner) -> None:
     except (NotNow, WorkbenchError) as error:
         # The store itself says once what it cannot write.
         _LOG.debug("not this tick: %s", error)
-    except Exception as error:  # noqa: BLE001  a later tick tries again
+    except Exception as error:
         log_fault("what was read could not be traced", error)
 
 

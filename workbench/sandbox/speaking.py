@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from workbench.domain.masking import mask_beginning, shortened
 from workbench.domain.moments import rfc3339
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, ENABLED
-from workbench.domain.wire.trace_rows import UNSEEN
+from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.sandbox.messages import Answer, Arrived
 from workbench.sandbox.service.webhooks import DELIVER
 from workbench.sandbox.store import Transaction
@@ -20,6 +20,8 @@ _MOST: Final = 300
 """Characters shown of a foreign text: a line stays shorter than a pipe takes in one piece (4,096 bytes)."""
 _UNSEEN: Final = UNSEEN.lower()
 _GOOD, _ODD, _BAD = "\x1b[32m", "\x1b[33m", "\x1b[31m"
+_FAILURES: Final = {4: _ODD, 5: _BAD}
+"""Colours of the hundreds of a status: failures of the client, and ours."""
 
 
 class Speaker:
@@ -50,15 +52,13 @@ class Speaker:
         if is_unseen and arrived.method in ("GET", "HEAD"):
             return
         status, headers = answer.status, dict(answer.headers)
-        shown = self._coloured_as(_GOOD if status < 400 else _ODD if status < 500 else _BAD, str(status))  # noqa: PLR2004  failures: the client's, ours
+        shown = self._coloured_as(_FAILURES.get(status // 100, _GOOD), str(status))
         what = f"{_brief(arrived.method)} {_brief(unquote(arrived.target.decode('latin-1')))}".strip() or "no request"
         self.write(f"{what}  {shown}  {took_s * 1000:.1f} ms  {headers.get('request-id', '')}")
 
     def attempt(self, tx: Transaction, delivery_id: str, result: str) -> str:
         """The line about a delivery: its `result` is a status or why no response came, empty where it was not sent."""
-        delivery = tx.deliveries.get(delivery_id)
-        event = tx.events.get(delivery.event) if delivery else None
-        endpoint = tx.endpoints.get(delivery.endpoint) if delivery else None
+        delivery, event, endpoint = tx.message(delivery_id)
         if delivery is None or event is None or endpoint is None:
             return ""  # the sandbox was reset meanwhile
         held = "held back" if endpoint.status == ENABLED else f"not sent: the endpoint is {endpoint.status}"

@@ -1,83 +1,31 @@
 """The trace: each call written down with its secrets masked, and what has happened read back in one order."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import chain
 from typing import Any
 
 from workbench.domain.ledger import JournalEntry
-from workbench.domain.masking import mask, mask_beginning
+from workbench.domain.masking import mask
 from workbench.domain.moments import rfc3339
 from workbench.domain.phones import mask_phone
-from workbench.domain.reading import json_from
 from workbench.domain.webhooks import DEAD_LETTER, DROPPED, Attempt
-from workbench.domain.wire import trace_rows as rows
+from workbench.domain.wire import ledger_and_trace as rows
 from workbench.domain.wire.base import OfSandbox
-from workbench.domain.wire.trace_rows import TracePage, TraceQuery, TraceRow
-from workbench.errors import InvalidRequest
-from workbench.sandbox.messages import Request, Response
-from workbench.sandbox.operations import Operation
+from workbench.domain.wire.ledger_and_trace import TracePage, TraceQuery, TraceRow
 from workbench.sandbox.service.checks import check_known
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.journal import Journal
-from workbench.sandbox.store.records import Call, Screen
-from workbench.sandbox.store.table import Table
+from workbench.sandbox.store.records import Screen, StoredCall
+from workbench.sandbox.store.transaction import Table
 
-MAX_KEPT_TEXT = 20_000
-_MAX_KEPT_ID = 80
 _KINDS: Mapping[type[OfSandbox], str] = {
     rows.TracedCall: rows.CALL, rows.TracedScreen: rows.SCREEN, rows.TracedEntry: rows.ENTRY,
     rows.TracedWebhook: rows.WEBHOOK,
 }  # fmt: skip
-_NOT_KEPT = "(not kept: it may hold a password)"
 
 
-def write_down(
-    tx: Transaction, request: Request, operation: Operation | None, response: Response, *, request_id: str, seq: int
-) -> None:
-    """Record an exchange at its place in the order of all that happened."""
-    named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
-    tx.trace(
-        Call(
-            id=request_id,
-            seq=seq,
-            at_ms=tx.now_ms,
-            method=request.method,
-            path=_masked_text(request.target)[:MAX_KEPT_TEXT],
-            payment=response.payment or (mask(named)[:_MAX_KEPT_ID] if named else None),
-            request_headers={name: _masked_text(value) for name, value in request.headers.items()},
-            request_body=_kept_request(request, operation),
-            status=response.status,
-            response_headers={"Content-Type": response.content_type, **response.headers},
-            response_body=_kept_text(response.body),
-        )
-    )
-
-
-def _kept_request(request: Request, operation: Operation | None) -> str:
-    """The body for the trace; where it should hold a password, only in the form in which that can be found."""
-    if operation is not None and not operation.schemes and request.body:
-        try:
-            fields = json_from(request.body)
-        except InvalidRequest:
-            return _NOT_KEPT
-        if not isinstance(fields, dict) or any(isinstance(field, list | dict) for field in fields.values()):
-            return _NOT_KEPT
-    return _kept_text(request.body)
-
-
-@lru_cache(maxsize=64)
-def _masked_text(text: str) -> str:
-    """A path or a header's value masked; most come again with every call."""
-    return mask(text)
-
-
-def _kept_text(body: bytes) -> str:
-    return mask_beginning(body.decode("utf-8", "replace"), MAX_KEPT_TEXT)
-
-
-def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:  # noqa: ARG001  one signature
+def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:
     """GET /sandbox/trace: calls, screens, entries and webhooks after a `seq`, in order, a page of them.
 
     Raises InvalidRequest: no such kind.
@@ -87,7 +35,7 @@ def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:  
     is_latest, most = query.latest is not None, query.latest or query.limit
     if query.payment is not None:
         about = payment_of(tx, query.payment)
-        found = of_payment(tx, about, events_of(tx, about))
+        found = rows_of_payment(tx, about, events_of(tx, about))
         found = [row for row in found if row.kind in kinds and row.seq > query.since]
         end = max(0, len(found) - query.skip)
         page = found[max(0, end - most) : end] if is_latest else found[query.skip :][:most]
@@ -113,7 +61,7 @@ def events_of(tx: Transaction, payment: str) -> tuple[str, ...]:
     return _ids(tx.events.all(object_id=(payment, *charges, *_ids(tx.refunds.all(charge=charges)), *entries)))
 
 
-def of_payment(tx: Transaction, payment: str, events: Sequence[str]) -> list[TraceRow]:
+def rows_of_payment(tx: Transaction, payment: str, events: Sequence[str]) -> list[TraceRow]:
     """The rows of one payment, with the attempts at its events, in order."""
     charges = _ids(tx.charges.all(payment_intent=payment)) or (payment,)
     sessions = _ids(tx.sessions.all(charge=charges))
@@ -128,7 +76,7 @@ def _ids(records: Iterable[Any]) -> tuple[str, ...]:
 
 def _in_order(
     tx: Transaction,
-    calls: Iterable[Call],
+    calls: Iterable[StoredCall],
     screens: Iterable[Screen],
     entries: Iterable[JournalEntry],
     attempts: Iterable[Attempt],
@@ -137,7 +85,7 @@ def _in_order(
     return sorted(chain.from_iterable(found), key=lambda row: row.seq)
 
 
-def call(kept: Call) -> TraceRow:
+def call(kept: StoredCall) -> TraceRow:
     """A call as it is told."""
     what = f"{kept.method} {kept.path}"
     request = rows.TracedRequest(kept.request_headers, kept.request_body)

@@ -18,8 +18,7 @@ from workbench.domain.ledger import CHART, DEBIT
 from workbench.domain.masking import mask
 from workbench.domain.moments import lusaka_text
 from workbench.domain.money import money_text
-from workbench.domain.wire.console_rows import Payment
-from workbench.domain.wire.trace_rows import (
+from workbench.domain.wire.ledger_and_trace import (
     CALL,
     ENTRY,
     KINDS,
@@ -32,6 +31,7 @@ from workbench.domain.wire.trace_rows import (
     screen_of,
     webhook_of,
 )
+from workbench.domain.wire.sandbox_controls import Payment
 from workbench.errors import NotFound
 from workbench.render import Column, Table, Tabular, is_live, table
 from workbench.saved import STYLE, Saved, TAccounts

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from workbench import svg
 from workbench.domain.moments import lusaka_text, milliseconds, utc_text
-from workbench.domain.wire.trace_rows import TraceStep
+from workbench.domain.wire.ledger_and_trace import TraceStep
 from workbench.render import Table, table
 from workbench.steps import LANES, step_of
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from workbench.calls import Latencies
 from workbench.domain.masking import mask
-from workbench.domain.wire.trace_rows import call_of
+from workbench.domain.wire.ledger_and_trace import call_of
 from workbench.errors import InvalidRequest
 from workbench.render import bundle, indented, is_live, preformatted
 from workbench.snippets import Snippet, snippet_of

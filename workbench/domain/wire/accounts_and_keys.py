@@ -1,4 +1,4 @@
-"""Bodies of accounts, API keys and bearer tokens."""
+"""Bodies of accounts, API keys and bearer tokens, and of section 2.4's example, a list of plants."""
 
 import re
 from typing import Annotated, Final
@@ -6,11 +6,24 @@ from typing import Annotated, Final
 from msgspec import UNSET, Meta, UnsetType
 
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
-from workbench.domain.wire.base import OfSandbox, Source, View, WithSecrets, by_register, meaning, required
-from workbench.domain.wire.field_types import Made, Seconds, is_id
+from workbench.domain.wire.base import (
+    Int64,
+    Made,
+    OfSandbox,
+    Seconds,
+    Source,
+    View,
+    WithSecrets,
+    by_register,
+    is_id,
+    meaning,
+    required,
+)
 
 EMAIL: Final = re.compile(r"[^@\x00-\x20\x7f]+@[^@\x00-\x20\x7f]+")
 """An e-mail address, in a spelling that JSON Schema reads alike."""
+
+BEARER: Final = "Bearer"
 
 
 def _who(anybody: str) -> Meta:
@@ -40,7 +53,7 @@ class Token(WithSecrets):
 
     access_token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
     refresh_token: Annotated[str, meaning("Good for one new pair.")]
-    token_type: Annotated[str, meaning(const="Bearer")] = "Bearer"  # noqa: S105  the scheme's name
+    token_type: Annotated[str, meaning(const=BEARER)] = BEARER
     expires_in: Annotated[int, meaning(const=86_400)] = 86_400
 
 
@@ -49,7 +62,7 @@ class NamedToken(WithSecrets):
 
     token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
     refresh_token: Annotated[str, meaning("Good for one new pair.")]
-    token_type: Annotated[str, meaning(const="Bearer")] = "Bearer"  # noqa: S105  the scheme's name
+    token_type: Annotated[str, meaning(const=BEARER)] = BEARER
     expires_in: Annotated[int, meaning(const=86_400)] = 86_400
 
 
@@ -108,3 +121,28 @@ class MerchantKeys(WithSecrets):
     secret_key: str
     publishable_key: str
     object: Annotated[str, meaning(const="keys")] = "keys"
+
+
+class NewPlant(View):
+    """Section 2.4."""
+
+    __source__ = Source("2.4", ("id", "name", "tag"))
+    id: Annotated[Int64, meaning("Identification number of the plant.", format="int64")]
+    name: Annotated[str, meaning("Name of the plant.")]
+    tag: Annotated[str, meaning("Tag that specifies the type.")] | UnsetType = UNSET
+
+
+class Plant(View):
+    """Section 2.4."""
+
+    __source__ = Source("2.4", ("name", "tag"))
+    name: Annotated[str, meaning("Name of the plant.")]
+    tag: Annotated[str, meaning("Tag that specifies the type.")] | UnsetType = UNSET
+
+
+class PlantError(View):
+    """Section 2.4, Error."""
+
+    __source__ = Source("2.4", ("error", "message"))
+    error: Annotated[int, Meta(ge=-(2**31), le=2**31 - 1), meaning("Error code.", format="int32")]
+    message: Annotated[str, meaning("Error text.")]

@@ -5,45 +5,42 @@ from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, UnsetType, field
 
+from workbench.domain import webhooks
 from workbench.domain.gaps import Gaps
 from workbench.domain.signing import HOW
-from workbench.domain.webhooks import (
-    DEAD_LETTER,
-    DELIVERED,
-    DISABLED,
-    ENABLED,
-    FAULTS,
-    HOST_NAME,
-    PENDING,
-    types_and_families,
-    types_of,
-)
-from workbench.domain.wire.base import OfSandbox, Schema, Source, View, WithSecrets, by_register, meaning, parameter
-from workbench.domain.wire.field_types import (
+from workbench.domain.wire.base import (
     MAX_AT_MS,
     DateTime,
     EndpointId,
     EventId,
+    List,
+    ListQuery,
     Live,
     Made,
     Moment,
     NeverNegative,
+    OfSandbox,
     Positive,
+    Schema,
     Seconds,
+    Source,
+    View,
+    WithSecrets,
+    by_register,
     comma_separated,
     is_id,
+    meaning,
+    parameter,
 )
-from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
-from workbench.domain.wire.paging import List, ListQuery
-from workbench.domain.wire.refunds_and_payouts import Payout, Refund
+from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund
 
 API_VERSION = "1"
 ENDPOINTS: Final = "/v1/webhook_endpoints"
 MEDIA_TYPES: Final = {"envelope": "application/json", "cloudevents": "application/cloudevents+json"}
 """The media type of a message, by `event_payload`."""
-_DELIVERIES = [PENDING, DELIVERED, DEAD_LETTER]
+_DELIVERIES = [webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER]
 _SIGNING = "What its messages are signed with; there once, when it is created or rolled."
-_HOST = rf"({HOST_NAME.pattern}|127\.0\.0\.[1-9]|\[::1\])"
+_HOST = rf"({webhooks.HOST_NAME.pattern}|127\.0\.0\.[1-9]|\[::1\])"
 _PORT = "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
 _URL = (
     "http or https, to a name or to this machine's loopback. A public address in digits is taken too, a private one "
@@ -53,12 +50,12 @@ Url = Annotated[str, meaning(_URL, pattern=rf"^https?://{_HOST}{_PORT}([/?#][!-~
 
 
 def _event_types(gaps: Gaps) -> Schema:
-    return {"enum": [*types_of(gaps.event_types)]}
+    return {"enum": [*webhooks.types_of(gaps.event_types)]}
 
 
 def _event_names(gaps: Gaps) -> Schema:
     """Types of events, and names of families."""
-    return {"enum": [*types_and_families(types_of(gaps.event_types))]}
+    return {"enum": [*webhooks.types_and_families(webhooks.types_of(gaps.event_types))]}
 
 
 EventFilter = Annotated[list[str], by_register(lambda gaps: {"items": _event_names(gaps), "minItems": 1})]
@@ -78,7 +75,7 @@ class UpdateWebhookEndpoint(View):
     __source__ = Source(gap="6")
     url: Url | None = None
     enabled_events: EventFilter | None = None
-    status: Annotated[str, meaning(enum=[ENABLED, DISABLED])] | None = None
+    status: Annotated[str, meaning(enum=[webhooks.ENABLED, webhooks.DISABLED])] | None = None
 
 
 class WebhookEndpoint(Made, WithSecrets):
@@ -91,7 +88,7 @@ class WebhookEndpoint(Made, WithSecrets):
     id: EndpointId
     url: str
     enabled_events: list[str]
-    status: Annotated[str, meaning(enum=[ENABLED, DISABLED])]
+    status: Annotated[str, meaning(enum=[webhooks.ENABLED, webhooks.DISABLED])]
     object: Annotated[str, meaning(const="webhook_endpoint")] = "webhook_endpoint"
     secret: Annotated[str, meaning(_SIGNING)] | UnsetType = UNSET
     secret_overlap_until: Seconds | None = None
@@ -222,14 +219,14 @@ class DeliveriesQuery(ListQuery):
 class DeliveryFaults(OfSandbox):
     """Faults of deliveries to an endpoint: `duplicate`, `out_of_order`, both or neither."""
 
-    faults: Annotated[list[str], meaning(items={"enum": [*FAULTS]})] = field(default_factory=list)
+    faults: Annotated[list[str], meaning(items={"enum": [*webhooks.FAULTS]})] = field(default_factory=list)
 
 
 class FaultyEndpoint(OfSandbox):
     """An endpoint and the faults of deliveries to it."""
 
     id: EndpointId
-    faults: Annotated[list[str], meaning(items={"enum": [*FAULTS]})]
+    faults: Annotated[list[str], meaning(items={"enum": [*webhooks.FAULTS]})]
     object: str = "webhook_endpoint"
 
 

@@ -1,12 +1,40 @@
-"""Bodies of the sandbox's clock, of deprecations, resets and simulated months."""
+"""Bodies that only a sandbox has: its clock and simulated months, handsets and operators, and a console's rows."""
 
 from decimal import Decimal
 from typing import Annotated, ClassVar, Final
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from workbench.domain.wire.base import OfSandbox, meaning
-from workbench.domain.wire.field_types import MAX_AT_MS, DateTime, Minor, Moment, NeverNegative, seconds_up_to
+from workbench.domain import ussd
+from workbench.domain.gaps import Gaps
+from workbench.domain.payments import FAILURES
+from workbench.domain.phones import OFFERED
+from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE, TEST_NUMBERS
+from workbench.domain.wire.base import (
+    MAX_AT_MS,
+    ChargeId,
+    DateTime,
+    FindQuery,
+    MaskedPhone,
+    Minor,
+    Moment,
+    NeverNegative,
+    OfSandbox,
+    OperatorName,
+    Phone,
+    Positive,
+    Seconds,
+    Seq,
+    View,
+    by_register,
+    comma_separated,
+    meaning,
+    parameter,
+    seconds_up_to,
+    to_json,
+)
+from workbench.domain.wire.endpoints_and_events import Delivery
+from workbench.domain.wire.ledger_and_trace import TraceRow, TraceStep
 
 MAX_ADVANCE_S = 10 * 366 * 86_400
 
@@ -103,3 +131,253 @@ class WasReset(OfSandbox):
 
     endpoints: list[str]
     object: Annotated[str, meaning(const="reset")] = "reset"
+
+
+class Handset(OfSandbox):
+    """A customer's phone: its screen, the charge of the prompt, and whether the prompt waits for an answer."""
+
+    phone: str
+    operator: Annotated[str, by_register(lambda gaps: {"enum": [*OFFERED[gaps.zed_mobile]]})]
+    screen: str
+    state: Annotated[str, meaning(enum=["idle", *dict.fromkeys(ussd.SCREEN_TEXTS)])]
+    waiting: bool
+    tries_left: Positive | None
+    expires_at: Seconds | None
+    queued: NeverNegative
+    charge: ChargeId | None
+    object: Annotated[str, meaning(const="phone")] = "phone"
+
+
+class Input(OfSandbox):
+    """The text typed on a handset; it is kept nowhere."""
+
+    text: Annotated[str, meaning(f"The PIN; {SANDBOX_PIN} is right.", pattern="^[0-9]{4}$")]
+
+    def __repr__(self) -> str:
+        return f"Input({'•' * len(self.text)})"
+
+
+class Message(OfSandbox):
+    """An operator's text message to a customer; `transaction` is the operator's reference, None if no money moved."""
+
+    seq: int
+    at: DateTime
+    kind: Annotated[str, meaning(enum=[*ussd.RECEIPT_TEXTS])]
+    sender: str
+    text: str
+    amount_minor: Positive
+    currency: str
+    merchant: str
+    transaction: str | None
+    object: Annotated[str, meaning(const="message")] = "message"
+
+
+class PhonesQuery(View):
+    """Chooses the handset that comes first."""
+
+    payment: Annotated[str, parameter("The payment whose customer's handset comes first.")] | None = None
+
+
+MAX_ANSWERS: Final = 100
+
+
+class Script(OfSandbox):
+    """Outcomes of the next attempts on a number, in order."""
+
+    phone: Phone
+    answers: Annotated[list[str], meaning(items={"enum": [*SCRIPTABLE]}, maxItems=MAX_ANSWERS)]
+
+
+class Scripted(OfSandbox):
+    """The remaining outcomes of a number's script."""
+
+    phone: str
+    answers: Annotated[list[str], meaning(items={"enum": [*SCRIPTABLE]})]
+    object: Annotated[str, meaning(const="operator_script")] = "operator_script"
+
+
+MAX_OUTAGE_S: Final = 30 * 86_400
+
+
+class Outage(OfSandbox):
+    """Takes an operator down for this long from now; 0 ends the outage."""
+
+    provider: OperatorName
+    seconds: Annotated[Decimal, seconds_up_to(MAX_OUTAGE_S)]
+
+
+class OperatorState(OfSandbox):
+    """An operator, and the end of its outage; None if the operator is up."""
+
+    provider: Annotated[str, by_register(lambda gaps: {"enum": [*OFFERED[gaps.zed_mobile]]})]
+    down_until: Seconds | None
+    object: Annotated[str, meaning(const="operator")] = "operator"
+
+
+class OperatorQuery(OfSandbox):
+    """Asks the operator for the outcome of a charge."""
+
+    charge: str
+
+
+class TestNumber(OfSandbox):
+    """The last seven digits of a test number, the same for every operator, and its scenario in words."""
+
+    ending: Annotated[str, meaning(pattern="^[0-9]{7}$")]
+    says: str
+
+
+class OfferedOperator(OfSandbox):
+    """A mobile network operator with wallets; `prefixes` are the two digits after +260."""
+
+    id: str
+    name: str
+    prefixes: list[str]
+
+
+class OfferedScenarios(OfSandbox):
+    """Scenarios on offer: by test numbers and by the header Sandbox-Scenario; `pin` is every wallet's."""
+
+    test_numbers: list[TestNumber]
+    scenarios: Annotated[list[str], meaning(items={"enum": [*SCRIPTABLE]})]
+    failures: Annotated[dict[str, str], meaning("Why money did not move: a code, and a sentence for a person.")]
+    operators: list[OfferedOperator]
+    pin: str
+    object: Annotated[str, meaning(const="scenarios")] = "scenarios"
+
+    @classmethod
+    def of(cls, gaps: Gaps) -> "OfferedScenarios":
+        """The scenarios that a register offers."""
+        numbers = [TestNumber(number.ending, number.says) for number in TEST_NUMBERS.values()]
+        offered = OFFERED[gaps.zed_mobile].values()
+        operators = [OfferedOperator(operator.id, operator.name, [*operator.prefixes]) for operator in offered]
+        return cls(numbers, [*SCRIPTABLE], {**FAILURES}, operators, SANDBOX_PIN)
+
+
+DASHBOARD: Final = "/sandbox/dashboard"
+"""A sandbox's dashboard finds the operations that the interface does not offer below this path: `…/v1/refunds`."""
+PAYMENT_STATES: Final = ("new", "waiting", "succeeded", "part_refunded", "refunded", "failed", "canceled")
+"""States of a payment, which is an intent or a charge without one."""
+
+
+class Payment(OfSandbox):
+    """A payment in a search; amounts in minor units."""
+
+    id: str
+    seq: int
+    created: Seconds
+    amount_minor: Positive
+    refunded_minor: NeverNegative
+    currency: str
+    state: Annotated[str, meaning(enum=[*PAYMENT_STATES])]
+    description: str | None
+    phone: MaskedPhone | None
+    provider: str | None
+    charge: ChargeId | None
+    failure_code: str | None
+    object: Annotated[str, meaning(const="payment")] = "payment"
+
+
+class PaymentEvent(OfSandbox):
+    """An event of a payment, without its data."""
+
+    id: str
+    type: str
+    created: Seconds
+
+
+class LoggedRequest(OfSandbox):
+    """A request of the merchant's, masked, without its bodies."""
+
+    id: Annotated[str, meaning("Its Request-Id.")]
+    seq: int
+    at: DateTime
+    method: str
+    path: str
+    status: int
+    payment: str | None
+    key: Annotated[str, meaning("What it was sent with, masked; empty for nothing.")]
+    idempotency_key: str | None
+    object: Annotated[str, meaning(const="request")] = "request"
+
+
+class PaymentsQuery(FindQuery):
+    """Filters payments by id, description or a number's last digits; by state, operator and amount."""
+
+    status: Annotated[str, comma_separated("Those in one of these states", enum=PAYMENT_STATES)] | None = None
+    provider: Annotated[str, parameter("Those by this operator.")] | None = None
+    min_minor: Annotated[Seq, parameter("Those of this amount, in minor units, and more.")] | None = None
+    max_minor: Annotated[Seq, parameter("Those of this amount, in minor units, and less.")] | None = None
+
+
+class RequestsQuery(FindQuery):
+    """Filters requests by Request-Id, path, payment or idempotency key; by method and the status's first digit."""
+
+    method: Annotated[str, parameter("Those of this method.")] | None = None
+    status: Annotated[int, Meta(ge=1, le=5, description="Those whose status begins so.")] | None = None
+
+
+class PaymentDetails(View):
+    """Everything about one payment; `steps` are the rows of its trace as arrows of a sequence diagram."""
+
+    payment: Payment
+    events: list[PaymentEvent]
+    deliveries: list[Delivery]
+    trace: list[TraceRow]
+    steps: list[TraceStep]
+    object: Annotated[str, meaning(const="payment_details")] = "payment_details"
+
+
+class Code(OfSandbox):
+    """A request as texts to copy, with names in place of the keys."""
+
+    curl: str
+    python: str
+    javascript: str
+    object: Annotated[str, meaning(const="code")] = "code"
+
+
+class CodeQuery(View):
+    """The sandbox's address for the texts."""
+
+    base_url: Annotated[str, Meta(max_length=200, description="Written instead of `$BASE_URL`.")] = ""
+
+
+CHANGED: Final = ("payment", "delivery", "prompt", "request", "entry", "clock")
+"""Kinds of objects that change: an intent or a charge without one, a delivery, a handset by its number, and so on."""
+
+
+class Change(OfSandbox):
+    """A changed object and the `seq` of its last change; the clock, which has none, gets the latest `seq`."""
+
+    seq: int
+    kind: Annotated[str, meaning(enum=[*CHANGED])]
+    id: Annotated[str, meaning("Of a prompt the customer's number; of the clock `clock`.")]
+
+
+class Changes(OfSandbox):
+    """Changed objects, in order, without repeats; read on from `last_seq`.
+
+    After a `reset`, or if the sandbox has not reached the requested `seq`, `data` is empty: everything read before is
+    gone.
+    """
+
+    data: list[Change]
+    last_seq: NeverNegative
+    has_more: bool = False
+    reset: bool = False
+    object: str = "list"
+
+    def as_events(self) -> bytes:
+        """The page as Server-Sent Events, whose ids are the rows' `seq`; an empty page is a comment."""
+        rows = [(change.seq, "message", to_json(change)) for change in self.data]
+        if self.reset:
+            rows = [(self.last_seq, "reset", to_json({"last_seq": self.last_seq}))]
+        texts = [b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, name.encode(), data) for seq, name, data in rows]
+        return b"".join(texts) or b":\n\n"
+
+
+class ChangesQuery(View):
+    """Asks for the changes after a `seq`."""
+
+    after: Annotated[Seq, parameter("What changed after this `seq`; without it, from now on.")] | None = None

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from workbench.lab.exercises.shape import Bench, State, Verdict, not_yet, same, wrong
 
 if TYPE_CHECKING:
-    from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
+    from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent
 
 
 def charges(bench: Bench, **fields: str) -> "list[Charge]":

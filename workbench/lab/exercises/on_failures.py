@@ -44,7 +44,7 @@ def _patience(bench: Bench, sage: Sale) -> Iterator[Verdict]:
 
 @sale_of("Rose")
 def _lost_and_found(bench: Bench, rose: Sale) -> Iterator[Verdict]:
-    from workbench.domain.wire.trace_rows import webhook_of
+    from workbench.domain.wire.ledger_and_trace import webhook_of
 
     yield from rose.unpaid()
     shops = {endpoint.id for endpoint in bench.looking().webhook_endpoints.each() if endpoint.url == bench.receiver_url}

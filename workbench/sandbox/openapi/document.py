@@ -19,18 +19,17 @@ from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import Gaps
 from workbench.domain.interface import PAGE
 from workbench.domain.webhooks import TOLD_AS
-from workbench.domain.wire.base import Source, to_json
+from workbench.domain.wire.accounts_and_keys import PlantError
+from workbench.domain.wire.base import PATHS, ListQuery, Source, to_json
 from workbench.domain.wire.endpoints_and_events import API_VERSION, MEDIA_TYPES, Event
-from workbench.domain.wire.field_types import PATHS
-from workbench.domain.wire.paging import ListQuery
-from workbench.domain.wire.plants import PlantError
 from workbench.errors import FieldProblem, RateLimited, ServiceUnavailable, StorageFull
-from workbench.sandbox import control, operations, views
+from workbench.sandbox import control, operations
 from workbench.sandbox.idempotency import KEY
-from workbench.sandbox.messages import JSON
+from workbench.sandbox.messages import ERROR_FORMATS, JSON
 from workbench.sandbox.openapi import schemas
 from workbench.sandbox.openapi.schemas import TEXT, Schema
 from workbench.sandbox.operations import ANY_POST, Operation
+from workbench.sandbox.service.webhooks import PAYLOADS
 
 _UNREQUESTED: Final = (Event, PlantError)
 """Bodies that no operation responds with: what webhooks carry, and the documented error."""
@@ -116,7 +115,7 @@ def _request_body(operation: Operation) -> Schema:
     if operation.body is None:
         return {}
     name = operation.body.__name__
-    content = {"schema": schemas.reference(name), "examples": parts()["requests"][name]}
+    content = {"schema": schemas.reference_to(name), "examples": parts()["requests"][name]}
     # A body that may be left out is left out with a bearer in the header, which a described refresh has not.
     optional = operation.body_optional and operation.schemes != operations.NO_KEY
     return {"required": not optional, "content": {JSON: content}}
@@ -172,10 +171,10 @@ def _parameter(place: str, name: str, says: str, schema: Schema, source: Schema,
 def _described_webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
     family, _, happened = event_type.partition(".")
     words = event_type.replace(".", "_").split("_")
-    held = schemas.reference("".join(word.capitalize() for word in happens.partition(".")[0].split("_")))
+    held = schemas.reference_to("".join(word.capitalize() for word in happens.partition(".")[0].split("_")))
     members = {"type": {"const": event_type}, "data": {"properties": {"object": held}}}
     content = {
-        "schema": {"allOf": [schemas.reference("Event"), {"properties": members}]},
+        "schema": {"allOf": [schemas.reference_to("Event"), {"properties": members}]},
         "example": _example_event(happens, gaps),
     }
     waits = ", ".join(str(wait_s) for wait_s in gaps.retry_schedule_s)
@@ -212,7 +211,7 @@ def _responses(operation: Operation, gaps: Gaps) -> Schema:
     """The responses of an operation by status."""
     by_status = {str(operation.success): _success(operation, gaps)}
     for status in _refusals(operation, gaps):
-        plain = operation.plain_400 and status == 400  # noqa: PLR2004  the one documented status
+        plain = operation.plain_400 and status == HTTPStatus.BAD_REQUEST
         by_status[str(status)] = {"$ref": f"#/components/responses/{'Plant' if plain else ''}Refusal{status}"}
     return by_status
 
@@ -248,7 +247,7 @@ def _refusal_components(gaps: Gaps) -> Schema:
     """The refusals as components: one for each status, and the documented 400 of the plant store."""
     refused = _in_force("refusals", gaps)
     plant = parts()["plant"]
-    content = {"schema": schemas.reference("PlantError"), "example": plant["example"]}
+    content = {"schema": schemas.reference_to("PlantError"), "example": plant["example"]}
     components = {f"Refusal{status}": _refusal_response(status, part, gaps) for status, part in refused.items()}
     return components | {"PlantRefusal400": _response(plant["means"], _ALWAYS, JSON, content, gaps)}
 
@@ -304,7 +303,7 @@ def _success(operation: Operation, gaps: Gaps) -> Schema:
     names += ["Cache-Control"] if operation.no_store else []
     names += ["Deprecation", "Sunset"] if operation.source != "sandbox" else []
     names += ["RateLimit-Policy", "RateLimit"] if _counts(operation) else []
-    content = {"schema": schemas.reference(schemas.of_type(operation.response))}
+    content = {"schema": schemas.reference_to(schemas.of_type(operation.response))}
     # The examples are those of the defaults.
     if _SHAPES_BY_DEFAULT.get(operation.id, operation.response) == operation.response:
         content["example"] = _example(operation.id, gaps)
@@ -316,13 +315,13 @@ def _success(operation: Operation, gaps: Gaps) -> Schema:
 
 
 def _refusal_response(status: str, part: Schema, gaps: Gaps) -> Schema:
-    media_type, members = views.ERROR_FORMATS[gaps.error_format]
+    media_type, members = ERROR_FORMATS[gaps.error_format]
     facts = part.get("facts", {})
     if "problems" in facts:
         facts = {**facts, "problems": tuple(FieldProblem(*problem) for problem in facts["problems"])}
     error = CODES[part["code"]].kind(part["detail"], code=part["code"], **facts)
     example = msgspec.to_builtins(members(error, "req_000000000000000000000001", "/v1/payment_intents"))
-    content = {"schema": schemas.reference(_SHAPES[gaps.error_format]), "example": example}
+    content = {"schema": schemas.reference_to(_SHAPES[gaps.error_format]), "example": example}
     says = f"{HTTPStatus(int(status)).phrase}. {part['means']}"
     # A method that is not described leads to no operation.
     names = [name for name in _ALWAYS if status != "405" or name != "Sandbox-Provenance"]
@@ -348,5 +347,5 @@ def _example_event(happens: str, gaps: Gaps) -> Schema:
     """An event of the run, written as the service writes it."""
     shown = examples_of_run()[happens]
     event = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, Event)
-    payload: Schema = msgspec.to_builtins(views.PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))
+    payload: Schema = msgspec.to_builtins(PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))
     return payload

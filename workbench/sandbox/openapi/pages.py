@@ -295,12 +295,12 @@ def _versioned(name: str) -> str:
     return f"/docs/assets/{name}?v={hashlib.sha256(_file_content(name)).hexdigest()[:12]}"
 
 
-def _html_page(template: str, **values: Any) -> Response:  # noqa: ANN401  what a template shows is of any type
+def _html_page(template: str, **values: object) -> Response:
     # The first page of a process has the library of templates loaded.
     return Response(200, _HTML, b"", _PAGE_HEADERS, made=lambda: _rendered(template, **values).encode())
 
 
-def _rendered(template: str, **values: Any) -> str:  # noqa: ANN401  the same
+def _rendered(template: str, **values: object) -> str:
     return _templates().get_template(template).render({"asset": _versioned} | values)
 
 

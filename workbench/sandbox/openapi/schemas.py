@@ -12,10 +12,11 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.interface import link_to
 from workbench.domain.wire.base import Source, View, to_json
 from workbench.domain.wire.endpoints_and_events import CloudEvent, Event
-from workbench.domain.wire.intents_and_charges import PaymentIntent
+from workbench.domain.wire.payments_and_payouts import PaymentIntent
 from workbench.sandbox.operations import Operation
 
 Schema = dict[str, Any]
+Json = Any
 TEXT: Final[Schema] = {"type": "string"}
 _GENERIC: Final = re.compile(r"(List|NumberedList|Rows|Page)_(.+)_")
 _ROWS_OF_ANYTHING: Final = "dict_str__typing.Any_"
@@ -85,7 +86,7 @@ def of_query(shape: type[View], gaps: Gaps) -> Iterator[tuple[str, str, Schema]]
         yield field.name, says, kind | described if described else plain | kind
 
 
-def of_annotation(kind: Any, gaps: Gaps) -> tuple[str, Schema]:  # noqa: ANN401  a type
+def of_annotation(kind: object, gaps: Gaps) -> tuple[str, Schema]:
     """The words about a type, and the schema that its annotations add to it."""
     says, schema = "", Schema()
     for meta in _metas(kind):
@@ -94,12 +95,12 @@ def of_annotation(kind: Any, gaps: Gaps) -> tuple[str, Schema]:  # noqa: ANN401 
     return says, schema
 
 
-def reference(name: str) -> Schema:
+def reference_to(name: str) -> Schema:
     """A reference to a component."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def of_type(shape: Any) -> str:  # noqa: ANN401  a type, generic ones too
+def of_type(shape: object) -> str:
     """The name of the component of a response's body."""
     (schema,), _ = msgspec.json.schema_components([shape], ref_template="{name}")
     return _component(schema["$ref"])
@@ -152,7 +153,7 @@ def _component(name: str) -> str:
     return name
 
 
-def _plain_schema(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
+def _plain_schema(schema: Json) -> Json:
     """A schema with decimals as numbers, a value or null as two types of one schema, and the names of components."""
     if isinstance(schema, list):
         return [_plain_schema(item) for item in schema]
@@ -162,7 +163,7 @@ def _plain_schema(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
         schema = {**schema, "type": "number"}
         del schema["format"]
     if "$ref" in schema:
-        return schema | reference(_component(schema["$ref"]))
+        return schema | reference_to(_component(schema["$ref"]))
     kept = {name: value for name, value in schema.items() if name != "anyOf"}
     match schema.get("anyOf"):
         case [{"type": "integer"}, {"type": "string", "format": "decimal"}]:
@@ -188,7 +189,7 @@ def _refine(properties: dict[str, Schema], struct: type[View], gaps: Gaps) -> No
         properties[field.encode_name] = first | kept | described
 
 
-def _metas(kind: Any) -> Iterator[Meta]:  # noqa: ANN401  a type
+def _metas(kind: object) -> Iterator[Meta]:
     """The annotations of a type, in the order in which they are written."""
     if get_origin(kind) in (Union, types.UnionType):
         for argument in get_args(kind):

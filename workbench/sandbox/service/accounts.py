@@ -3,53 +3,49 @@
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec import UNSET
+
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
-from workbench.domain.wire import accounts_and_keys
-from workbench.domain.wire.accounts_and_keys import (
-    EMAIL,
-    MAX_NAME,
-    CreateApiKey,
-    MerchantKeys,
-    NewAccount,
-    NewAccountKeys,
-    RefreshRequest,
-    Token,
-    TokenRequest,
-)
-from workbench.domain.wire.plants import NewPlant, Plant
+from workbench.domain.wire import accounts_and_keys as wire
 from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
-from workbench.sandbox import views
 from workbench.sandbox.service import checks
-from workbench.sandbox.service.lists import Caller, Resource
+from workbench.sandbox.service.lists import Caller, Resource, view_of
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.files import MERCHANT_ID
-from workbench.sandbox.store.records import Account, ApiKey, TokenPair
-from workbench.sandbox.store.transaction import credentials, digest_of
+from workbench.sandbox.store.records import StoredAccount, StoredKey
+from workbench.sandbox.store.transaction import credentials, secret_digest
 
 LIFETIME_MS: Final = 86_400_000
 _OVERLAP_MS: Final[Mapping[str, int]] = {"at_once": 0, "overlap": 86_400_000}
 """Choice of `key_rotation` → milliseconds that a rolled key still works."""
-_WRONG_PASSWORD: Final = "wrong"  # noqa: S105  the one password that is refused, so that a refusal can be tried
+_WRONG_PASSWORD: Final = "wrong"
 
 
-def _ends_ms(tx: Transaction, key: ApiKey) -> int | None:
-    """The end of a rolled key, where keys work on."""
+def _ends_ms(tx: Transaction, key: StoredKey) -> int | None:
     return tx.last(f"end of {key.id}") or None if key.status == ROLLED and _OVERLAP_MS[tx.gaps.key_rotation] else None
 
 
-def works_on(tx: Transaction, key: ApiKey) -> bool:
+def works_on(tx: Transaction, key: StoredKey) -> bool:
     """True if a rolled key still works."""
     return tx.now_ms < (_ends_ms(tx, key) or 0)
 
 
-def _key_view(tx: Transaction, key: ApiKey) -> accounts_and_keys.ApiKey:
-    return views.api_key(key, until_ms=_ends_ms(tx, key))
+def _key_view(stored: StoredKey, *, value: str | None = None, until_ms: int | None = None) -> wire.ApiKey:
+    """A key; `value` only when it has just been made, `until_ms` while it works on after it was rolled."""
+    until = UNSET if until_ms is None else until_ms // 1000
+    return view_of(wire.ApiKey, stored, value=UNSET if value is None else value, works_until=until)
 
 
-KEYS = Resource("key", "/v1/api_keys", lambda tx: tx.api_keys, _key_view, code="key_not_found")
+KEYS = Resource(
+    "key",
+    "/v1/api_keys",
+    lambda tx: tx.api_keys,
+    lambda tx, key: _key_view(key, until_ms=_ends_ms(tx, key)),
+    code="key_not_found",
+)
 
 
-def create_key(tx: Transaction, caller: Caller, body: CreateApiKey) -> accounts_and_keys.ApiKey:
+def create_key(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire.ApiKey:
     """POST /v1/api_keys: create a test key; the response holds its value, once."""
     if body.kind not in KEY_PREFIXES:
         message = f"kind is {' or '.join(KEY_PREFIXES)}, not {body.kind[:40]!r}."
@@ -57,7 +53,7 @@ def create_key(tx: Transaction, caller: Caller, body: CreateApiKey) -> accounts_
     return _new_key(tx, caller.account, body.kind)
 
 
-def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> accounts_and_keys.ApiKey:
+def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
     """POST /v1/api_keys/{key_id}/roll: replace a key by a new one; the old one ends at once."""
     key = KEYS.find(tx, caller, key_id)
     if key.status != ACTIVE:
@@ -68,7 +64,7 @@ def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> accounts_and_ke
     return _new_key(tx, caller.account, key.kind)
 
 
-def revoke_key(tx: Transaction, caller: Caller, *, key_id: str) -> accounts_and_keys.ApiKey:
+def revoke_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
     """DELETE /v1/api_keys/{key_id}: revoke a key at once; the last secret key cannot be revoked."""
     key = KEYS.find(tx, caller, key_id)
     if key.status != ACTIVE and not works_on(tx, key):
@@ -77,52 +73,52 @@ def revoke_key(tx: Transaction, caller: Caller, *, key_id: str) -> accounts_and_
     if is_last and key.status == ACTIVE and key.kind == "secret":
         message = "It is the last secret key: without it, nobody could call."
         raise StateConflict(message, code="key_is_last", hint="Roll it instead.")
-    return views.api_key(tx.api_keys.put(key, status=REVOKED))
+    return _key_view(tx.api_keys.put(key, status=REVOKED))
 
 
-def _not_active(key: ApiKey) -> StateConflict:
+def _not_active(key: StoredKey) -> StateConflict:
     return StateConflict(f"The key is {key.status}.", code="key_not_active", param="id", current=key.status)
 
 
-def _new_key(tx: Transaction, account: str, kind: str) -> accounts_and_keys.ApiKey:
+def _new_key(tx: Transaction, account: str, kind: str) -> wire.ApiKey:
     key, value = tx.new_key(account, kind)
-    return views.api_key(key, value=value)
+    return _key_view(key, value=value)
 
 
-def show_keys(tx: Transaction, caller: Caller) -> MerchantKeys:
+def show_keys(tx: Transaction, caller: Caller) -> wire.MerchantKeys:
     """GET /sandbox/keys: the merchant's secret and publishable key."""
-    return MerchantKeys(tx.key(caller.account, "secret"), tx.key(caller.account, "publishable"))
+    return wire.MerchantKeys(tx.key(caller.account, "secret"), tx.key(caller.account, "publishable"))
 
 
-def new_account(tx: Transaction, caller: Caller, body: NewAccount) -> NewAccountKeys:
+def new_account(tx: Transaction, caller: Caller, body: wire.NewAccount) -> wire.NewAccountKeys:
     """POST /sandbox/accounts: add a merchant to this sandbox; the response holds its keys, once."""
-    if not body.name.strip() or len(body.name) > MAX_NAME:
-        raise InvalidRequest(f"name is 1 to {MAX_NAME} characters.", code="parameter_invalid", param="name")
-    account = tx.accounts.add(Account(id=tx.new_id("acct"), name=body.name.strip()))
+    if not body.name.strip() or len(body.name) > wire.MAX_NAME:
+        raise InvalidRequest(f"name is 1 to {wire.MAX_NAME} characters.", code="parameter_invalid", param="name")
+    account = tx.accounts.add(StoredAccount(id=tx.new_id("acct"), name=body.name.strip()))
     values = {f"{kind}_key": tx.new_key(account.id, kind)[1] for kind in KEY_PREFIXES}
-    return NewAccountKeys(id=account.id, name=account.name, **values)
+    return wire.NewAccountKeys(id=account.id, name=account.name, **values)
 
 
-def issue_token(tx: Transaction, caller: Caller, body: TokenRequest) -> Token:
+def issue_token(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:
     """POST /v1/auth/token: get a token with any e-mail address and any password but `wrong`."""
-    if not EMAIL.fullmatch(body.email):
+    if not wire.EMAIL.fullmatch(body.email):
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
     if not body.password:
         raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
-    known = credentials(tx.draws, MERCHANT_ID) if tx.gaps.token_credentials == "one_account" else None  # noqa: S105  a choice
+    known = credentials(tx.draws, MERCHANT_ID) if tx.gaps.token_credentials == "one_account" else None
     if body.password == _WRONG_PASSWORD or (known and known != (body.email, body.password)):
         raise AuthenticationFailed("email or password is wrong.", code="credentials_wrong", param="password")
     return _new_pair(tx, MERCHANT_ID)
 
 
-def refresh_token(tx: Transaction, caller: Caller, body: RefreshRequest) -> Token:
+def refresh_token(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.Token:
     """POST /v1/auth/refresh: exchange the refresh token, or the bearer token, for a new pair."""
     if body.refresh_token is not None:
-        if checks.holds_live_key(body.refresh_token):
+        if checks.LIVE_KEY.search(body.refresh_token):
             raise checks.live_key()
-        pair = tx.tokens.first(refresh_digest=digest_of(body.refresh_token))
+        pair = tx.tokens.first(refresh_digest=secret_digest(body.refresh_token))
     elif caller.bearer is not None and tx.gaps.refresh_request == "body_or_header":
-        pair = tx.tokens.first(access_digest=digest_of(caller.bearer))
+        pair = tx.tokens.first(access_digest=secret_digest(caller.bearer))
     else:
         raise InvalidRequest("refresh_token is required.", code="parameter_missing", param="refresh_token")
     if pair is None or pair.retired:
@@ -132,22 +128,15 @@ def refresh_token(tx: Transaction, caller: Caller, body: RefreshRequest) -> Toke
     return _new_pair(tx, pair.account)
 
 
-def _new_pair(tx: Transaction, account: str) -> Token:
+def _new_pair(tx: Transaction, account: str) -> wire.Token:
     identifier = tx.new_id("tok")
     access, renewal = (f"{kind}_{tx.draws.token(kind, identifier)}" for kind in ("at", "rt"))
-    tx.tokens.add(
-        TokenPair(
-            id=identifier,
-            seq=tx.next_seq(),
-            account=account,
-            access_digest=digest_of(access),
-            refresh_digest=digest_of(renewal),
-            issued_ms=tx.now_ms,
-        )
+    tx.tokens.create(
+        id=identifier, account=account, access_digest=secret_digest(access), refresh_digest=secret_digest(renewal)
     )
-    return Token(access_token=access, refresh_token=renewal, expires_in=LIFETIME_MS // 1000)
+    return wire.Token(access_token=access, refresh_token=renewal, expires_in=LIFETIME_MS // 1000)
 
 
-def create_plant(tx: Transaction, caller: Caller, body: NewPlant) -> Plant:
+def create_plant(tx: Transaction, caller: Caller, body: wire.NewPlant) -> wire.Plant:
     """POST /plants: create a plant; the response is the plant without its id."""
-    return Plant(name=body.name, tag=body.tag)
+    return wire.Plant(name=body.name, tag=body.tag)

@@ -19,12 +19,13 @@ from workbench.domain.money import (
 )
 from workbench.domain.payments import BOUNDS_MAJOR, MOBILE_MONEY, far_from_usual, one_minor, unit_minor
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
-from workbench.domain.wire.intents_and_charges import MobileMoneyMethod
+from workbench.domain.wire.payments_and_payouts import MobileMoneyMethod
 from workbench.errors import AuthenticationFailed, InvalidRequest, field_problem
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_LIVE = re.compile(r"(?<![0-9A-Za-z_])[sp]k_live")
+LIVE_KEY = re.compile(r"(?<![0-9A-Za-z_])[sp]k_live")
+"""The beginning of a live key."""
 
 
 class EveryFault:
@@ -116,14 +117,14 @@ def read_phone(gaps: Gaps, text: str, *, param: str = "phone") -> Msisdn:
     return msisdn_from(text, param=param, zed=gaps.zed_mobile, form=gaps.phone_format)
 
 
-def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn]:
-    """The operator asked for and the customer's number."""
+def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn, tuple[str, ...]]:
+    """The operator asked for, the customer's number, and warnings about the two."""
     details, within = method.mobile_money, "payment_method.mobile_money"
     with EveryFault() as every:
         every.read(check_type, method.type, "payment_method.type")
         asked = every.read(operator_named, details.provider, param=f"{within}.provider", zed=gaps.zed_mobile)
         phone = every.read(read_phone, gaps, details.phone, param=f"{within}.phone")
-    return asked, phone
+    return asked, phone, warnings_of(gaps, asked, phone, f"{within}.provider")
 
 
 def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:
@@ -163,11 +164,6 @@ def whole_ms(seconds: Decimal, most_s: int) -> int:
         return whole
     message = f"seconds is from 0 to {most_s}, in whole milliseconds."
     raise InvalidRequest(message, code="parameter_invalid", param="seconds")
-
-
-def holds_live_key(text: str) -> bool:
-    """True if `text` holds the beginning of a live key."""
-    return "k_live" in text and _LIVE.search(text) is not None
 
 
 def live_key() -> AuthenticationFailed:

@@ -20,7 +20,7 @@ def expect(tx: Transaction) -> None:
     if tx.gaps.clearing == "immediate":
         for currency in currencies(tx):
             _clear_currency(tx, currency)
-    if not tx.is_scheduled(CLEARING):
+    if tx.jobs.first(ref=CLEARING) is None:
         tx.schedule(CLEARING, CLEARING, in_ms=day_start_ms(tx.now_ms, days_on=1) - tx.now_ms)
 
 
@@ -37,7 +37,7 @@ def clear_and_sweep(tx: Transaction) -> bool:
             if in_transit > 0:
                 words = f"{Money(in_transit, currency)} credited by the bank from {operator}"
                 credit = reference("credit", tx.now_ms)
-                _post(tx, "sweep_credited", {"swept": in_transit}, currency, words, known_as=credit, operator=operator)
+                tx.book("sweep_credited", {"swept": in_transit}, currency, words, reference=credit, operator=operator)
                 moved = True
         moved |= _clear_currency(tx, currency)
         for operator in EVERY_OPERATOR:
@@ -48,7 +48,7 @@ def clear_and_sweep(tx: Transaction) -> bool:
             if held > 0:
                 words = f"{Money(held, currency)} swept from {operator} to the bank"
                 sweep = reference("sweep", tx.now_ms, operator=operator)
-                _post(tx, "swept", {"swept": held}, currency, words, known_as=sweep, operator=operator)
+                tx.book("swept", {"swept": held}, currency, words, reference=sweep, operator=operator)
                 moved = True
     return moved
 
@@ -95,29 +95,15 @@ def _clear_currency(tx: Transaction, currency: str) -> bool:
     for merchant in (account.id for account in tx.accounts.all(order="id")):
         net = max(0, _RIPE[tx.gaps.clearing](tx, merchant, currency))
         if net:
-            _post(tx, "cleared", {"net": net}, currency, f"{Money(net, currency)} cleared", merchant=merchant)
+            tx.book("cleared", {"net": net}, currency, f"{Money(net, currency)} cleared", merchant=merchant)
         owed = min(
             balance_of(tx, ledger.RECEIVABLE, currency, merchant=merchant),
             balance_of(tx, ledger.MERCHANT_AVAILABLE, currency, merchant=merchant),
         )
         if owed > 0:
             words = f"{Money(owed, currency)} taken of what was owed"
-            _post(tx, "receivable_recovered", {"owed": owed}, currency, words, merchant=merchant)
+            tx.book("receivable_recovered", {"owed": owed}, currency, words, merchant=merchant)
         moved |= bool(net) or owed > 0
         if tx.gaps.clearing == "t_plus_2":
             moved |= balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant) > 0
     return moved
-
-
-def _post(
-    tx: Transaction,
-    recipe: str,
-    amounts: dict[str, int],
-    currency: str,
-    description: str,
-    *,
-    known_as: str | None = None,
-    **party: str,
-) -> None:
-    postings = ledger.postings_for(recipe, amounts, currency, **party)
-    tx.post(recipe, postings, description=description, payment=None, reference=known_as)

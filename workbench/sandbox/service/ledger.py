@@ -12,22 +12,9 @@ from workbench.domain.ledger import SETTLED_AS, SETTLEMENTS, TRACKED, JournalEnt
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.phones import mask_phone
 from workbench.domain.references import reference
-from workbench.domain.wire.base import OfSandbox
-from workbench.domain.wire.intents_and_charges import Suspense
-from workbench.domain.wire.ledger_rows import (
-    SETTLED_BY,
-    EntriesQuery,
-    LedgerAccount,
-    LedgerEntry,
-    LedgerMovement,
-    LedgerPosting,
-    LedgerVerified,
-    MovementsQuery,
-    Settle,
-    SettleSuspense,
-)
-from workbench.domain.wire.paging import Page, Rows
-from workbench.domain.wire.refunds_and_payouts import BalancesQuery
+from workbench.domain.wire import ledger_and_trace as wire
+from workbench.domain.wire.base import OfSandbox, Page, Rows
+from workbench.domain.wire.payments_and_payouts import BalancesQuery, Suspense
 from workbench.errors import InvalidRequest, LedgerRefused, NotFound, StateConflict
 from workbench.sandbox.service import checks, clearing, payouts, refunds, suspense
 from workbench.sandbox.service.lists import Caller
@@ -43,7 +30,7 @@ _SHARED: Final = {ledger.WRITE_OFF.name, ledger.ROUNDING.name}
 """Accounts that settlements of every account are posted to."""
 
 
-def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> Rows[LedgerAccount]:
+def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> Rows[wire.LedgerAccount]:
     """GET /sandbox/ledger/accounts: every account with postings, with its sums in minor units.
 
     With `as_of` and `known_at`: of what had occurred and been recorded by then.
@@ -51,32 +38,32 @@ def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> Rows[L
     """
     as_of = None if query.as_of is None else milliseconds_in(query.as_of, param="as_of")
     known = None if query.known_at is None else milliseconds_in(query.known_at, param="known_at")
-    return Rows([LedgerAccount(*sums) for sums in tx.journal.sums(as_of_ms=as_of, known_ms=known)])
+    return Rows([wire.LedgerAccount(*sums) for sums in tx.journal.sums(as_of_ms=as_of, known_ms=known)])
 
 
-def entries(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> Page[LedgerEntry]:
+def entries(tx: Transaction, caller: Caller, *, query: wire.EntriesQuery) -> Page[wire.LedgerEntry]:
     """GET /sandbox/ledger/entries: the entries, oldest first, a page of them or all."""
-    return _cut_page(tx.journal.page(query.after), query.limit, partial(_rows_of_entry, LedgerEntry))
+    return _cut_page(tx.journal.page(query.after), query.limit, partial(_rows_of_entry, wire.LedgerEntry))
 
 
-def postings(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> Page[LedgerPosting]:
+def postings(tx: Transaction, caller: Caller, *, query: wire.EntriesQuery) -> Page[wire.LedgerPosting]:
     """GET /sandbox/ledger/postings: the postings in the order of their entries, by page or all."""
 
-    def rows(entry: JournalEntry) -> Iterator[LedgerPosting]:
+    def rows(entry: JournalEntry) -> Iterator[wire.LedgerPosting]:
         lines = ({"line": line, **asdict(posting)} for line, posting in enumerate(entry.postings, start=1))
-        return _rows_of_entry(LedgerPosting, entry, lines)
+        return _rows_of_entry(wire.LedgerPosting, entry, lines)
 
     return _cut_page(tx.journal.page(query.after), query.limit, rows)
 
 
-def movements(tx: Transaction, caller: Caller, *, query: MovementsQuery) -> Page[LedgerMovement]:
+def movements(tx: Transaction, caller: Caller, *, query: wire.MovementsQuery) -> Page[wire.LedgerMovement]:
     """GET /sandbox/ledger/movements: the movements of some accounts, as a statement shows them.
 
     In the order of the entries, by page or all.
     """
     filters = list(TRACKED if query.account is None else dict.fromkeys(query.account.split(",")))
 
-    def rows(entry: JournalEntry) -> Iterator[LedgerMovement]:
+    def rows(entry: JournalEntry) -> Iterator[wire.LedgerMovement]:
         for account in filters:
             made = tuple(ledger.movements_of(entry.postings, account))
             if not made:
@@ -84,18 +71,20 @@ def movements(tx: Transaction, caller: Caller, *, query: MovementsQuery) -> Page
             key, batch = ledger.key_and_batch(entry, _known_as(tx, entry))
             shared = {"account": account, "key": key, "batch": batch, "status": "completed"}
             shared |= {"phone": _phone_of(tx, entry), "state": _state_of(tx, entry)}
-            yield from _rows_of_entry(LedgerMovement, entry, ({**shared, **movement._asdict()} for movement in made))
+            yield from _rows_of_entry(
+                wire.LedgerMovement, entry, ({**shared, **movement._asdict()} for movement in made)
+            )
 
     return _cut_page(tx.journal.page(query.after, filters), query.limit, rows)
 
 
-def verify(tx: Transaction, caller: Caller) -> LedgerVerified:
+def verify(tx: Transaction, caller: Caller) -> wire.LedgerVerified:
     """GET /sandbox/ledger/verify: check the chain of entries from the first, and return its head."""
     try:
         number, head = tx.journal.verify()
     except LedgerRefused as error:
-        return LedgerVerified(holds=False, message=error.message, **error.facts)
-    return LedgerVerified(holds=True, entries=number, head=head)
+        return wire.LedgerVerified(holds=False, message=error.message, **error.facts)
+    return wire.LedgerVerified(holds=True, entries=number, head=head)
 
 
 def _cut_page(found: Iterator[JournalEntry], limit: int | None, rows: Callable[[JournalEntry], Iterable[R]]) -> Page[R]:
@@ -143,7 +132,7 @@ def _state_of(tx: Transaction, entry: JournalEntry) -> str:
     return ledger.POSTED if answered else ledger.IN_SUSPENSE
 
 
-def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> LedgerEntry:
+def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> wire.LedgerEntry:
     """POST /sandbox/ledger/entries/{entry_id}/repeat: post an entry a second time: a fault for reconciliation to find.
 
     Raises NotFound: no such entry. Raises StateConflict: nobody else knows its movement by an id, or it answers
@@ -157,10 +146,10 @@ def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> LedgerEntry:
     # As if its movement had been learnt of twice.
     words, known_as = f"{entry.description}: once more", entry.external_reference
     posted = tx.post(entry.kind, entry.postings, description=words, payment=entry.payment, reference=known_as)
-    return next(_rows_of_entry(LedgerEntry, posted))
+    return next(_rows_of_entry(wire.LedgerEntry, posted))
 
 
-def settle(tx: Transaction, caller: Caller, body: Settle) -> LedgerEntry:
+def settle(tx: Transaction, caller: Caller, body: wire.Settle) -> wire.LedgerEntry:
     """POST /sandbox/ledger/entries: settle a difference from a statement with an ordinary entry.
 
     The recipe decides which entry. It can be reversed like any other.
@@ -168,26 +157,25 @@ def settle(tx: Transaction, caller: Caller, body: Settle) -> LedgerEntry:
     take. Raises NotFound: no such entry. Raises StateConflict: settled already, not of the kind that the
     recipe settles, or at a moment before what it settles or still to come.
     """
-    return next(_rows_of_entry(LedgerEntry, _settled(tx, body)))
+    return next(_rows_of_entry(wire.LedgerEntry, _post_settlement(tx, body)))
 
 
-def settle_suspense(tx: Transaction, caller: Caller, body: SettleSuspense, *, item: str) -> Suspense:
+def settle_suspense(tx: Transaction, caller: Caller, body: wire.SettleSuspense, *, item: str) -> Suspense:
     """POST /sandbox/suspense/{item}/settle: credit late money to the merchant, or return it to the customer.
 
     Credited money is less the usual fee; returned money is a movement of the operator.
     Raises InvalidRequest: neither. Raises NotFound: none of this name. Raises StateConflict: settled before, or several
     wait.
     """
-    checks.check_known([body.how], SETTLED_BY, "is no way to settle late money; they are", param="how")
-    late = suspense.named(tx, caller, item)
-    recipe = SETTLED_BY[body.how]
+    checks.check_known([body.how], wire.SETTLED_BY, "is no way to settle late money; they are", param="how")
+    late = suspense.late_money_named(tx, caller, item)
+    recipe = wire.SETTLED_BY[body.how]
     if recipe == "suspense_returned":
         refunds.top_up(tx, late.charge, late.money.amount_minor, late.entry.seq)
-    return late._replace(settled=_settled(tx, Settle(recipe=recipe, entry=late.entry.id))).view
+    return late._replace(settled=_post_settlement(tx, wire.Settle(recipe=recipe, entry=late.entry.id))).view
 
 
-def _settled(tx: Transaction, body: Settle) -> JournalEntry:
-    """Post the entry that settles a difference."""
+def _post_settlement(tx: Transaction, body: wire.Settle) -> JournalEntry:
     says = "settles nothing; the recipes are"
     checks.check_known([body.recipe], SETTLEMENTS, says, param="recipe", code="recipe_unknown")
     row = SETTLEMENTS[body.recipe]
@@ -204,7 +192,7 @@ def _settled(tx: Transaction, body: Settle) -> JournalEntry:
 
 
 def _settled_amount(
-    tx: Transaction, body: Settle, row: ledger.Settlement, currency: str, occurred_ms: int
+    tx: Transaction, body: wire.Settle, row: ledger.Settlement, currency: str, occurred_ms: int
 ) -> JournalEntry:
     """Settle a difference of the account and the amounts that the body names."""
     if body.account is None or body.account not in TRACKED:
@@ -240,8 +228,7 @@ def _settled_amount(
     )
 
 
-def _settled_entry(tx: Transaction, body: Settle, row: ledger.Settlement, occurred_ms: int) -> JournalEntry:
-    """Settle an entry, from which the amounts follow."""
+def _settled_entry(tx: Transaction, body: wire.Settle, row: ledger.Settlement, occurred_ms: int) -> JournalEntry:
     if body.entry is None:
         raise InvalidRequest("entry is required: the entry to settle.", code="parameter_missing", param="entry")
     entry = _find_entry(tx, body.entry)
@@ -270,8 +257,7 @@ def _settled_entry(tx: Transaction, body: Settle, row: ledger.Settlement, occurr
     )
 
 
-def _check_open(tx: Transaction, entry: JournalEntry, body: Settle) -> None:
-    """Raises StateConflict where the entry was settled before, or was reversed."""
+def _check_open(tx: Transaction, entry: JournalEntry, body: wire.Settle) -> None:
     if body.recipe == _REVERSED and (before := tx.journal.reversal_of(entry.id)):
         # Also where that was reversed in turn: an entry is reversed once.
         raise _settled_already(f"{entry.id} was reversed by {before.id}", before.kind)
@@ -282,7 +268,6 @@ def _check_open(tx: Transaction, entry: JournalEntry, body: Settle) -> None:
 
 
 def _find_entry(tx: Transaction, entry_id: str, *, param: str = "entry") -> JournalEntry:
-    """The entry of this id. Raises NotFound."""
     entry = tx.journal.get(entry_id)
     if entry is None:
         raise NotFound(f"There is no entry {entry_id[:60]!r}.", code="entry_not_found", param=param)
@@ -294,7 +279,6 @@ def _settled_already(message: str, current: str) -> StateConflict:
 
 
 def _check_moment(tx: Transaction, occurred_ms: int, first_ms: int | None) -> None:
-    """Raises StateConflict: the moment lies before `first_ms`, or is still to come."""
     is_early = first_ms is not None and occurred_ms < first_ms
     if is_early or occurred_ms > tx.now_ms:
         message = "occurred_at is before what it settles." if is_early else "occurred_at is in the future."

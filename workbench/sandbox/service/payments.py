@@ -1,26 +1,30 @@
-"""Payments as a merchant asks for them: intents in two calls, charges in one."""
+"""Payments: intents in two calls and charges in one, and each attempt from its prompt to its outcome."""
 
 import hmac
+from collections.abc import Sequence
+from decimal import Decimal
+from operator import attrgetter
 
-from workbench.domain import payments
-from workbench.domain.payments import Charge, PaymentIntent, intent_transitions, next_state
-from workbench.domain.phones import operator_named
+from msgspec import UNSET
+
+from workbench.domain import payments, scenarios, ussd
+from workbench.domain.gaps import Gaps
+from workbench.domain.ledger import JournalEntry
+from workbench.domain.money import Money, major
+from workbench.domain.payments import Charge, PaymentIntent, charge_transitions, intent_transitions, next_state
+from workbench.domain.phones import EVERY_OPERATOR, Msisdn, Operator, e164_of, mask_phone, operator_named, operator_of
+from workbench.domain.references import reference
+from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.ussd import UssdSession
-from workbench.domain.wire import intents_and_charges
-from workbench.domain.wire.intents_and_charges import (
-    CancelPaymentIntent,
-    ClientSecretQuery,
-    ConfirmPaymentIntent,
-    CreateCharge,
-    CreatePaymentIntent,
-)
-from workbench.errors import IllegalTransition, InvalidRequest, PaymentDeclined, PermissionDenied, StateConflict
-from workbench.sandbox import views
-from workbench.sandbox.service import attempts, checks, suspense
-from workbench.sandbox.service.lists import Caller, Refused, Resource
+from workbench.domain.wire import payments_and_payouts as wire
+from workbench.errors import InvalidRequest, PaymentDeclined, PermissionDenied, StateConflict
+from workbench.sandbox.service import checks, clearing, suspense
+from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Refused, Resource
+from workbench.sandbox.service.suspense import Late
 from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
+ACTS, PROMPT_TIMEOUT, LATE_MONEY = "customer_acts", "prompt_timeout", "late_money"
 _WHY_NOT = {
     payments.REQUIRES_ACTION: "A prompt is open on the customer's phone: wait for the customer's answer.",
     payments.PROCESSING: "The customer has approved: wait for the operator.",
@@ -36,85 +40,179 @@ def _open_prompt(tx: Transaction, intent: PaymentIntent) -> UssdSession | None:
     return tx.sessions.first(charge=intent.latest_charge)
 
 
-def _intent_view(tx: Transaction, intent: PaymentIntent) -> intents_and_charges.PaymentIntent:
-    return views.payment_intent(tx, intent, _open_prompt(tx, intent), suspense.of_intent(tx, intent))
+def _intent_view(
+    tx: Transaction, intent: PaymentIntent, prompt: UssdSession | None = None, late: Sequence[Late] = ()
+) -> wire.PaymentIntent:
+    """An intent; `prompt` while one is open, `late` its money that came late."""
+    if tx.gaps.intent_fields == "minimal":
+        return wire.PaymentIntent(
+            id=intent.id, client_secret=intent.client_secret, status=intent.status, object=UNSET, livemode=UNSET
+        )
+    method = action = error = None
+    if intent.phone is not None and intent.provider is not None:
+        phone = mask_phone(intent.phone)
+        method = wire.ShownMethod(
+            payments.MOBILE_MONEY, wire.ShownMobileMoney(phone, _shown_operator(intent.provider, tx.gaps))
+        )
+        if prompt is not None:
+            action = wire.NextAction("ussd_prompt", wire.UssdPrompt(phone, prompt.expires_ms // 1000))
+    if intent.failure_code is not None:
+        error = wire.PaymentError(intent.failure_code, payments.FAILURES[intent.failure_code], intent.latest_charge)
+    return wire.PaymentIntent(
+        id=intent.id,
+        client_secret=intent.client_secret,
+        amount=major(intent.amount_minor, intent.currency),
+        currency=intent.currency,
+        status=intent.status,
+        description=intent.description,
+        payment_method_types=list(intent.payment_method_types),
+        payment_method=method,
+        next_action=action,
+        last_payment_error=error,
+        latest_charge=intent.latest_charge,
+        metadata=intent.metadata,
+        warnings=list(intent.warnings),
+        suspense=[money.view for money in late] or UNSET,
+        canceled_at=None if intent.canceled_ms is None else intent.canceled_ms // 1000,
+        cancellation_reason=intent.cancellation_reason,
+        created=intent.created_ms // 1000,
+    )
 
 
-def _charge_view(tx: Transaction, charge: Charge) -> intents_and_charges.Charge:
-    return views.charge(tx, charge, suspense.of_charge(tx, charge))
+def charge_view(tx: Transaction, stored: Charge, late: Sequence[Late] = ()) -> wire.Charge:
+    """A charge; `late` its money that came late."""
+    moved, code = stored.channel if tx.gaps.channel_and_provider == "equal" else stored.provider, stored.failure_code
+    return wire.Charge(
+        id=stored.id,
+        status=stored.status,
+        amount=in_units(stored.money, tx.gaps),
+        currency=stored.currency.lower(),
+        channel=_shown_operator(stored.channel, tx.gaps),
+        provider=_shown_operator(moved, tx.gaps),
+        phone=mask_phone(stored.phone),
+        reference=stored.reference,
+        payment_intent=stored.payment_intent,
+        failure_code=code,
+        failure_message=payments.FAILURES[code] if code else None,
+        amount_refunded=in_units(Money(stored.refunded_minor, stored.currency), tx.gaps),
+        refunded=stored.refunded_minor == stored.amount_minor,
+        metadata=stored.metadata,
+        warnings=list(stored.warnings),
+        suspense=[money.view for money in late if money.charge.id == stored.id] or UNSET,
+        created=stored.created_ms // 1000,
+    )
 
 
-INTENTS = Resource(
-    "payment intent", "/v1/payment_intents", lambda tx: tx.intents, _intent_view, code="intent_not_found"
+def in_units(money: Money, gaps: Gaps) -> int | Decimal:
+    """An amount as charges have it: a whole number of units, or, of an intent that has less than one, with decimals."""
+    whole, rest = divmod(money.amount_minor, payments.unit_minor(gaps, money.currency))
+    return money.major if rest else whole
+
+
+def _shown_operator(identifier: str, gaps: Gaps) -> str:
+    return identifier if gaps.operator_ids == "short" else EVERY_OPERATOR[identifier].long_id
+
+
+def _late_money(tx: Transaction, payment: str) -> list[Late]:
+    # As long as none ever came there is nothing to look for.
+    return suspense.late_money_of(tx, payment) if tx.journal.came_late else []
+
+
+INTENTS: Resource[PaymentIntent, wire.PaymentIntent] = Resource(
+    "payment intent",
+    "/v1/payment_intents",
+    attrgetter("intents"),
+    lambda tx, intent: _intent_view(tx, intent, _open_prompt(tx, intent), _late_money(tx, intent.id)),
+    code="intent_not_found",
 )
-CHARGES = Resource("charge", "/v1/charges", lambda tx: tx.charges, _charge_view, code="charge_not_found")
+CHARGES: Resource[Charge, wire.Charge] = Resource(
+    "charge",
+    "/v1/charges",
+    attrgetter("charges"),
+    lambda tx, charge: charge_view(tx, charge, _late_money(tx, charge.payment_intent or charge.id)),
+    code="charge_not_found",
+)
 
 
-def create_intent(tx: Transaction, caller: Caller, body: CreatePaymentIntent) -> intents_and_charges.PaymentIntent:
+def create_intent(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> wire.PaymentIntent:
     """POST /v1/payment_intents: create a payment intent."""
     with checks.EveryFault() as every:
         every.read(checks.read_currency, tx.gaps, body.currency, str.upper)
         money = every.read(checks.intent_money, tx.gaps, body.amount, checks.currency_or_only(body.currency))
         every.read(checks.check_method_types, tx.gaps, body.payment_method_types)
-    made = tx.made("pi", caller.account)
-    intent = tx.intents.add(
-        PaymentIntent(
-            **made,
-            client_secret=f"{made['id']}_secret_{tx.draws.token('client_secret', made['id'])}",
-            amount_minor=money.amount_minor,
-            currency=money.currency,
-            description=body.description,
-            payment_method_types=tuple(body.payment_method_types),
-            metadata=body.metadata,
-        )
+    intent_id = tx.new_id("pi")
+    intent = tx.intents.create(
+        id=intent_id,
+        account=caller.account,
+        client_secret=f"{intent_id}_secret_{tx.draws.token('client_secret', intent_id)}",
+        amount_minor=money.amount_minor,
+        currency=money.currency,
+        description=body.description,
+        payment_method_types=tuple(body.payment_method_types),
+        metadata=body.metadata,
     )
-    return emit(tx, caller.cause, caller.account, "payment_intent.created", views.payment_intent(tx, intent))
+    return emit(tx, caller.cause, caller.account, "payment_intent.created", _intent_view(tx, intent))
 
 
 def confirm_intent(
-    tx: Transaction, caller: Caller, body: ConfirmPaymentIntent, *, intent_id: str
-) -> intents_and_charges.PaymentIntent:
+    tx: Transaction, caller: Caller, body: wire.ConfirmPaymentIntent, *, intent_id: str
+) -> wire.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/confirm: send the prompt to the customer's phone."""
     intent = INTENTS.find(tx, caller, intent_id)
-    if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":  # noqa: S105  a choice of the register
+    if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":
         raise InvalidRequest("client_secret is required.", code="parameter_missing", param="client_secret")
     _check_client_secret(tx, caller, intent, body.client_secret)
-    asked, phone = checks.read_method(tx.gaps, body.payment_method)
-    warnings = checks.warnings_of(tx.gaps, asked, phone, "payment_method.mobile_money.provider")
-    _check_takes(tx, intent, "confirm")
-    warnings += suspense.paid_already(tx, intent)
-    named = {"payment_intent": intent.id, "warnings": warnings}
-    charge = attempts.new_charge(tx, intent.account, intent.money, asked, phone, **named)
-    session = attempts.begin(tx, caller, charge, phone, intent.description)
-    intent = tx.intents.put(intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings)
-    shown = attempts.move_intent(
-        tx, caller.cause, intent, "confirm", "payment_intent.requires_action", prompt=session, failure_code=None
+    asked, phone, warnings = checks.read_method(tx.gaps, body.payment_method)
+    status = _checked_status(tx, intent, "confirm")
+    late = _late_money(tx, intent.id)
+    warnings += suspense.paid_already(tx, late) if late else ()
+    charge = _new_charge(
+        tx,
+        asked,
+        phone,
+        account=intent.account,
+        amount_minor=intent.amount_minor,
+        currency=intent.currency,
+        payment_intent=intent.id,
+        warnings=warnings,
     )
-    attempts.let_act(tx, session)
+    session = _begin(tx, caller, charge, phone, intent.description)
+    moved = tx.intents.put(
+        intent,
+        status=status,
+        phone=phone.e164,
+        provider=asked.id,
+        latest_charge=charge.id,
+        warnings=warnings,
+        failure_code=None,
+    )
+    shown = _intent_view(tx, moved, session, late)
+    emit(tx, caller.cause, intent.account, "payment_intent.requires_action", shown, before={"status": intent.status})
+    _let_act(tx, session)
     return shown
 
 
 def cancel_intent(
-    tx: Transaction, caller: Caller, body: CancelPaymentIntent, *, intent_id: str
-) -> intents_and_charges.PaymentIntent:
+    tx: Transaction, caller: Caller, body: wire.CancelPaymentIntent, *, intent_id: str
+) -> wire.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/cancel: cancel an intent, and withdraw an open prompt."""
     intent = INTENTS.find(tx, caller, intent_id)
-    _check_takes(tx, intent, "cancel")
+    _checked_status(tx, intent, "cancel")
     if prompt := _open_prompt(tx, intent):
-        attempts.press(tx, caller.cause, prompt, "withdraw")
+        press(tx, caller.cause, prompt, "withdraw")
     why = body.cancellation_reason
-    return attempts.move_intent(
+    return _move_intent(
         tx, caller.cause, intent, "cancel", "payment_intent.canceled", cancellation_reason=why, canceled_ms=tx.now_ms
     )
 
 
 def retrieve_intent(
-    tx: Transaction, caller: Caller, *, intent_id: str, query: ClientSecretQuery
-) -> intents_and_charges.PaymentIntent:
+    tx: Transaction, caller: Caller, *, intent_id: str, query: wire.ClientSecretQuery
+) -> wire.PaymentIntent:
     """GET /v1/payment_intents/{intent_id}: retrieve an intent."""
     intent = INTENTS.find(tx, caller, intent_id)
     _check_client_secret(tx, caller, intent, query.client_secret)
-    return _intent_view(tx, intent)
+    return INTENTS.view(tx, intent)
 
 
 def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent, sent: str | None) -> None:
@@ -127,20 +225,20 @@ def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent,
         raise PermissionDenied("client_secret is of another intent.", code="client_secret_wrong", param="client_secret")
 
 
-def _check_takes(tx: Transaction, intent: PaymentIntent, event: str) -> None:
-    try:
-        next_state(intent_transitions(tx.gaps), intent.status, event)
-    except IllegalTransition:
+def _checked_status(tx: Transaction, intent: PaymentIntent, event: str) -> str:
+    status = intent_transitions(tx.gaps).get((intent.status, event))
+    if status is None:
         raise StateConflict(
             f"status is {intent.status}, which does not allow {event}.",
             hint=_WHY_NOT[intent.status],
             param="status",
             current=intent.status,
             attempted=event,
-        ) from None
+        )
+    return status
 
 
-def create_charge(tx: Transaction, caller: Caller, body: CreateCharge) -> intents_and_charges.Charge | Refused:
+def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | Refused:
     """POST /v1/charges: charge a wallet; by default, the outcome is in the response."""
     with checks.EveryFault() as every:
         every.read(checks.read_currency, tx.gaps, body.currency, str.lower)
@@ -152,18 +250,307 @@ def create_charge(tx: Transaction, caller: Caller, body: CreateCharge) -> intent
     warnings = checks.warnings_of(tx.gaps, asked, phone, "channel")
     before_minor = tx.latest_amounts(caller.account, money.currency, payments.USUAL_OF)
     warnings += checks.amount_warning(tx.gaps, money, before_minor)
-    named = {"reference": body.reference, "metadata": body.metadata, "warnings": warnings}
-    charge = attempts.new_charge(tx, caller.account, money, asked, phone, **named)
-    session = attempts.begin(tx, caller, charge, phone, body.reference)
+    charge = _new_charge(
+        tx,
+        asked,
+        phone,
+        account=caller.account,
+        amount_minor=money.amount_minor,
+        currency=money.currency,
+        reference=body.reference,
+        metadata=body.metadata,
+        warnings=warnings,
+    )
+    session = _begin(tx, caller, charge, phone, body.reference)
     if tx.gaps.charge_wait == "answered":
-        attempts.act(tx, caller.cause, session)
+        act(tx, caller.cause, session)
         charge = CHARGES.find(tx, caller, charge.id)
-    shown = views.charge(tx, charge)
+    shown = charge_view(tx, charge)
     if charge.status == payments.PENDING:
         emit(tx, caller.cause, charge.account, "charge.pending", shown)
     if tx.gaps.charge_wait != "answered":
-        attempts.let_act(tx, session)
+        _let_act(tx, session)
     if charge.failure_code is None or tx.gaps.declined_status == "200":
         return shown
     why = payments.FAILURES[charge.failure_code]
     return Refused(PaymentDeclined(why, decline_code=charge.failure_code, charge=charge.id))
+
+
+def _new_charge(tx: Transaction, asked: Operator, phone: Msisdn, **columns: object) -> Charge:
+    """Store a charge; `asked` is the operator that the merchant named."""
+    return tx.charges.create(channel=asked.id, provider=phone.operator.id, phone=phone.e164, **columns)
+
+
+def _begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, reference: str | None) -> UssdSession:
+    """Hold the amount and send the prompt, whose time-out is due from now on."""
+    _hold(tx, charge, "opened")
+    merchant = tx.accounts.get(charge.account)
+    scenario = _scenario_for(tx, caller, charge, phone)
+    session = tx.sessions.create(
+        charge=charge.id,
+        phone=charge.phone,
+        operator=phone.operator.name,
+        merchant=merchant.name if merchant else "",
+        amount_minor=charge.amount_minor,
+        currency=charge.currency,
+        reference=reference,
+        tries_left=tx.gaps.pin_attempts,
+        expires_ms=tx.now_ms + tx.gaps.prompt_timeout_s * 1000,
+        scenario=scenario,
+        screen=ussd.UNSENT if SCENARIOS[scenario].rejection else ussd.ENTER_PIN,
+    )
+    _show(tx, session, None)
+    tx.schedule(PROMPT_TIMEOUT, session.id, in_ms=tx.gaps.prompt_timeout_s * 1000)
+    return session
+
+
+def _hold(tx: Transaction, charge: Charge, change: str) -> None:
+    tx.holds.create(charge=charge.id, change=change, amount_minor=charge.amount_minor)
+
+
+def _scenario_for(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn) -> str:
+    if caller.scenario in scenarios.ASKABLE:
+        return caller.scenario
+    if tx.gaps.failure_triggers == "header":
+        return scenarios.PERSON
+    if down_until_ms(tx, charge.provider):
+        return scenarios.UNAVAILABLE
+    # One answer of a script for each call: a fault of the service that was asked for is that call's.
+    if caller.scenario is None and caller.script is not None:
+        tx.scripts.remove(caller.script)
+        return caller.script.scenario
+    if phone.ending not in scenarios.TEST_NUMBERS:
+        return scenarios.PERSON
+    first = tx.charges.first(order="seq", account=charge.account, phone=charge.phone)
+    since_first_ms = tx.now_ms - (first or charge).created_ms
+    return scenarios.scenario_on(phone.ending, attempt=_number_of(tx, charge), since_first_ms=since_first_ms)
+
+
+def _number_of(tx: Transaction, charge: Charge) -> int:
+    """The number of an attempt at its intent; of a charge without one, among those of its phone and reference.
+
+    Intents that end with their first attempt are counted together, by phone and description.
+    """
+    intent = _intent_of(tx, charge)
+    if intent is None:
+        return tx.charges.count(
+            account=charge.account, phone=charge.phone, reference=charge.reference, payment_intent=None
+        )
+    if tx.gaps.intent_states == "failed":
+        others = (_intent_of(tx, other) for other in tx.charges.all(account=charge.account, phone=charge.phone))
+        return sum(other is not None and other.description == intent.description for other in others)
+    return tx.charges.count(payment_intent=intent.id)
+
+
+def with_script(tx: Transaction, caller: Caller, number: str) -> Caller:
+    """The caller with the script of a number; a fault that is next in it is used up, unless the call asks for more."""
+    number = e164_of(number, tx.gaps.phone_format)
+    script = tx.scripts.first(order="seq", phone=number)
+    if script is None:
+        return caller
+    is_heard = caller.scenario is None and tx.gaps.failure_triggers != "header"
+    if script.scenario in scenarios.FAULTS and is_heard and not down_until_ms(tx, operator_of(number).id):
+        tx.scripts.remove(script)
+        return caller._replace(scenario=script.scenario)
+    return caller._replace(script=script)
+
+
+def down_until_ms(tx: Transaction, provider: str) -> int | None:
+    """The end of an operator's outage; None while the operator is up."""
+    outage = tx.outages.get(provider)
+    return outage.until_ms if outage and tx.now_ms < outage.until_ms else None
+
+
+def _let_act(tx: Transaction, session: UssdSession) -> None:
+    scenario = SCENARIOS[session.scenario]
+    if scenario.by_itself and scenario.acts:
+        tx.schedule(ACTS, session.id, in_ms=scenario.after_s * 1000)
+
+
+def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
+    """Do what the scenario says, through the same inputs as a person."""
+    if session.screen == ussd.UNSENT:
+        press(tx, cause, session, "reject")
+        return
+    for pressed in SCENARIOS[session.scenario].presses:
+        if session.screen not in ussd.OPEN:
+            return
+        does_cancel = pressed == scenarios.CANCEL
+        session = press(tx, cause, session, "cancel") if does_cancel else enter_pin(tx, cause, session, pressed)
+
+
+def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) -> UssdSession:
+    """Judge a PIN from the handset, and forget it."""
+    ussd.check_pin(text, _pin_length(session))
+    given = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
+    return press(tx, cause, session, given, shown="•" * len(text))
+
+
+def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, shown: str | None = None) -> UssdSession:
+    """`cancel` or `ignore` by the customer, `timeout` by the clock, `reject` by the operator or `withdraw` by us.
+
+    The record has `shown` instead, where it is given: the length of a PIN.
+    """
+    scenario = SCENARIOS[session.scenario]
+    refused = given == "right_pin_refused" and scenario.refusal
+    session = ussd.after(session, given, reason=payments.FAILURES[refused] if refused else None)
+    _show(tx, session, shown or given)
+    if session.screen in (*ussd.OPEN, ussd.IGNORED):
+        return tx.sessions.put(session)
+    session = tx.sessions.put(session, ended_seq=tx.next_seq())
+    tx.unschedule(session.id)
+    if session.screen == ussd.EXPIRED and scenario.late:
+        tx.schedule(LATE_MONEY, session.id, in_ms=scenarios.LATE_S * 1000)
+    charge = tx.charges.get(session.charge)
+    if charge is None:
+        return session
+    if session.screen in (ussd.APPROVED, ussd.REFUSED):
+        _move_intent_of(tx, cause, charge, "pin_accepted", "payment_intent.processing")
+    if session.screen == ussd.APPROVED:
+        # As often as the operator answers: what comes again finds the charge settled.
+        for _ in range(scenario.answers):
+            secure_funds(tx, cause, charge)
+    else:
+        own = {ussd.REFUSED: scenario.refusal, ussd.REJECTED: scenario.rejection}.get(session.screen)
+        _fail(tx, cause, charge, own or ussd.FAILURE_OF[session.screen])
+    return session
+
+
+def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
+    if session.screen in ussd.HIDDEN:
+        return
+    tx.screens.create(
+        session=session.id,
+        charge=session.charge,
+        phone=session.phone,
+        pressed=pressed,
+        words=ussd.screen_text(session),
+    )
+
+
+def _pin_length(session: UssdSession) -> int:
+    return operator_of(session.phone).pin_length
+
+
+def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int | None = None) -> None:
+    """The operator says that the money is there, and that it moved at a moment, now unless it names another.
+
+    Said again, it changes nothing.
+    """
+    now = tx.charges.get(charge.id)
+    if now is None or now.status != payments.PENDING:
+        return
+    _hold(tx, charge, "ended")
+    _post_secured(tx, charge, tx.now_ms if moved_ms is None else moved_ms)
+    _move_charge(tx, cause, charge, "funds_secured", "charge.succeeded")
+    _move_intent_of(tx, cause, charge, "funds_secured", "payment_intent.succeeded")
+
+
+def _fail(tx: Transaction, cause: Cause, charge: Charge, code: str) -> None:
+    """The attempt has failed; a canceled intent stays canceled."""
+    _hold(tx, charge, "ended")
+    ended = "prompt_expired" if code == scenarios.TIMEOUT else "attempt_failed"
+    _move_charge(tx, cause, charge, ended, "charge.failed", failure_code=code)
+    if code != "canceled_by_merchant":
+        _move_intent_of(tx, cause, charge, "attempt_failed", "payment_intent.payment_failed", failure_code=code)
+
+
+def money_comes_late(tx: Transaction, session: UssdSession) -> None:
+    """The customer's approval reaches the operator after the prompt has expired, and so does the money.
+
+    It pays the attempt, unless something else has paid its intent, or the intent was canceled: then it waits in
+    suspense, and the payment stays as it is.
+    """
+    charge = tx.charges.get(session.charge)
+    if session.screen != ussd.EXPIRED or charge is None:
+        return
+    session = ussd.after(session, "late_pin")
+    _show(tx, session, "•" * _pin_length(session))
+    tx.sessions.put(session)
+    intent = _intent_of(tx, charge)
+    by_intent = intent is None or (intent.status, payments.LATE_FUNDS) in intent_transitions(tx.gaps)
+    if by_intent and (charge.status, payments.LATE_FUNDS) in charge_transitions(tx.gaps):
+        _pay_late(tx, charge, intent)
+        return
+    fees = payments.fees_of(charge.amount_minor, tx.gaps, charge.currency)
+    amounts = {"gross": charge.amount_minor, "operator_fee": fees.operator_minor}
+    known_as = reference(charge.provider, tx.now_ms, seq=charge.seq)
+    post(tx, charge, "late_success", amounts, f"{charge.money} arrived late through {charge.provider}", known_as)
+    clearing.expect(tx)
+    emit(tx, BY_ITSELF, charge.account, "charge.late_success", CHARGES.view(tx, charge))
+    if intent:
+        shown = _intent_view(tx, intent, None, _late_money(tx, intent.id))
+        emit(tx, BY_ITSELF, charge.account, "payment_intent.late_success", shown)
+
+
+def _pay_late(tx: Transaction, charge: Charge, intent: PaymentIntent | None) -> None:
+    """Pay an attempt that had failed with late money, and withdraw another open prompt for the same intent."""
+    warnings = (*charge.warnings, "The money came after its prompt had expired.")
+    if intent and intent.status == payments.REQUIRES_ACTION and intent.latest_charge:
+        other = tx.sessions.first(charge=intent.latest_charge)
+        if other is not None and other.ended_seq is None:
+            press(tx, BY_ITSELF, other, "withdraw")
+    _post_secured(tx, charge, tx.now_ms)
+    _move_charge(tx, BY_ITSELF, charge, payments.LATE_FUNDS, "charge.succeeded", warnings=warnings)
+    if intent:
+        # The intent is that of the attempt which paid it: a refund of it is one of that charge.
+        paid_by = {"latest_charge": charge.id, "phone": charge.phone, "provider": charge.channel, "warnings": warnings}
+        intent = tx.intents.put(intent, **paid_by)
+        _move_intent(tx, BY_ITSELF, intent, payments.LATE_FUNDS, "payment_intent.succeeded", failure_code=None)
+
+
+def _intent_of(tx: Transaction, charge: Charge) -> PaymentIntent | None:
+    return tx.intents.get(charge.payment_intent) if charge.payment_intent else None
+
+
+def _move_intent(
+    tx: Transaction,
+    cause: Cause,
+    intent: PaymentIntent,
+    event: str,
+    event_type: str,
+    **changes: str | int | None,
+) -> wire.PaymentIntent:
+    """Take an intent along its table, with `changes`, and send an event about it; returns its view."""
+    before = intent.status
+    moved = tx.intents.put(intent, status=next_state(intent_transitions(tx.gaps), before, event), **changes)
+    shown = _intent_view(tx, moved, None, _late_money(tx, intent.id))
+    return emit(tx, cause, intent.account, event_type, shown, before={"status": before})
+
+
+def _move_intent_of(
+    tx: Transaction, cause: Cause, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
+) -> None:
+    if intent := _intent_of(tx, charge):
+        _move_intent(tx, cause, intent, event, event_type, failure_code=failure_code)
+
+
+def _move_charge(
+    tx: Transaction, cause: Cause, charge: Charge, event: str, event_type: str, **changes: str | tuple[str, ...]
+) -> None:
+    before = charge.status
+    status = next_state(charge_transitions(tx.gaps), before, event)
+    moved = tx.charges.put(charge, **{"failure_code": None, **changes}, status=status)
+    emit(tx, cause, charge.account, event_type, charge_view(tx, moved), before={"status": before})
+
+
+def post(
+    tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str, known_as: str | None = None
+) -> JournalEntry:
+    """Append an entry about a charge: money of its merchant, at its operator."""
+    payment, parties = charge.payment_intent or charge.id, {"operator": charge.provider, "merchant": charge.account}
+    return tx.book(recipe, amounts, charge.currency, description, payment=payment, reference=known_as, **parties)
+
+
+def _post_secured(tx: Transaction, charge: Charge, moved_ms: int) -> None:
+    """Post the money of an attempt to its merchant, less the fees."""
+    fees = payments.fees_of(charge.amount_minor, tx.gaps, charge.currency)
+    amounts = {
+        "gross": charge.amount_minor,
+        "net": charge.amount_minor - fees.merchant_minor,
+        "merchant_fee": fees.merchant_minor,
+        "operator_fee": fees.operator_minor,
+    }
+    known_as = reference(charge.provider, moved_ms, seq=charge.seq)
+    post(tx, charge, "funds_secured", amounts, f"{charge.money} received through {charge.provider}", known_as)
+    clearing.expect(tx)

@@ -1,7 +1,7 @@
 """Payouts: available money goes to the merchant's bank; the balance that it comes from."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from msgspec import UNSET
 
@@ -11,17 +11,21 @@ from workbench.domain.moments import day_start_ms
 from workbench.domain.money import OFFERED, Money, currency_named, money_from_major
 from workbench.domain.payments import PAYOUT_TRANSITIONS, Payout, next_state
 from workbench.domain.references import reference
-from workbench.domain.wire import refunds_and_payouts
-from workbench.domain.wire.refunds_and_payouts import Amount, Balance, CreatePayout
+from workbench.domain.wire import payments_and_payouts as wire
 from workbench.errors import StateConflict
-from workbench.sandbox import views
 from workbench.sandbox.service import checks, clearing, lists, suspense
-from workbench.sandbox.service.lists import BY_ITSELF, Caller, Resource
+from workbench.sandbox.service.lists import BY_ITSELF, Caller, Resource, view_of
 from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
 RETURN = "payout_returned"
-PAYOUTS = Resource("payout", "/v1/payouts", lambda tx: tx.payouts, views.payout, code="payout_not_found")
+
+
+def _payout_view(_: Transaction, stored: Payout) -> wire.Payout:
+    return view_of(wire.Payout, stored, amount=stored.money.major)
+
+
+PAYOUTS = Resource("payout", "/v1/payouts", lambda tx: tx.payouts, _payout_view, code="payout_not_found")
 _AVAILABLE: Final[Mapping[str, str]] = {
     "immediate": "Received money is available at once.",
     "next_day": "Money received today becomes available at midnight in Lusaka.",
@@ -30,7 +34,7 @@ _AVAILABLE: Final[Mapping[str, str]] = {
 """When money becomes available, by the register's `clearing`."""
 
 
-def create_payout(tx: Transaction, caller: Caller, body: CreatePayout) -> refunds_and_payouts.Payout:
+def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
     """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
     with checks.EveryFault() as every:
         every.read(currency_named, body.currency, OFFERED[tx.gaps.currencies])
@@ -43,13 +47,12 @@ def create_payout(tx: Transaction, caller: Caller, body: CreatePayout) -> refund
     return _ask(tx, caller, money, destination=body.destination, scenario=scenario, metadata=body.metadata)
 
 
-def _ask(tx: Transaction, caller: Caller, money: Money, **more: Any) -> refunds_and_payouts.Payout:  # noqa: ANN401  those of `Payout`
+def _ask(tx: Transaction, caller: Caller, money: Money, **more: object) -> wire.Payout:
     """Take available money for a payout, and tell of it."""
-    made = tx.made("po", caller.account)
-    payout = tx.payouts.add(Payout(**made, amount_minor=money.amount_minor, currency=money.currency, **more))
+    payout = tx.payouts.create(account=caller.account, amount_minor=money.amount_minor, currency=money.currency, **more)
     _post_payout(tx, payout, "payout_asked", f"{money} to be paid out")
     clearing.expect(tx)
-    return emit(tx, caller.cause, caller.account, "payout.created", views.payout(tx, payout))
+    return emit(tx, caller.cause, caller.account, "payout.created", _payout_view(tx, payout))
 
 
 def ask_daily(tx: Transaction) -> bool:
@@ -64,20 +67,20 @@ def ask_daily(tx: Transaction) -> bool:
     return asked
 
 
-def balance(tx: Transaction, caller: Caller) -> Balance:
+def balance(tx: Transaction, caller: Caller) -> wire.Balance:
     """GET /v1/balance: what is pending, what is available for payouts, and what the merchant owes."""
 
-    def amounts(kind: AccountKind) -> list[Amount]:
+    def amounts(kind: AccountKind) -> list[wire.Amount]:
         return [
-            Amount(Money(clearing.balance_of(tx, kind, code, merchant=caller.account), code).major, code)
+            wire.Amount(Money(clearing.balance_of(tx, kind, code, merchant=caller.account), code).major, code)
             for code in clearing.currencies(tx)
         ]
 
-    return Balance(
+    return wire.Balance(
         pending=amounts(ledger.MERCHANT_PENDING),
         available=amounts(ledger.MERCHANT_AVAILABLE),
         owed=amounts(ledger.RECEIVABLE),
-        suspense=suspense.balance(tx, caller) or UNSET,
+        suspense=suspense.balances_in_suspense(tx, caller) or UNSET,
     )
 
 
@@ -127,9 +130,9 @@ def move_back(tx: Transaction, payout: Payout) -> None:
 
 def _move_payout(tx: Transaction, payout: Payout, event: str, event_type: str, code: str | None) -> None:
     moved = tx.payouts.put(payout, status=next_state(PAYOUT_TRANSITIONS, payout.status, event), failure_code=code)
-    emit(tx, BY_ITSELF, payout.account, event_type, views.payout(tx, moved), before={"status": payout.status})
+    emit(tx, BY_ITSELF, payout.account, event_type, _payout_view(tx, moved), before={"status": payout.status})
 
 
 def _post_payout(tx: Transaction, payout: Payout, recipe: str, description: str, known_as: str | None = None) -> None:
-    postings = ledger.postings_for(recipe, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
-    tx.post(recipe, postings, description=description, payment=payout.id, reference=known_as)
+    amounts, parties = {"gross": payout.amount_minor}, {"merchant": payout.account}
+    tx.book(recipe, amounts, payout.currency, description, payment=payout.id, reference=known_as, **parties)

@@ -1,6 +1,7 @@
 """Refunds: money of a charge goes back to its customer, in one piece or several."""
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Final
 
 from workbench.domain import ledger, payments, scenarios
@@ -8,22 +9,29 @@ from workbench.domain.ledger import JournalEntry
 from workbench.domain.money import ISO_4217, MAX_MAJOR_DIGITS, Money, check_size, money_from_integer, money_from_major
 from workbench.domain.payments import REFUND_TRANSITIONS, Charge, Refund, next_state
 from workbench.domain.references import reference
-from workbench.domain.wire import refunds_and_payouts
-from workbench.domain.wire.refunds_and_payouts import CreateRefund, RefundsQuery
+from workbench.domain.wire import payments_and_payouts as wire
 from workbench.errors import InvalidRequest, StateConflict
-from workbench.sandbox import views
 from workbench.sandbox.service import clearing
-from workbench.sandbox.service.attempts import post
-from workbench.sandbox.service.lists import BY_ITSELF, Caller, Listed, Resource
-from workbench.sandbox.service.payments import CHARGES, INTENTS
+from workbench.sandbox.service.lists import BY_ITSELF, Caller, Listed, Resource, view_of
+from workbench.sandbox.service.payments import CHARGES, INTENTS, charge_view, in_units, post
 from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
 SENT = "refund_sent"
-REFUNDS = Resource("refund", "/v1/refunds", lambda tx: tx.refunds, views.refund, code="refund_not_found")
 
 
-def create_refund(tx: Transaction, caller: Caller, body: CreateRefund) -> refunds_and_payouts.Refund:
+def _refund_view(tx: Transaction, stored: Refund) -> wire.Refund:
+    """A refund; its amount is in the unit of what was named, an intent or a charge."""
+    if stored.of_intent:
+        return view_of(wire.Refund, stored, amount=stored.money.major)
+    amount = Decimal(in_units(stored.money, tx.gaps))
+    return view_of(wire.Refund, stored, amount=amount, currency=stored.currency.lower())
+
+
+REFUNDS = Resource("refund", "/v1/refunds", lambda tx: tx.refunds, _refund_view, code="refund_not_found")
+
+
+def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Refund:
     """POST /v1/refunds: refund a charge; pending until the operator has sent the money."""
     charge = _charge_of(tx, caller, body)
     if charge.status != payments.SUCCEEDED:
@@ -38,26 +46,24 @@ def create_refund(tx: Transaction, caller: Caller, body: CreateRefund) -> refund
     split = ledger.refund_split(amount_minor, available_minor=available, pending_minor=pending, fee_minor=fee)
     words = f"{Money(amount_minor, charge.currency)} to be refunded"
     entry = post(tx, charge, "refund_asked", split, words)
-    refund = tx.refunds.add(
-        Refund(
-            **tx.made("re", caller.account),
-            charge=charge.id,
-            of_intent=int(body.payment_intent is not None),
-            payment_intent=charge.payment_intent,
-            amount_minor=amount_minor,
-            currency=charge.currency,
-            entry=entry.id,
-            reason=body.reason,
-            scenario=caller.scenario if caller.scenario in scenarios.OF_REFUNDS else None,
-            metadata=body.metadata,
-        )
+    refund = tx.refunds.create(
+        account=caller.account,
+        charge=charge.id,
+        of_intent=int(body.payment_intent is not None),
+        payment_intent=charge.payment_intent,
+        amount_minor=amount_minor,
+        currency=charge.currency,
+        entry=entry.id,
+        reason=body.reason,
+        scenario=caller.scenario if caller.scenario in scenarios.OF_REFUNDS else None,
+        metadata=body.metadata,
     )
     tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
     tx.schedule(SENT, refund.id, in_ms=scenarios.REFUND_SENT_S * 1000)
-    return emit(tx, caller.cause, caller.account, "refund.created", views.refund(tx, refund))
+    return emit(tx, caller.cause, caller.account, "refund.created", _refund_view(tx, refund))
 
 
-def list_refunds(tx: Transaction, caller: Caller, *, query: RefundsQuery) -> Listed[refunds_and_payouts.Refund]:
+def list_refunds(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> Listed[wire.Refund]:
     """GET /v1/refunds: the refunds, newest first; of one charge, if named."""
     equals = {} if query.charge is None else {"charge": query.charge}
     return REFUNDS.page(tx, caller, query=query, **equals)
@@ -77,7 +83,7 @@ def send(tx: Transaction, refund_id: str) -> None:
     words = f"{refund.money} sent back to the customer"
     post(tx, charge, "refund_sent", {"gross": refund.amount_minor}, words, sent)
     _move_refund(tx, refund, "sent", "refund.succeeded")
-    emit(tx, BY_ITSELF, charge.account, "charge.refunded", views.charge(tx, charge))
+    emit(tx, BY_ITSELF, charge.account, "charge.refunded", charge_view(tx, charge))
 
 
 def _fail_refund(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
@@ -94,10 +100,10 @@ def _fail_refund(tx: Transaction, refund: Refund, charge: Charge, code: str) -> 
 
 def _move_refund(tx: Transaction, refund: Refund, event: str, event_type: str, code: str | None = None) -> None:
     moved = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, event), failure_code=code)
-    emit(tx, BY_ITSELF, refund.account, event_type, views.refund(tx, moved), before={"status": refund.status})
+    emit(tx, BY_ITSELF, refund.account, event_type, _refund_view(tx, moved), before={"status": refund.status})
 
 
-def _charge_of(tx: Transaction, caller: Caller, body: CreateRefund) -> Charge:
+def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:
     if (body.charge is None) == (body.payment_intent is None):
         raise InvalidRequest("Send either charge or payment_intent.", code="parameter_missing", param="charge")
     if body.charge is not None:
@@ -110,7 +116,7 @@ def _charge_of(tx: Transaction, caller: Caller, body: CreateRefund) -> Charge:
     return charge
 
 
-def _amount_to_refund(tx: Transaction, charge: Charge, body: CreateRefund) -> int:
+def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
     """The minor units to refund: all that is left, or the amount of the body in the unit of what it names."""
     currency, left = ISO_4217[charge.currency], charge.amount_minor - charge.refunded_minor
     if body.amount is None:

@@ -11,12 +11,11 @@ from workbench.domain import payments
 from workbench.domain.ledger import LATE, SETTLED_AS, SUSPENSE, WAITING, JournalEntry
 from workbench.domain.moments import rfc3339
 from workbench.domain.money import Money
-from workbench.domain.payments import Charge, PaymentIntent
+from workbench.domain.payments import Charge
 from workbench.domain.phones import mask_phone
 from workbench.domain.references import reference
-from workbench.domain.wire.intents_and_charges import Suspense, SuspenseQuery
-from workbench.domain.wire.paging import Rows
-from workbench.domain.wire.refunds_and_payouts import Amount
+from workbench.domain.wire.base import Rows
+from workbench.domain.wire.payments_and_payouts import Amount, Suspense, SuspenseQuery
 from workbench.errors import NotFound, StateConflict
 from workbench.sandbox.service import checks
 from workbench.sandbox.service.lists import BY_ITSELF, Caller
@@ -64,17 +63,12 @@ class Late(NamedTuple):
         )
 
 
-def of_intent(tx: Transaction, intent: PaymentIntent) -> list[Suspense]:
-    """Late money of an intent, by whichever of its attempts, oldest first."""
-    return [late.view for late in _of_payment(tx, intent.id)]
+def late_money_of(tx: Transaction, payment: str) -> list[Late]:
+    """Late money of an intent, by whichever of its attempts, or of a charge without one; oldest first."""
+    return [*_all(tx, tx.journal.of_payment(payment, (LATE,)))]
 
 
-def of_charge(tx: Transaction, charge: Charge) -> list[Suspense]:
-    """Late money of one attempt."""
-    return [late.view for late in _of_payment(tx, charge.payment_intent or charge.id) if late.charge.id == charge.id]
-
-
-def balance(tx: Transaction, caller: Caller) -> list[Amount]:
+def balances_in_suspense(tx: Transaction, caller: Caller) -> list[Amount]:
     """Late money of a merchant that is in suspense, by currency."""
     waits = Counter[str]()
     for late in _of_merchant(tx, caller):
@@ -83,12 +77,12 @@ def balance(tx: Transaction, caller: Caller) -> list[Amount]:
     return [Amount(Money(minor, currency).major, currency) for currency, minor in sorted(waits.items())]
 
 
-def paid_already(tx: Transaction, intent: PaymentIntent) -> tuple[str, ...]:
-    """A line for each time that the customer has paid already for an intent that is confirmed again.
+def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
+    """A line for each time that the customer has paid already, late, for an intent that is confirmed again.
 
     Raises StateConflict: they have, and then it may not be confirmed.
     """
-    paid = [late for late in _of_payment(tx, intent.id) if late.status in _PAID_BEFORE]
+    paid = [late for late in sums if late.status in _PAID_BEFORE]
     lines = tuple(
         f"{late.money} of an earlier attempt {_PAID_BEFORE[late.status]}: it came at "
         f"{rfc3339(late.entry.occurred_ms)} under the operator's reference {late.entry.external_reference}. "
@@ -131,11 +125,11 @@ def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
     return next(known, None) or next(paid, None)
 
 
-def named(tx: Transaction, caller: Caller, item: str) -> Late:
+def late_money_named(tx: Transaction, caller: Caller, item: str) -> Late:
     """The late money that an entry, a charge or an intent names: what waits, else what came last."""
     entry, charge = tx.journal.get(item), tx.charges.get(item)
     payment = entry.payment if entry else charge.payment_intent or charge.id if charge else item
-    late = [late_sum for late_sum in _of_payment(tx, payment or "") if late_sum.charge.account == caller.account]
+    late = [late_sum for late_sum in late_money_of(tx, payment or "") if late_sum.charge.account == caller.account]
     named = [
         late_sum for late_sum in late if item in {late_sum.entry.id, late_sum.charge.id, late_sum.charge.payment_intent}
     ]
@@ -148,10 +142,6 @@ def named(tx: Transaction, caller: Caller, item: str) -> Late:
         message = f"Several late sums are in suspense for {item}; name one: {names}."
         raise StateConflict(message, code="suspense_ambiguous", param="item", current=WAITING)
     return [*named, *waiting][-1]
-
-
-def _of_payment(tx: Transaction, payment: str) -> Iterator[Late]:
-    return _all(tx, tx.journal.of_payment(payment, (LATE,)) if tx.journal.came_late else ())
 
 
 def _of_merchant(tx: Transaction, caller: Caller) -> Iterator[Late]:

@@ -1,55 +1,43 @@
 """Webhooks: endpoints, and events with their deliveries: written in the commit of what happened, and sent again."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from itertools import count, takewhile
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from workbench.domain import webhooks
 from workbench.domain.moments import milliseconds_in, rfc3339
-from workbench.domain.signatures import SCHEMES, id_in
+from workbench.domain.signatures import SCHEMES, headers_for, id_in
 from workbench.domain.signing import Signer, signed
 from workbench.domain.webhooks import (
+    DUPLICATE,
     ON_THE_WAY,
     OUT_OF_ORDER,
     Delivery,
     Endpoint,
     OldSecret,
+    Outcome,
     StoredEvent,
     check_filter,
     types_of,
 )
-from workbench.domain.wire import endpoints_and_events
-from workbench.domain.wire.base import to_json
-from workbench.domain.wire.endpoints_and_events import (
-    MEDIA_TYPES,
-    CreateWebhookEndpoint,
-    Deleted,
-    DeliveriesQuery,
-    DeliveryFaults,
-    Event,
-    EventData,
-    EventRequest,
-    EventsQuery,
-    FaultyEndpoint,
-    Sign,
-    Signed,
-    UpdateWebhookEndpoint,
-    WebhookEndpoint,
-)
-from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent, Suspense
-from workbench.domain.wire.paging import List, Rows
-from workbench.domain.wire.refunds_and_payouts import Payout, Refund
+from workbench.domain.wire import endpoints_and_events as wire
+from workbench.domain.wire.base import List, Rows, to_json
+from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund, Suspense
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox import views
 from workbench.sandbox.addresses import check_url
+from workbench.sandbox.outbound import Outbound, Reply
 from workbench.sandbox.service import checks
-from workbench.sandbox.service.lists import Caller, Cause, Listed, Resource
-from workbench.sandbox.store import Transaction, transaction
-from workbench.sandbox.store.table import Condition
+from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Listed, Resource, view_of
+from workbench.sandbox.store import Transaction, search
+from workbench.sandbox.store.records import Job
+from workbench.sandbox.store.search import Condition
 
 DELIVER, DROP = "deliver", "drop"
 KEPT_MS: Final = 30 * 86_400_000
@@ -57,11 +45,13 @@ KEPT_MS: Final = 30 * 86_400_000
 HELD_BACK_MS: Final = 10_000
 """Milliseconds by which a swapped event comes later."""
 LATE_MS: Final = 30_000
+_MOST_DIGITS: Final = 9
+"""Thirty years of seconds; what is more is no wish."""
 OVERLAP_MS: Final = 86_400_000
 """Milliseconds after a roll during which the old secrets sign as well."""
 _FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)
 _DELIVERY_STATES: Final = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
-S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, WebhookEndpoint)
+S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, wire.WebhookEndpoint)
 """An object that events are about."""
 
 
@@ -75,27 +65,57 @@ def emit(
     event_type = webhooks.TOLD_AS[tx.gaps.event_types].get(happens)
     if event_type is None:
         return shown
-    is_intent = isinstance(shown, PaymentIntent)
-    data = msgspec.structs.replace(shown, client_secret=UNSET) if is_intent else shown
-    made = tx.made("evt", account)
-    event = Event(
-        id=made["id"],
+    data: object = shown
+    if isinstance(shown, PaymentIntent):
+        data = public = copy(shown)
+        public.client_secret = UNSET
+    event_id = tx.new_id("evt")
+    event = wire.Event(
+        id=event_id,
         type=event_type,
         timestamp=rfc3339(tx.now_ms),
-        data=EventData(cast("dict[str, Any]", data), before or {}),
-        request=EventRequest(cause.request_id, cause.idempotency_key),
+        data=wire.EventData(cast("dict[str, Any]", data), before or {}),
+        request=wire.EventRequest(cause.request_id, cause.idempotency_key),
     )
-    body = to_json(views.PAYLOADS[tx.gaps.event_payload](event, shown.id)).decode()
-    stored = tx.events.add(StoredEvent(**made, type=event_type, object_id=shown.id, body=body))
+    body = to_json(PAYLOADS[tx.gaps.event_payload](event, shown.id)).decode()
+    stored = tx.events.create(id=event_id, account=account, type=event_type, object_id=shown.id, body=body)
     for endpoint in tx.endpoints.all(account=account):
         if endpoint.wants(event_type):
             _deliver(tx, stored, endpoint)
     return shown
 
 
+def _cloud_event(event: wire.Event, subject: str) -> wire.CloudEvent:
+    """An event as CloudEvents 1.0: what the envelope has beside their attributes are extensions, never null."""
+    caused = {"requestid": event.request.id, "idempotencykey": event.request.idempotency_key}
+    return view_of(
+        wire.CloudEvent,
+        event,
+        specversion="1.0",
+        source="/v1",
+        subject=subject,
+        time=event.timestamp,
+        datacontenttype="application/json",
+        apiversion=event.api_version,
+        **{name: value for name, value in caused.items() if value is not None},
+    )
+
+
+PAYLOADS: Final[Mapping[str, Callable[[wire.Event, str], object]]] = {
+    "envelope": lambda event, _: event,
+    "cloudevents": _cloud_event,
+}
+"""The body of a message from an event and the id of its object, by `event_payload`."""
+
+
+def _media_type_of(body: str) -> str:
+    """The media type of an event's body, which may be older than the register that is in force."""
+    return wire.MEDIA_TYPES["cloudevents" if body.startswith('{"specversion"') else "envelope"]
+
+
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
     """Put an event on its way to an endpoint, now; later where the register or a fault of the endpoint says so."""
-    delivery = tx.deliveries.add(Delivery(**tx.made("del", event.account), event=event.id, endpoint=endpoint.id))
+    delivery = tx.deliveries.create(account=event.account, event=event.id, endpoint=endpoint.id)
     is_swapped = OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
     is_swapped = is_swapped or (tx.gaps.ordering == OUT_OF_ORDER and event.type.endswith(ON_THE_WAY))
     late_ms = LATE_MS if tx.gaps.lateness == "thirty_seconds" else 0
@@ -103,7 +123,7 @@ def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Deliver
     return delivery
 
 
-def settled(tx: Transaction, delivery: Delivery) -> None:
+def _when_over(tx: Transaction, delivery: Delivery) -> None:
     """A delivery is over, delivered or a dead letter: what was held behind it goes now."""
     if tx.gaps.dead_letter == "dropped" and delivery.status == webhooks.DEAD_LETTER:
         tx.schedule(DROP, delivery.id, in_ms=KEPT_MS)
@@ -114,7 +134,7 @@ def settled(tx: Transaction, delivery: Delivery) -> None:
             tx.jobs.put(job, due_ms=tx.now_ms)
 
 
-def held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
+def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
     """The next attempt of the delivery that this one has to follow: of an earlier event of its object, to its endpoint.
 
     None where it may go.
@@ -147,12 +167,148 @@ def drop(tx: Transaction, delivery_id: str) -> None:
         tx.deliveries.put(delivery, status=webhooks.DROPPED)
 
 
-def _delivery_view(tx: Transaction, delivery: Delivery) -> endpoints_and_events.Delivery:
-    job = tx.jobs.first(order="due_ms", ref=delivery.id, kind=DELIVER)
-    return views.delivery(tx, delivery, next_ms=job.due_ms if job else None)
+def seconds_asked(retry_after: str, now_s: int) -> int | None:
+    """Seconds from `now_s` that a Retry-After asks to wait; it names seconds or a date (RFC 9110 §10.2.3)."""
+    if not retry_after:
+        return None
+    if retry_after.isascii() and retry_after.isdigit():
+        return int(retry_after) if len(retry_after) <= _MOST_DIGITS else None
+    try:
+        until = parsedate_to_datetime(retry_after)
+    except (ValueError, TypeError):
+        return None
+    # An HTTP-date is in UTC, whether it says so or not.
+    return max(0, int(until.replace(tzinfo=until.tzinfo or UTC).timestamp()) - now_s)
 
 
-EVENTS = Resource("event", "/v1/events", lambda tx: tx.events, views.event, code="event_not_found")
+class Sending(NamedTuple):
+    """All that one attempt needs, read in the transaction that begins it."""
+
+    job: Job
+    delivery: Delivery
+    url: str
+    headers: dict[str, str]
+    body: bytes
+    timeout_s: int
+    by_sandbox_clock: bool
+
+
+def sending_for(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
+    """Prepare the message of a due delivery. None if its endpoint is disabled, which ends it, or if it must wait."""
+    delivery, event, endpoint = tx.message(job.ref)
+    if delivery is None or event is None or endpoint is None or endpoint.status != webhooks.ENABLED:
+        if delivery is not None:
+            _when_over(tx, tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER))
+        tx.jobs.remove(job)
+        return None
+    if (until_ms := _held_until_ms(tx, delivery)) is not None:
+        # Due at the same moment it comes later, as its place in the order is a new one.
+        tx.jobs.remove(job)
+        tx.schedule(DELIVER, delivery.id, in_ms=max(0, until_ms - tx.now_ms))
+        return None
+    by_sandbox_clock = outbound.goes_by_sandbox_clock(endpoint.url)
+    stamp_s = _receivers_now_s(tx, by_sandbox_clock=by_sandbox_clock)
+    body = event.body.encode()
+    also = [old.secret for old in endpoint.overlapping(tx.now_ms)]
+    scheme = tx.gaps.signature_scheme
+    headers = {
+        "Content-Type": _media_type_of(event.body),
+        **headers_for(endpoint.secret, event.id, stamp_s, body, also=also, scheme=scheme),
+    }
+    return Sending(job, delivery, endpoint.url, headers, body, tx.gaps.delivery_timeout_s, by_sandbox_clock)
+
+
+def _receivers_now_s(tx: Transaction, *, by_sandbox_clock: bool) -> int:
+    """The moment by the receiver's clock: a merchant's goes by its own, which is this machine's."""
+    return tx.now_ms // 1000 if by_sandbox_clock else int(time.time())
+
+
+def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
+    """Record the result of an attempt, and schedule the next one."""
+    delivery, _, endpoint = tx.message(sending.delivery.id)
+    if delivery is None:
+        return  # the sandbox was reset meanwhile
+    number = delivery.attempts + 1
+    _write_down(tx, sending, reply, number)
+    if not tx.jobs.remove(sending.job):
+        # Replayed meanwhile: what is due now decides.
+        tx.deliveries.put(delivery, attempts=number)
+        return
+    jitter = tx.draws.below(401, "jitter", delivery.id, number)
+    asked_s = seconds_asked(reply.retry_after, _receivers_now_s(tx, by_sandbox_clock=sending.by_sandbox_clock))
+    outcome = webhooks.outcome_of(number - delivery.spent, reply.status_code, asked_s, jitter, tx.gaps)
+    delivery = tx.deliveries.put(delivery, status=outcome.status, attempts=number)
+    if endpoint is None:
+        return
+    is_doubled = tx.gaps.repeats == DUPLICATE or DUPLICATE in endpoint.faults
+    if outcome.wait_ms is not None:
+        tx.schedule(DELIVER, delivery.id, in_ms=outcome.wait_ms)
+    elif is_doubled and outcome.status == webhooks.DELIVERED and number == delivery.spent + 1:
+        tx.schedule(DELIVER, delivery.id)
+    if outcome.status != webhooks.PENDING:
+        _when_over(tx, delivery)
+    _note_failing(tx, endpoint, outcome)
+
+
+def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
+    """Note since when an endpoint fails; disable it after too long, or if it is gone."""
+    if outcome.status == webhooks.DELIVERED:
+        if endpoint.failing_since_ms is not None:
+            tx.endpoints.put(endpoint, failing_since_ms=None)
+        return
+    since_ms = tx.now_ms if endpoint.failing_since_ms is None else endpoint.failing_since_ms
+    endpoint = tx.endpoints.put(endpoint, failing_since_ms=since_ms)
+    patience_ms = tx.gaps.endpoint_disable_after_s * 1000
+    too_long = patience_ms and tx.now_ms - since_ms >= patience_ms
+    if (outcome.disables_endpoint or too_long) and endpoint.status == webhooks.ENABLED:
+        disabled = _endpoint_view(tx, tx.endpoints.put(endpoint, status=webhooks.DISABLED))
+        emit(tx, BY_ITSELF, endpoint.account, "webhook_endpoint.disabled", disabled)
+
+
+def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) -> None:
+    tx.attempts.create(
+        delivery=sending.delivery.id,
+        number=number,
+        # Where all goes by the sandbox's clock no time is told, so that two runs say the same.
+        latency_ms=0 if sending.by_sandbox_clock else reply.latency_ms,
+        status_code=reply.status_code,
+        answer=reply.answer,
+        fault=reply.fault,
+        # An id, a moment and signatures: nothing in them is to be masked.
+        headers=sending.headers,
+    )
+
+
+def _endpoint_view(tx: Transaction, stored: Endpoint, *, secret: bool = False) -> wire.WebhookEndpoint:
+    """An endpoint; `secret` True only when it is created or rolled."""
+    ends_ms = [old.until_ms for old in stored.overlapping(tx.now_ms)]
+    return view_of(
+        wire.WebhookEndpoint,
+        stored,
+        enabled_events=list(stored.enabled_events),
+        secret=stored.secret if secret else UNSET,
+        secret_overlap_until=max(ends_ms) // 1000 if ends_ms else None,
+    )
+
+
+def _delivery_view(tx: Transaction, stored: Delivery) -> wire.Delivery:
+    next_job = tx.jobs.first(order="due_ms", ref=stored.id, kind=DELIVER)
+    _, about, endpoint = tx.message(stored.id)
+    attempts = tx.attempts.all(delivery=stored.id)
+    return view_of(
+        wire.Delivery,
+        stored,
+        event_type=about.type if about else "",
+        url=endpoint.url if endpoint else "",
+        attempts=[view_of(wire.DeliveryAttempt, attempt, at=attempt.at_ms // 1000) for attempt in attempts],
+        # Rounded up: at this second it is due.
+        next_attempt_at=None if next_job is None else -(-next_job.due_ms // 1000),
+    )
+
+
+EVENTS = Resource(
+    "event", "/v1/events", lambda tx: tx.events, lambda _, stored: Raw(stored.body.encode()), code="event_not_found"
+)
 DELIVERIES = Resource(
     "delivery",
     "/v1/deliveries",
@@ -163,15 +319,15 @@ DELIVERIES = Resource(
 )
 ENDPOINTS = Resource(
     "webhook endpoint",
-    endpoints_and_events.ENDPOINTS,
+    wire.ENDPOINTS,
     lambda tx: tx.endpoints,
-    views.webhook_endpoint,
+    _endpoint_view,
     code="endpoint_not_found",
     gone=webhooks.DELETED,
 )
 
 
-def list_events(tx: Transaction, caller: Caller, *, query: EventsQuery) -> Listed[msgspec.Raw]:
+def list_events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> Listed[msgspec.Raw]:
     """GET /v1/events: the events, newest first, by type or family, start moment and text."""
     equals, also = dict[str, tuple[str, ...]](), list[Condition]()
     if query.type is not None:
@@ -179,15 +335,13 @@ def list_events(tx: Transaction, caller: Caller, *, query: EventsQuery) -> Liste
         check_filter([query.type], types, param="type")
         equals["type"] = webhooks.types_named(query.type, types)
     if query.created_since is not None:
-        also.append(transaction.since(milliseconds_in(query.created_since, param="created_since")))
+        also.append(search.since(milliseconds_in(query.created_since, param="created_since")))
     if query.search is not None:
-        also.append(transaction.about(query.search))
+        also.append(search.about(query.search))
     return EVENTS.page(tx, caller, also, query=query, **equals)
 
 
-def list_deliveries(
-    tx: Transaction, caller: Caller, *, query: DeliveriesQuery
-) -> Listed[endpoints_and_events.Delivery]:
+def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> Listed[wire.Delivery]:
     """GET /v1/deliveries: the deliveries, newest first, by state, event or endpoint."""
     status = None if query.status is None else tuple(query.status.split(","))
     checks.check_known(status or (), _DELIVERY_STATES, "is no state of a delivery; they are", param="status")
@@ -196,13 +350,13 @@ def list_deliveries(
     return DELIVERIES.page(tx, caller, query=query, **equals)
 
 
-def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[endpoints_and_events.Delivery]:
+def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[wire.Delivery]:
     """The deliveries of some events, in order."""
     kept = (delivery for delivery in tx.deliveries.all(event=events) if delivery.status != webhooks.DROPPED)
     return [_delivery_view(tx, delivery) for delivery in kept]
 
 
-def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> endpoints_and_events.Delivery:
+def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wire.Delivery:
     """POST /v1/deliveries/{delivery_id}/replay: send an event to an endpoint again: same id and body, new signature.
 
     With `replay` switched to new_id, it is a new delivery with a new id: receivers that dedupe by id handle it again.
@@ -216,7 +370,7 @@ def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> end
     return _delivery_view(tx, _send_again(tx, delivery))
 
 
-def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> List[endpoints_and_events.Delivery]:
+def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> List[wire.Delivery]:
     """POST /v1/events/{event_id}/replay: send an event again to every enabled endpoint that takes its type."""
     stored = EVENTS.find(tx, caller, event_id)
     wanting = [endpoint for endpoint in tx.endpoints.all(account=caller.account) if endpoint.wants(stored.type)]
@@ -230,7 +384,7 @@ def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> List[endp
     return _sent_again(tx, f"{EVENTS.url}/{stored.id}/replay", sent)
 
 
-def replay_dead_letters(tx: Transaction, caller: Caller) -> List[endpoints_and_events.Delivery]:
+def replay_dead_letters(tx: Transaction, caller: Caller) -> List[wire.Delivery]:
     """POST /v1/dead_letters/replay: send every dead letter again, if its endpoint is enabled."""
     enabled = {endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status=webhooks.ENABLED)}
     dead = tx.deliveries.all(account=caller.account, status=webhooks.DEAD_LETTER)
@@ -238,7 +392,7 @@ def replay_dead_letters(tx: Transaction, caller: Caller) -> List[endpoints_and_e
     return _sent_again(tx, "/v1/dead_letters/replay", [_send_again(tx, delivery) for delivery in again])
 
 
-def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> List[endpoints_and_events.Delivery]:
+def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> List[wire.Delivery]:
     return List(url=url, has_more=False, data=[_delivery_view(tx, delivery) for delivery in deliveries])
 
 
@@ -247,7 +401,7 @@ def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
 
     With a new id it is another event, and its delivery another one; the one before stays as it ended.
     """
-    stored, endpoint = tx.events.get(delivery.event), tx.endpoints.get(delivery.endpoint)
+    _, stored, endpoint = tx.message(delivery.id)
     if tx.gaps.replay == "new_id" and stored is not None and endpoint is not None:
         return _deliver(tx, _copied(tx, stored), endpoint)
     tx.unschedule(delivery.id)
@@ -276,7 +430,7 @@ def _went_again(tx: Transaction, delivery: Delivery) -> bool:
     return any(tx.deliveries.first(event=copy_id, endpoint=delivery.endpoint) for copy_id, _ in copies)
 
 
-def create_endpoint(tx: Transaction, caller: Caller, body: CreateWebhookEndpoint) -> WebhookEndpoint:
+def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints: register an endpoint; the response holds its signing secret, once."""
     if tx.gaps.endpoint_registration == "dashboard" and tx.endpoints.count(account=caller.account, status=_FOUND):
         message = "The dashboard allows one endpoint, and it exists already."
@@ -285,15 +439,20 @@ def create_endpoint(tx: Transaction, caller: Caller, body: CreateWebhookEndpoint
     with checks.EveryFault() as every:
         every.read(check_url, body.url, tx.mounted_hosts, private=tx.private_receivers)
         every.read(check_filter, body.enabled_events, types_of(tx.gaps.event_types))
-    made = tx.made("we", caller.account)
-    secret = tx.draws.webhook_secret(made["id"], 1, scheme=tx.gaps.signature_scheme)
-    stored = tx.endpoints.add(Endpoint(**made, url=body.url, secret=secret, enabled_events=tuple(body.enabled_events)))
-    return views.webhook_endpoint(tx, stored, secret=True)
+    endpoint_id = tx.new_id("we")
+    stored = tx.endpoints.create(
+        id=endpoint_id,
+        account=caller.account,
+        url=body.url,
+        secret=tx.draws.webhook_secret(endpoint_id, 1, scheme=tx.gaps.signature_scheme),
+        enabled_events=tuple(body.enabled_events),
+    )
+    return _endpoint_view(tx, stored, secret=True)
 
 
 def update_endpoint(
-    tx: Transaction, caller: Caller, body: UpdateWebhookEndpoint, *, endpoint_id: str
-) -> WebhookEndpoint:
+    tx: Transaction, caller: Caller, body: wire.UpdateWebhookEndpoint, *, endpoint_id: str
+) -> wire.WebhookEndpoint:
     """PATCH /v1/webhook_endpoints/{endpoint_id}: change an endpoint's URL or filter, or enable it again."""
     stored = ENDPOINTS.find(tx, caller, endpoint_id)
     if body.url is not None:
@@ -306,10 +465,10 @@ def update_endpoint(
         if body.status not in _FOUND:
             raise InvalidRequest(f"status is {' or '.join(_FOUND)}.", code="parameter_invalid", param="status")
         stored = tx.endpoints.put(stored, status=body.status, failing_since_ms=None)
-    return views.webhook_endpoint(tx, stored)
+    return _endpoint_view(tx, stored)
 
 
-def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> WebhookEndpoint:
+def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: roll the signing secret, shown once."""
     stored, scheme = ENDPOINTS.find(tx, caller, endpoint_id), tx.gaps.signature_scheme
     signing_on = (OldSecret(stored.secret, tx.now_ms + OVERLAP_MS), *stored.overlapping(tx.now_ms))
@@ -319,29 +478,31 @@ def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -
         rolls=stored.rolls + 1,
         old_secrets=signing_on if SCHEMES[scheme].has_room else (),
     )
-    return views.webhook_endpoint(tx, rolled, secret=True)
+    return _endpoint_view(tx, rolled, secret=True)
 
 
-def delete_endpoint(tx: Transaction, caller: Caller, *, endpoint_id: str) -> Deleted:
+def delete_endpoint(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.Deleted:
     """DELETE /v1/webhook_endpoints/{endpoint_id}: delete an endpoint; nothing more is sent there."""
     stored = tx.endpoints.put(ENDPOINTS.find(tx, caller, endpoint_id), status=webhooks.DELETED)
-    return Deleted(stored.id, "webhook_endpoint")
+    return wire.Deleted(stored.id, "webhook_endpoint")
 
 
-def delivery_faults(tx: Transaction, caller: Caller, body: DeliveryFaults, *, endpoint_id: str) -> FaultyEndpoint:
+def delivery_faults(
+    tx: Transaction, caller: Caller, body: wire.DeliveryFaults, *, endpoint_id: str
+) -> wire.FaultyEndpoint:
     """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
     checks.check_known(body.faults, webhooks.FAULTS, "is no fault; they are", param="faults")
     stored = tx.endpoints.put(ENDPOINTS.find(tx, caller, endpoint_id), faults=tuple(body.faults))
-    return FaultyEndpoint(stored.id, list(stored.faults))
+    return wire.FaultyEndpoint(stored.id, list(stored.faults))
 
 
-def endpoints_faults(tx: Transaction, caller: Caller) -> Rows[FaultyEndpoint]:
+def endpoints_faults(tx: Transaction, caller: Caller) -> Rows[wire.FaultyEndpoint]:
     """GET /sandbox/webhook_endpoints: how deliveries to each endpoint misbehave, newest first."""
     kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_FOUND)
-    return Rows([FaultyEndpoint(endpoint.id, list(endpoint.faults)) for endpoint in kept])
+    return Rows([wire.FaultyEndpoint(endpoint.id, list(endpoint.faults)) for endpoint in kept])
 
 
-def sign(tx: Transaction, caller: Caller, body: Sign) -> Signed:
+def sign(tx: Transaction, caller: Caller, body: wire.Sign) -> wire.Signed:
     """POST /sandbox/sign: sign a message as the service does, or wrong on purpose, for you to post to your endpoint."""
     if body.endpoint is not None:
         endpoint = ENDPOINTS.find(tx, caller, body.endpoint, param="endpoint")
@@ -360,7 +521,7 @@ def sign(tx: Transaction, caller: Caller, body: Sign) -> Signed:
         now_s=int(time.time()) if body.timestamp is None else body.timestamp,
         scheme=tx.gaps.signature_scheme,
         tolerance_s=tx.gaps.signature_tolerance_s,
-        media_type=MEDIA_TYPES[tx.gaps.event_payload],
+        media_type=wire.MEDIA_TYPES[tx.gaps.event_payload],
     )
     made = signed(signer, text, body.how)
-    return Signed(made.body.decode(), made.headers)
+    return wire.Signed(made.body.decode(), made.headers)

@@ -22,6 +22,7 @@ from workbench.sandbox.store.transaction import (
     Credentials,
     NotNow,
     Transaction,
+    UnitOfWork,
     create,
     credentials,
 )
@@ -151,7 +152,7 @@ class Store:
         if self._transaction.calls_wait >= _MOST_CALLS_WAIT:
             with suppress(NotNow, *UNWRITTEN):
                 self.write_calls()
-        return self._transaction.begun(reads_only=True)
+        return UnitOfWork(self._transaction, reads_only=True)
 
     @property
     def calls_wait(self) -> bool:
@@ -172,7 +173,7 @@ class Store:
     @property
     def credentials(self) -> Credentials | None:
         """The merchant's credentials, drawn from the seed; None if any e-mail address and password do."""
-        return credentials(self.draws, MERCHANT_ID) if self.gaps.token_credentials == "one_account" else None  # noqa: S105  a choice
+        return credentials(self.draws, MERCHANT_ID) if self.gaps.token_credentials == "one_account" else None
 
     def _fold(self) -> None:
         """Bring what was written last into the file and remove what stood beside it, unless others have it open."""
@@ -236,7 +237,7 @@ class Store:
         )
         tx.private_receivers = settings.private_receivers
         tx.mounted_hosts = self.mounted_hosts
-        self.transaction = partial(tx.begun, reads_only=False)
+        self.transaction = partial(UnitOfWork, tx, reads_only=False)
         """Begin a command: all of it is committed, or none when the block raises."""
         self.grouped = tx.grouped
         """Begin a group of commands, or of reads, of this thread, which are one transaction."""

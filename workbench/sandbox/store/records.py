@@ -3,14 +3,14 @@
 import msgspec
 
 
-class Account(msgspec.Struct, frozen=True, kw_only=True):
+class StoredAccount(msgspec.Struct, frozen=True, kw_only=True):
     """A merchant; `name` is what a customer reads in the prompt."""
 
     id: str
     name: str
 
 
-class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
+class StoredKey(msgspec.Struct, frozen=True, kw_only=True):
     """A key by its digest; `kind` is secret or publishable, `status` is active, rolled or revoked."""
 
     id: str
@@ -57,7 +57,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     amount_minor: int
 
 
-class Script(msgspec.Struct, frozen=True, kw_only=True):
+class StoredScript(msgspec.Struct, frozen=True, kw_only=True):
     """The scenario of the next attempt on a number, in the order of `seq`."""
 
     seq: int
@@ -65,7 +65,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     scenario: str
 
 
-class Outage(msgspec.Struct, frozen=True, kw_only=True):
+class StoredOutage(msgspec.Struct, frozen=True, kw_only=True):
     """An operator's outage and its end."""
 
     provider: str
@@ -94,7 +94,7 @@ class KeptResponse(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int
 
 
-class Payment(msgspec.Struct, frozen=True, kw_only=True):
+class StoredPayment(msgspec.Struct, frozen=True, kw_only=True):
     """An intent or a charge without one, a row of the view `payment`; `state` is one of `wire.PAYMENT_STATES`."""
 
     id: str
@@ -112,7 +112,7 @@ class Payment(msgspec.Struct, frozen=True, kw_only=True):
     state: str
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class StoredCall(msgspec.Struct, frozen=True, kw_only=True):
     """One HTTP exchange, masked."""
 
     id: str

@@ -2,52 +2,38 @@
 
 import hashlib
 import logging
-import re
 import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, Final, NamedTuple, Self
+from operator import attrgetter
+from types import TracebackType
+from typing import Any, Final, Generic, NamedTuple, TypeVar, get_origin
 
 import msgspec
 
 from workbench.domain import payments, ussd, webhooks
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, Draws
-from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored
+from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored, postings_for
 from workbench.domain.phones import MARK
 from workbench.errors import ServiceFailed, ServiceUnavailable, StorageFull
 from workbench.sandbox.store import records
 from workbench.sandbox.store.journal import Journal
-from workbench.sandbox.store.table import Condition, Table
+from workbench.sandbox.store.search import Condition
 
 _LOG = logging.getLogger(__name__)
-_ESCAPE: Final = str.maketrans({each: f"\\{each}" for each in "\\%_"})
-_BETWEEN_DIGITS: Final = re.compile(r"[\s()+./-]")
-_BEFORE_WHOLE: Final = re.compile(r"^(?:(?:00)?260|0)(?=[0-9]{9}$)")
-"""Prefix before the nine digits of a whole number: 260, 00260 or 0."""
-_FEWEST_DIGITS: Final = 3
 BUSY_S: Final = 30
 """Seconds that a command waits for other processes."""
 _SHORTEST_PAUSE_S: Final = timedelta(milliseconds=1).total_seconds()
 _LONGEST_PAUSE_S: Final = timedelta(milliseconds=20).total_seconds()
 _LOOK_S: Final = timedelta(milliseconds=5).total_seconds()
 """The thread that never waits still gives another thread's command this long to end."""
-_NAMES_CALLS: Final = re.compile(r"(req|pi|ch)_[0-9A-Za-z]+")
-_MOST_HEADERS: Final = 5_000
-"""The headers of so many of the latest calls are searched: each is a page of the file; the rest is in an index."""
-_SAME_PAYMENT: Final = """OR object_id IN (
-    SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
-    UNION SELECT refund.id FROM refund JOIN charge ON charge.id = refund.charge WHERE charge.phone LIKE ?
-    UNION SELECT id FROM entry WHERE kind = 'late_success' AND payment IN (
-        SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
-    )
-)"""
 _OF_DELIVERY: Final = "(SELECT object_id FROM event JOIN delivery AS way ON event.id = way.event WHERE way.id = {})"
 _CHANGES: Final = {
     "call": "'request', id, payment", "screen": "'prompt', phone, charge", "entry": "'entry', id, payment",
@@ -74,6 +60,47 @@ _FORGOTTEN: Final = (
     "charge", "payment_intent", "payout", "token", "script", "outage", "posting", "entry", "balance",
 )  # fmt: skip
 """Tables that a reset empties, children first. Accounts, keys, endpoints, clock and counters stay."""
+
+
+R = TypeVar("R", bound=msgspec.Struct)
+_PLAIN = (str, int, str | None, int | None)
+_fields = cache(msgspec.structs.fields)  # the same for every connection
+_MOMENTS = ("created_ms", "at_ms", "issued_ms")
+_MOST_KNOWN = 256
+"""The most queries that are remembered: anybody may ask for unknown keys."""
+Filters = str | int | None | tuple[str, ...]
+"""The value that a column equals; None for null, a tuple for one of several."""
+
+
+_encoded = msgspec.json.Encoder().encode
+
+
+@cache
+def _from_json(kind: object) -> Callable[[str], object]:
+    """The reader of JSON text as a type. It remembers immutable values: most rows have the same few texts."""
+    read = msgspec.json.Decoder(kind).decode
+    return lru_cache(read) if get_origin(kind) is tuple else read
+
+
+@lru_cache
+def _terms(*filters: tuple[str, int | None]) -> str:
+    """The condition that columns equal one of so many values, or are null."""
+    terms = (f"{name} IS NULL" if most is None else f"{name} IN ({', '.join('?' * most)})" for name, most in filters)
+    return " AND ".join(terms) or "1"
+
+
+def _where(equals: dict[str, Filters], also: Sequence[Condition] = ()) -> tuple[str, tuple[str | int, ...]]:
+    places: list[tuple[str, int | None]] = []
+    values: list[str | int] = []
+    for name, filters in equals.items():
+        several = filters if isinstance(filters, tuple) else () if filters is None else (filters,)
+        places.append((name, None if filters is None else len(several)))
+        values += several
+    where = _terms(*places)
+    for condition in also:
+        where = f"{where} AND {condition.sql}"
+        values += condition.values
+    return where, tuple(values)
 
 
 def create(connection: sqlite3.Connection) -> None:
@@ -105,7 +132,7 @@ def credentials(draws: Draws, account: str) -> Credentials:
 
 
 @lru_cache(maxsize=64)
-def digest_of(secret: str) -> str:
+def secret_digest(secret: str) -> str:
     """The stored SHA-256 of a key or token, remembered because the same key comes with every call."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
@@ -123,43 +150,194 @@ def unwritten(error: BaseException) -> ServiceFailed | None:
     return ServiceUnavailable(message) if code in _FAILED else None
 
 
-def since(at_ms: int) -> Condition:
-    """Made at this moment or later."""
-    return Condition("created_ms >= ?", (at_ms,))
+class Table(Generic[R]):
+    """The rows of one table as structs of one type; `key` is the column that names a row.
 
+    New rows get ids that begin with `prefix`. There is one for each connection; what depends on no row is worked out
+    then. One cursor runs all statements of the connection's tables: each has its rows before the next one is run. Of a
+    table of `few` rows it remembers what it read until something is written to it, or `forget` says that others may
+    have written.
+    """
 
-def about(text: str) -> Condition:
-    """Events in whose body a text stands, in either case; of digits, also those of a number that ends so."""
-    ends = _ends_of_number(text)
-    phone = ends * _SAME_PAYMENT.count("?")
-    return Condition(f"(body LIKE ? ESCAPE '\\' {_SAME_PAYMENT if ends else ''})", (_pattern_within(text), *phone))
+    def __init__(
+        self, tx: "Transaction", name: str, record: type[R], prefix: str = "", *, key: str = "id", few: bool = False
+    ) -> None:
+        shown = _fields(record)
+        names = tuple(each.name for each in shown)
+        self._tx = tx
+        self._run = tx.execute
+        self._prefix = prefix
+        self._moment = next((column for column in _MOMENTS if column in names), None)
+        """The column of the moment at which a row was made."""
+        self.name = name
+        self._record = record
+        self._key = key
+        self._names = names
+        self._few = few
+        self._known: dict[tuple[object, ...], list[R]] = {}
+        """Queries and their records."""
+        self._rows: dict[str | int, R | None] = {}
+        """Rows by their keys as they are in the file, None where there is none."""
+        self._updates: dict[tuple[int, ...], str] = {}
+        self._values = attrgetter(*names)
+        self._json = {each.name: _from_json(each.type) for each in shown if each.type not in _PLAIN}
+        """Columns that are JSON text, and their readers."""
+        self._json_places = [place for place, name in enumerate(names) if name in self._json]
+        self._from = f"SELECT {', '.join(names)} FROM {name}"
+        self._insert = f"INSERT INTO {name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        self._by_key = f"{self._from} WHERE {key} = ?"
 
+    def forget(self) -> None:
+        """Forget all remembered rows."""
+        self._known.clear()
+        self._rows.clear()
 
-def holds(text: str, *columns: str, phone: str = "") -> Condition:
-    """A text stands in one of these columns, in either case; or the number in the column `phone` ends in its digits."""
-    terms = [f"{column} LIKE ? ESCAPE '\\'" for column in columns]
-    ends = _ends_of_number(text) if phone else ()
-    terms += [f"{phone} LIKE ?"] * len(ends)
-    return Condition(f"({' OR '.join(terms)})", (*[_pattern_within(text)] * len(columns), *ends))
+    def create(self, **columns: object) -> R:
+        """Insert a new row: its id, unless it has one, its place and its moment are given here."""
+        tx, prefix = self._tx, self._prefix
+        if prefix and "id" not in columns:
+            columns["id"] = tx.draws.identifier(prefix, tx.count_up(prefix))
+        columns["seq"] = tx.count_up("seq")
+        if self._moment:
+            columns[self._moment] = tx.now_ms
+        return self.add(self._record(**columns))
 
+    def add(self, record: R) -> R:
+        """Insert one; the record itself is returned."""
+        self._run(self._insert, self._row(record))
+        self._remember(record)
+        return record
 
-def called(text: str) -> Condition:
-    """Calls by id or payment; or by what stands in their path and, of the latest, in their headers: a key."""
-    if _NAMES_CALLS.fullmatch(text):
-        return Condition("(id = ? OR payment = ?)", (text, text))
-    recent = f"seq > coalesce((SELECT seq FROM call ORDER BY seq DESC LIMIT 1 OFFSET {_MOST_HEADERS}), -1)"
-    # As it is written: without regard to case it would take four times as long.
-    return Condition(f"(instr(path, ?) OR {recent} AND instr(request_headers, ?))", (text, text))
+    def put(self, record: R, **changes: object) -> R:
+        """Write a record with `changes` over the row of the same key; the changed record is returned."""
+        changed = msgspec.structs.replace(record, **changes)
+        before = self.get(getattr(record, self._key))
+        # Without what stays: where a column is set, even to what it was, SQLite writes its indexes anew, and where
+        # that is the key, it looks for rows that refer to it.
+        if before is not None and before != changed:
+            kept, row = self._values(before), self._values(changed)
+            differing = tuple([place for place, value in enumerate(row) if value != kept[place]])
+            set_to = [
+                _encoded(row[place]).decode() if place in self._json_places else row[place] for place in differing
+            ]
+            self._run(self._update(differing), (*set_to, getattr(record, self._key)))
+            self._remember(changed)
+        return changed
 
+    def remove(self, record: R) -> bool:
+        """Delete the row of this record. Returns whether there was one."""
+        self.forget()
+        return self._run(f"DELETE FROM {self.name} WHERE {self._key} = ?", (getattr(record, self._key),)).rowcount > 0
 
-def _pattern_within(text: str) -> str:
-    return "%" + text.strip().translate(_ESCAPE) + "%"
+    def get(self, key: str | int) -> R | None:
+        """The record of this key."""
+        if key not in self._rows:
+            found = self._from_file(self._by_key, (key,))
+            self._keep(key, found[0] if found else None)
+        return self._rows[key]
 
+    def first(self, order: str = "", **equals: Filters) -> R | None:
+        """The first record whose columns equal these."""
+        found = self._select(order, " LIMIT 1", equals)
+        if not found:
+            return None
+        self._keep(getattr(found[0], self._key), found[0])
+        return found[0]
 
-def _ends_of_number(text: str) -> tuple[str, ...]:
-    """A LIKE pattern of the digits that end a number, however it is written; empty if the text has none."""
-    digits = _BEFORE_WHOLE.sub("", _BETWEEN_DIGITS.sub("", text))
-    return (f"%{digits}",) if digits.isascii() and digits.isdecimal() and len(digits) >= _FEWEST_DIGITS else ()
+    def all(self, order: str = "seq", **equals: Filters) -> list[R]:
+        """Every record whose columns equal these, in order."""
+        return [*self._select(order, "", equals)]
+
+    def between(self, first: int, last: int) -> list[R]:
+        """Every record from one place to another, both included, in order."""
+        return self._from_file(f"{self._from} WHERE seq BETWEEN ? AND ? ORDER BY seq", (first, last))
+
+    def page(
+        self,
+        limit: int,
+        *,
+        older_than: int | None,
+        newer_than: int | None,
+        also: Sequence[Condition] = (),
+        **equals: Filters,
+    ) -> list[R]:
+        """At most `limit` records, newest first: from the newest on or from below `older_than`, down to `newer_than`.
+
+        With `newer_than` alone, those next above it. `also` are conditions that hold of each.
+        """
+        where, values = _where(equals, also)
+        edges = {"<": older_than, ">": newer_than}
+        for sign, edge in edges.items():
+            if edge is not None:
+                where, values = f"{where} AND seq {sign} ?", (*values, edge)
+        upwards = newer_than is not None and older_than is None
+        order = "seq" if upwards else "seq DESC"
+        rows = self._from_file(f"{self._from} WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit))
+        return rows[::-1] if upwards else rows
+
+    def numbered(
+        self, number: int, size: int, also: Sequence[Condition] = (), **equals: Filters
+    ) -> tuple[list[R], int]:
+        """The page of a number, from 1, newest first, and how many rows there are on all pages."""
+        where, values = _where(equals, also)
+        there = (*values, size, (number - 1) * size)
+        rows = self._from_file(f"{self._from} WHERE {where} ORDER BY seq DESC LIMIT ? OFFSET ?", there)
+        return rows, self.count(also, **equals)
+
+    def count(self, also: Sequence[Condition] = (), **equals: Filters) -> int:
+        """Count the rows whose columns equal these and that meet the conditions `also`."""
+        where, values = _where(equals, also)
+        # Counted within, and with a limit, so that SQLite flattens a view: a count of the view itself would build it.
+        within = f"SELECT seq FROM {self.name} WHERE {where} LIMIT -1"
+        ((rows,),) = self._run(f"SELECT count(*) FROM ({within})", values)
+        return int(rows)
+
+    def _remember(self, record: R) -> None:
+        if self._few:
+            self._known.clear()
+        self._keep(getattr(record, self._key), record)
+
+    def _keep(self, key: str | int, record: R | None) -> None:
+        if len(self._rows) >= _MOST_KNOWN:
+            self._rows.clear()
+        self._rows[key] = record
+
+    def _update(self, places: tuple[int, ...]) -> str:
+        if places not in self._updates:
+            set_to = ", ".join(f"{self._names[place]} = ?" for place in places)
+            self._updates[places] = f"UPDATE {self.name} SET {set_to} WHERE {self._key} = ?"
+        return self._updates[places]
+
+    def _select(self, order: str, limit: str, equals: dict[str, Filters]) -> list[R]:
+        asked = order, limit, *equals.items()
+        if asked in self._known:
+            return self._known[asked]
+        where, values = _where(equals)
+        ordered = f" ORDER BY {order}" if order else ""
+        found = self._from_file(f"{self._from} WHERE {where}{ordered}{limit}", values)
+        if self._few:
+            if len(self._known) > _MOST_KNOWN:
+                self.forget()
+            self._known[asked] = found
+        return found
+
+    def _from_file(self, sql: str, values: tuple[str | int, ...]) -> list[R]:
+        return [self._made(row) for row in self._run(sql, values)]
+
+    def _made(self, row: tuple[Any, ...]) -> R:
+        fields = dict(zip(self._names, row, strict=True))
+        for name, decoded in self._json.items():
+            fields[name] = decoded(fields[name])
+        return self._record(**fields)
+
+    def _row(self, record: R) -> Sequence[Any]:
+        values = self._values(record)
+        if not self._json:
+            return values
+        row = list(values)
+        for place in self._json_places:
+            row[place] = _encoded(row[place]).decode()
+        return row
 
 
 class NotNow(Exception):
@@ -171,19 +349,35 @@ def is_busy(error: BaseException) -> bool:
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
-class _Turn:
-    """One transaction, with the connection to itself: a class, as it takes half of what a generator takes."""
+class UnitOfWork(msgspec.Struct):
+    """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file.
 
-    def __init__(self, tx: "Transaction", *, reads_only: bool) -> None:
-        self._tx = tx
-        self._reads_only = reads_only
+    A struct, as it takes half of what a generator takes. Raises StorageFull or ServiceUnavailable: the command cannot
+    be written. Raises NotNow: in the thread that never waits, the file or the connection is busy; or the group that the
+    command is part of was lost.
+    """
+
+    tx: "Transaction"
+    reads_only: bool
+    part: AbstractContextManager[object] | None = None
+    """Its part of a group, if the thread has begun one."""
 
     def __enter__(self) -> "Transaction":
-        self._tx.begin_in_turn(reads_only=self._reads_only)
-        return self._tx
+        tx = self.tx
+        if tx.group is not None and tx.group == threading.get_ident():
+            self.part = tx.part_of_group(reads_only=self.reads_only)
+            self.part.__enter__()
+        else:
+            tx.begin_in_turn(reads_only=self.reads_only)
+        return tx
 
-    def __exit__(self, _kind: object, failure: BaseException | None, _traceback: object) -> None:
-        self._tx.end_in_turn(failure)
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.part is None:
+            self.tx.end_in_turn(failure)
+        else:
+            self.part.__exit__(kind, failure, trace)
 
 
 class Transaction:
@@ -200,93 +394,84 @@ class Transaction:
     mounted_hosts: Container[str] = ()
     """Hosts for which an application of this process answers."""
 
-    def __init__(  # noqa: PLR0915  a table of tables
+    opening = 0
+    """The number of this opening of a kept file, by which calls that only read are numbered apart."""
+    group: int | None = None
+    """The thread whose commands are one transaction now."""
+    _version: int | None = None
+    _clock: tuple[str, int, int] | None = None
+    _latest_ms = 0
+    """The latest moment of a running clock that was seen here; the file has that of the latest command."""
+    _lost_ms = 0
+    """Milliseconds by which the wall clock was set back, until a command adds them to the offset."""
+    _made_up_ms = 0
+    """Milliseconds of that which the command has added."""
+    _read: tuple[str, int] | None = None
+    _failed_at: int | None = None
+    """The count of changes when a command could last not be written; None once one was."""
+    _none_claimed = False
+    """True if no job is known to be claimed."""
+
+    def __init__(
         self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, wall_ms: Callable[[], int], *, shared: bool
     ) -> None:
         self._connection = connection
-        self._cursor = cursor = connection.cursor()
+        self._cursor = connection.cursor()
         """Runs the statements of a command: to make another takes as long as many a statement."""
+        self.execute = self._cursor.execute
         self.turn = threading.Lock()
         """Held by the one thread of the process whose command or read it is."""
         self.never_wait: set[int] = set()
         """Threads to which NotNow is said where others wait."""
-        self._group: int | None = None
-        """The thread whose commands are one transaction now."""
         self._wall_ms = wall_ms
-        self._version: int | None = None
-        self._clock: tuple[str, int, int] | None = None
-        self._latest_ms = 0
-        """The latest moment of a running clock that was seen here; the file has that of the latest command."""
-        self._lost_ms = 0
-        """Milliseconds by which the wall clock was set back, until a command adds them to the offset."""
-        self._made_up_ms = 0
-        """Milliseconds of that which the command has added."""
         self._counters: dict[str, int] = {}
         self._counters_before: dict[str, int] = {}
         """Counters of a throw-away store after the last commit: no file has them."""
         self._counted: set[str] = set()
         """Counters that the command has changed."""
         self._shared = shared
-        self.opening = 0
-        """The number of this opening of a kept file, by which calls that only read are numbered apart."""
-        self._read: tuple[str, int] | None = None
         self._latest_read: dict[str, int] = {}
         """The latest number of a kind that was given to what only reads: it may not have been written yet."""
-        self._later: deque[records.Call] = deque(maxlen=_MOST_READS_WAIT)
-        self._failed_at: int | None = None
-        """The count of changes when a command could last not be written; None once one was."""
-        self._none_claimed = False
-        """True if no job is known to be claimed."""
+        self._later: deque[records.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
         self.draws = draws
         self.gaps = gaps
-        self.accounts = Table(cursor, "account", records.Account, few=True)
-        self.api_keys = Table(cursor, "api_key", records.ApiKey, few=True)
-        self.tokens = Table(cursor, "token", records.TokenPair)
-        self.intents = Table(cursor, "payment_intent", payments.PaymentIntent)
-        self.payments = Table(cursor, "payment", records.Payment)
+        self.accounts = Table(self, "account", records.StoredAccount, few=True)
+        self.api_keys = Table(self, "api_key", records.StoredKey, "key", few=True)
+        self.tokens = Table(self, "token", records.TokenPair, "tok")
+        self.intents = Table(self, "payment_intent", payments.PaymentIntent, "pi")
+        self.payments = Table(self, "payment", records.StoredPayment)
         """To look through; what is written goes to intents and charges, so that no row is remembered here."""
-        self.charges = Table(cursor, "charge", payments.Charge)
-        self.refunds = Table(cursor, "refund", payments.Refund)
-        self.payouts = Table(cursor, "payout", payments.Payout)
-        self.sessions = Table(cursor, "ussd_session", ussd.UssdSession)
-        self.screens = Table(cursor, "screen", records.Screen, key="seq")
-        self.holds = Table(cursor, "hold", records.Hold, key="seq")
-        self.endpoints = Table(cursor, "webhook_endpoint", webhooks.Endpoint, few=True)
-        self.events = Table(cursor, "event", webhooks.StoredEvent)
-        self.deliveries = Table(cursor, "delivery", webhooks.Delivery)
-        self.attempts = Table(cursor, "attempt", webhooks.Attempt)
-        self.jobs = Table(cursor, "job", records.Job, key="seq", few=True)
-        self.scripts = Table(cursor, "script", records.Script, key="seq", few=True)
-        self.outages = Table(cursor, "outage", records.Outage, key="provider", few=True)
-        self.kept_responses = Table(cursor, "kept_response", records.KeptResponse, key="scope")
-        self.calls = Table(cursor, "call", records.Call)
+        self.charges = Table(self, "charge", payments.Charge, "ch")
+        self.refunds = Table(self, "refund", payments.Refund, "re")
+        self.payouts = Table(self, "payout", payments.Payout, "po")
+        self.sessions = Table(self, "ussd_session", ussd.UssdSession, "ussd")
+        self.screens = Table(self, "screen", records.Screen, key="seq")
+        self.holds = Table(self, "hold", records.Hold, key="seq")
+        self.endpoints = Table(self, "webhook_endpoint", webhooks.Endpoint, "we", few=True)
+        self.events = Table(self, "event", webhooks.StoredEvent, "evt")
+        self.deliveries = Table(self, "delivery", webhooks.Delivery, "del")
+        self.attempts = Table(self, "attempt", webhooks.Attempt, "att")
+        self.jobs = Table(self, "job", records.Job, key="seq", few=True)
+        self.scripts = Table(self, "script", records.StoredScript, key="seq", few=True)
+        self.outages = Table(self, "outage", records.StoredOutage, key="provider", few=True)
+        self.kept_responses = Table(self, "kept_response", records.KeptResponse, key="scope")
+        self.calls = Table(self, "call", records.StoredCall)
         self.journal = Journal(connection)
-        self._reading, self._writing = _Turn(self, reads_only=True), _Turn(self, reads_only=False)
         self._remember = [member for member in vars(self).values() if isinstance(member, Table | Journal)]
-
-    def begun(self, *, reads_only: bool) -> "AbstractContextManager[Transaction]":
-        """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file.
-
-        Raises StorageFull or ServiceUnavailable: the command cannot be written. Raises NotNow: in the thread that never
-        waits, the file or the connection is busy; or the group that the command is part of was lost.
-        """
-        if self._group == threading.get_ident():
-            return self._part_of_group(reads_only=reads_only)
-        return self._reading if reads_only else self._writing
 
     @contextmanager
     def grouped(self, *, reads_only: bool) -> Iterator[None]:
         """Make what this thread begins in the block parts of one transaction, committed at its end.
 
         A command that fails is undone alone. If the block raises, all of them are undone. With `reads_only`, NotNow is
-        said to commands. Raises as `begun` does.
+        said to commands. Raises as a unit of work does.
         """
-        with self._reading if reads_only else self._writing:
-            self._group = threading.get_ident()
+        with UnitOfWork(self, reads_only):
+            self.group = threading.get_ident()
             try:
                 yield
             finally:
-                self._group = None
+                self.group = None
 
     def end_in_turn(self, failure: BaseException | None) -> None:
         """Commit, or undo what failed, and give the connection back.
@@ -316,7 +501,6 @@ class Transaction:
             raise
 
     def _refuse(self, error: sqlite3.OperationalError) -> None:
-        """Raises StorageFull or ServiceUnavailable for an error that is the disk's or another program's."""
         if refused := unwritten(error):
             if self._failed_at is None:
                 _LOG.error("%s Until it can, requests that write get %s.", refused, refused.status)
@@ -324,13 +508,14 @@ class Transaction:
             raise refused from error
 
     @contextmanager
-    def _part_of_group(self, *, reads_only: bool) -> Iterator[Self]:
+    def part_of_group(self, *, reads_only: bool) -> Iterator[None]:
+        """A command or read within the transaction of the thread's group."""
         if self.reads_only and not reads_only:
             raise NotNow
         self.now_ms, self._read = self._moment(), None
         try:
             with nullcontext() if self.reads_only else self.savepoint():
-                yield self
+                yield
         except Exception as error:
             # What is the disk's fails the whole group, which may be undone already: each is tried alone.
             if unwritten(error) or not self._connection.in_transaction:
@@ -341,7 +526,7 @@ class Transaction:
     def begin_in_turn(self, *, reads_only: bool) -> None:
         """Begin, once no other thread and no other process is in the way; whoever waits for a process has no turn.
 
-        Raises as `begun` does.
+        Raises as a unit of work does.
         """
         try:
             self._wait_and_begin(reads_only=reads_only)
@@ -476,7 +661,7 @@ class Transaction:
         self._read = kind, number
         return self.draws.identifier(kind, self.opening * _READS_OF_AN_OPENING + number)
 
-    def trace(self, call: records.Call) -> None:
+    def trace(self, call: records.StoredCall) -> None:
         """Write a call down; one that only reads gets its place in the order with the next command."""
         if self.reads_only:
             self._later.append(call)
@@ -541,20 +726,18 @@ class Transaction:
         """The next identifier of a kind."""
         return self.draws.identifier(prefix, self.count_up(prefix))
 
-    def numbered(self, prefix: str) -> dict[str, Any]:
-        """The next identifier of a kind, and the place of what is called so among all that is stored."""
-        return {"id": self.new_id(prefix), "seq": self.next_seq()}
+    def number_call(self, kind: str, *, reads: bool, traced: bool) -> tuple[str, int | None]:
+        """The id of a call and its place in the trace: None if it has none, 0 if it gets one when it is written."""
+        seq = None if not traced else 0 if self.reads_only else self.next_seq()
+        return self.new_read_id(kind) if reads or self.reads_only else self.new_id(kind), seq
 
-    def made(self, prefix: str, account: str) -> dict[str, Any]:
-        """The first columns of a new object of an account: its id, its `seq`, the account and its moment."""
-        return {**self.numbered(prefix), "account": account, "created_ms": self.now_ms}
-
-    def new_key(self, account: str, kind: str) -> tuple[records.ApiKey, str]:
+    def new_key(self, account: str, kind: str) -> tuple[records.StoredKey, str]:
         """Another key of an account, `secret` or `publishable`: its record, and its value, which is not stored."""
-        made = self.made("key", account)
-        value = key_value(self.draws, kind, made["id"])
+        key_id = self.new_id("key")
+        value = key_value(self.draws, kind, key_id)
         masked = f"{KEY_PREFIXES[kind]}{MARK}{value[-4:]}"
-        return self.api_keys.add(records.ApiKey(**made, digest=digest_of(value), kind=kind, masked=masked)), value
+        made = self.api_keys.create(id=key_id, account=account, digest=secret_digest(value), kind=kind, masked=masked)
+        return made, value
 
     def key(self, account: str, kind: str) -> str:
         """The oldest active key of an account: drawn from the seed, never stored; empty where the last was revoked."""
@@ -579,7 +762,8 @@ class Transaction:
         """
         return self.journal.append(
             JournalEntry(
-                **self.numbered("je"),
+                id=self.new_id("je"),
+                seq=self.next_seq(),
                 number=0,
                 kind=kind,
                 description=description,
@@ -593,6 +777,29 @@ class Transaction:
                 settles=settles,
             )
         )
+
+    def message(
+        self, delivery_id: str
+    ) -> tuple[webhooks.Delivery | None, webhooks.StoredEvent | None, webhooks.Endpoint | None]:
+        """A delivery with its event and endpoint; None in the place of what there is no more."""
+        if (delivery := self.deliveries.get(delivery_id)) is None:
+            return None, None, None
+        return delivery, self.events.get(delivery.event), self.endpoints.get(delivery.endpoint)
+
+    def book(
+        self,
+        recipe: str,
+        amounts: dict[str, int],
+        currency: str,
+        description: str,
+        *,
+        payment: str | None = None,
+        reference: str | None = None,
+        **party: str,
+    ) -> JournalEntry:
+        """Append the entry of a recipe; `party` is the operator, the merchant or both."""
+        postings = postings_for(recipe, amounts, currency, **party)
+        return self.post(recipe, postings, description=description, payment=payment, reference=reference)
 
     def latest_amounts(self, account: str, currency: str, most: int) -> list[int]:
         """The amounts, in minor units, of those of an account's latest `most` charges that are of a currency."""
@@ -611,11 +818,7 @@ class Transaction:
 
     def schedule(self, kind: str, ref: str, *, in_ms: int = 0) -> None:
         """Make something due, `in_ms` milliseconds from now."""
-        self.jobs.add(records.Job(seq=self.next_seq(), due_ms=self.now_ms + in_ms, kind=kind, ref=ref))
-
-    def is_scheduled(self, ref: str) -> bool:
-        """True if a job of an object is due, now or later."""
-        return self.jobs.first(ref=ref) is not None
+        self.jobs.create(due_ms=self.now_ms + in_ms, kind=kind, ref=ref)
 
     def unschedule(self, ref: str) -> None:
         """Drop whatever is still due of an object."""

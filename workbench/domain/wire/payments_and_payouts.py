@@ -1,4 +1,4 @@
-"""Bodies of payment intents and charges, and of money that came late."""
+"""Bodies of payment intents, charges and refunds, of money that came late, of payouts and the balance."""
 
 from decimal import Decimal
 from typing import Annotated
@@ -9,27 +9,37 @@ from workbench.domain import payments
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import SETTLED_AS, WAITING
 from workbench.domain.money import ZMW
-from workbench.domain.wire.base import Schema, Source, View, WithSecrets, by_register, meaning, parameter, required
-from workbench.domain.wire.field_types import (
+from workbench.domain.wire.base import (
     TOO_MUCH_MAJOR,
+    AnyCurrency,
     ChargeId,
     FailureCode,
     Int64,
     IntentId,
+    ListQuery,
     Live,
     LowerCurrency,
     Made,
     MajorAmount,
     MaskedPhone,
+    Moment,
     OperatorId,
     OperatorName,
     Phone,
+    Schema,
     Seconds,
     ShownLowerCurrency,
     ShownUpperCurrency,
+    Source,
     UpperCurrency,
+    View,
+    WithSecrets,
+    by_register,
     is_id,
     major_amount,
+    meaning,
+    parameter,
+    required,
     states_of,
 )
 
@@ -171,11 +181,7 @@ InSuspense = Annotated[list[Suspense], meaning("Money that came late, oldest fir
 class PaymentIntent(WithSecrets):
     """Section 2.1: id and client_secret are shown, the rest is assumed."""
 
-    __source__ = Source(
-        "2.1",
-        ("id", "client_secret"),
-        gap="2.5",
-    )
+    __source__ = Source("2.1", ("id", "client_secret"), gap="2.5")
     id: IntentId
     client_secret: Annotated[str, meaning("Used to confirm the intent; not in events.")] | UnsetType = UNSET
     object: Annotated[str, meaning(const="payment_intent")] | UnsetType = "payment_intent"
@@ -242,11 +248,7 @@ def _charge_amount(gaps: Gaps) -> Schema:
 class Charge(Made):
     """Section 2.3: id, status, amount, currency, channel and provider are shown, the rest is assumed."""
 
-    __source__ = Source(
-        "2.3",
-        ("id", "status", "amount", "currency", "channel", "provider"),
-        gap="2.5",
-    )
+    __source__ = Source("2.3", ("id", "status", "amount", "currency", "channel", "provider"), gap="2.5")
     id: ChargeId
     status: Annotated[str, states_of(payments.charge_transitions)]
     amount: Annotated[int | Decimal, by_register(_charge_amount)]
@@ -274,3 +276,101 @@ class SuspenseQuery(View):
     """Filters late money by its state."""
 
     status: Annotated[str, parameter("Those in this state.", enum=[WAITING, *SETTLED_AS.values()])] | None = None
+
+
+def _refunded(one: str, other: str, **amount: object) -> Schema:
+    """The schema of a refund of `one`, a charge or an intent, that does not name the `other`."""
+    properties = {one: {"type": "string"}, other: {"type": "null"}, "amount": amount}
+    return {"required": [one], "properties": properties}
+
+
+def _of_one(gaps: Gaps) -> Schema:
+    """A refund of a charge, in whole units, or of an intent, in major units."""
+    of_charge = _refunded("charge", "payment_intent", multipleOf=1)
+    finest = major_amount(gaps)["multipleOf"]
+    of_intent = _refunded("payment_intent", "charge", multipleOf=finest, exclusiveMaximum=TOO_MUCH_MAJOR)
+    return {"oneOf": [of_charge, of_intent]}
+
+
+class CreateRefund(View):
+    """Assumed: refunds a charge or an intent; `amount` in its unit, by default everything not refunded yet."""
+
+    __whole__ = _of_one
+    charge: str | None = None
+    payment_intent: str | None = None
+    amount: Annotated[Decimal, meaning(exclusiveMinimum=0)] | None = None
+    reason: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+class Refund(Made):
+    """Assumed; `amount` is in the unit of its charge or intent; pending until the operator has sent the money back."""
+
+    id: Annotated[str, is_id("re")]
+    status: Annotated[str, states_of(payments.REFUND_TRANSITIONS)]
+    amount: Annotated[Decimal, meaning("In the unit of what was named: a charge or an intent.")]
+    currency: AnyCurrency
+    charge: ChargeId
+    payment_intent: IntentId | None = None
+    object: Annotated[str, meaning(const="refund")] = "refund"
+    reason: str | None = None
+    failure_code: FailureCode | None = None
+    failure_message: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+class RefundsQuery(ListQuery):
+    """Filters refunds by charge."""
+
+    charge: Annotated[str, parameter("Those of this charge.")] | None = None
+
+
+class CreatePayout(View):
+    """Assumed: `amount` in major units, `destination` is the merchant's own name for an account."""
+
+    amount: Annotated[Decimal, by_register(major_amount)]
+    currency: UpperCurrency
+    destination: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+class Payout(Made):
+    """Assumed; pending until the night's clearing pays it, then paid or failed."""
+
+    id: Annotated[str, is_id("po")]
+    status: Annotated[str, states_of(payments.PAYOUT_TRANSITIONS)]
+    amount: MajorAmount
+    currency: ShownUpperCurrency
+    object: Annotated[str, meaning(const="payout")] = "payout"
+    destination: str | None = None
+    failure_code: FailureCode | None = None
+    failure_message: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+class Amount(View):
+    """An amount in major units."""
+
+    amount: MajorAmount
+    currency: ShownUpperCurrency
+
+
+class Balance(View):
+    """Assumed: the merchant's money that is not cleared yet, money that can be paid out, and the merchant's debt.
+
+    `suspense` is late money that waits, gross; it is nobody's yet, and left out if none waits.
+    """
+
+    pending: list[Amount]
+    available: list[Amount]
+    owed: list[Amount]
+    suspense: list[Amount] | UnsetType = UNSET
+    object: Annotated[str, meaning(const="balance")] = "balance"
+    livemode: Live = False
+
+
+class BalancesQuery(View):
+    """Asks for balances of entries that occurred by `as_of` and were recorded by `known_at`, moments of RFC 3339."""
+
+    as_of: Annotated[Moment, parameter("What had occurred by this moment.")] | None = None
+    known_at: Annotated[Moment, parameter("What was recorded by this moment.")] | None = None

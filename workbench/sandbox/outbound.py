@@ -1,0 +1,301 @@
+"""One webhook on its way out: to an application of this process, or over a socket, within one deadline.
+
+A WSGI application runs in the thread that sends, so that what a test holds there for it, such as a transaction or a
+database in memory, is there for it. An ASGI application has a loop of its own, in `asgi`.
+"""
+
+import inspect
+import io
+import socket
+import ssl
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from http.client import HTTPException, HTTPResponse
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
+from urllib.parse import unquote, urlsplit
+from wsgiref.types import WSGIApplication, WSGIEnvironment
+
+import httpx
+
+from workbench.domain.masking import mask
+from workbench.domain.webhooks import MAX_RESPONSE_BYTES
+from workbench.sandbox.addresses import Destination, destination_of
+from workbench.sandbox.messages import log_fault
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_HEADERS: Final = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "workbench-webhooks/1"}
+_INFORMATIONAL: Final = range(100, 200)
+_MOST_INFORMATIONAL: Final = 100
+"""Most informational (1xx) responses before the final one; without a limit they would be read until the deadline."""
+_OF_ASGI: Final = 3
+"""The number of arguments of an ASGI application."""
+
+
+class Reply(NamedTuple):
+    """The reply of a receiver; without one, `status_code` is None and `fault` says why."""
+
+    status_code: int | None
+    answer: str = ""
+    retry_after: str = ""
+    fault: str | None = None
+    latency_ms: int = 0
+
+
+class Received(NamedTuple):
+    """A received response, with the beginning of its body."""
+
+    status_code: int
+    body: bytes
+    retry_after: str
+
+
+class NotReceived(Exception):
+    """No whole response came back; the message says why, and of a connection which step failed."""
+
+
+Post = Callable[[str, Mapping[str, str], bytes, int], Received]
+"""Posts a body with headers to a URL, within so many seconds. Raises NotReceived."""
+
+
+class Outbound:
+    """Sends webhooks, from several threads. `apps` are WSGI applications of this process by their hosts.
+
+    Those go by the sandbox's clock: they are the workbench's own. A merchant's application, which is mounted, reads
+    this machine's. `private` lets a message go to private ranges too.
+    """
+
+    def __init__(self, apps: Mapping[str, WSGIApplication] | None = None, *, private: bool = False) -> None:
+        self._posts: dict[str, Post] = {host: partial(post_to_wsgi, app) for host, app in (apps or {}).items()}
+        self._ends: dict[str, Callable[[], object]] = {}
+        """Hosts, and what shuts down their applications."""
+        self._private = private
+        self._by_sandbox_clock = frozenset(self._posts)
+
+    def mount(self, host: str, post: Post, end: Callable[[], object] = lambda: None) -> None:
+        """Let an application of a merchant's answer for a host from now on; the one before is ended."""
+        before = self._ends.get(host)
+        self._posts[host], self._ends[host] = post, end
+        if before is not None:
+            before()
+
+    def close(self) -> None:
+        """Close the applications."""
+        for end in self._ends.values():
+            end()
+
+    def goes_by_sandbox_clock(self, url: str) -> bool:
+        """True if the receiver at this URL reads the sandbox's clock."""
+        return _host_of(url) in self._by_sandbox_clock
+
+    def send(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
+        """One POST, no redirect followed, `timeout_s` seconds for the whole answer; never raises."""
+        started, headers, host = time.monotonic(), {**_HEADERS, **headers}, _host_of(url)
+        post = self._posts.get(host)
+        if post is None:
+            reply = _over_a_socket(url, headers, body, timeout_s, private=self._private)
+        else:
+            reply = _from_app(post, url, headers, body, timeout_s)
+        took_s = time.monotonic() - started
+        if post is not None and took_s > timeout_s and host not in self._by_sandbox_clock:
+            # What cannot be interrupted is late all the same: the service would have hung up.
+            reply = Reply(None, fault=_too_long(timeout_s))
+        return reply._replace(latency_ms=round(took_s * 1000))
+
+
+def _from_app(post: Post, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
+    """The reply of an application of this process. What it raises is a 500, as from a server, and the traceback shown.
+
+    It is in the answer, which the trace and the delivery show, and in the log.
+    """
+    try:
+        return _reply(post(url, headers, body, timeout_s))
+    except NotReceived as error:
+        return Reply(None, fault=str(error))
+    except Exception as error:
+        log_fault(f"the application at {url} failed on a webhook", error)
+        return _reply(Received(500, "".join(traceback.format_exception(error)).encode()[-MAX_RESPONSE_BYTES:], ""))
+
+
+def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, private: bool) -> Reply:
+    """The reply, if it is whole within `timeout_s`; whatever went wrong instead is its fault.
+
+    The message goes to the very address that was checked.
+    """
+    until_s = time.monotonic() + timeout_s
+    try:
+        with _OutgoingConnection(destination_of(url, timeout_s, private=private), until_s) as connection:
+            connection.open(is_https=url[:6].lower() == "https:")
+            connection.send(_head(url, headers, len(body)) + body)
+            return _reply(connection.receive())
+    except TimeoutError:
+        return Reply(None, fault=_too_long(timeout_s))
+    except NotReceived as error:
+        return Reply(None, fault=mask(str(error)))
+    except Exception as error:
+        return Reply(None, fault=mask(f"{type(error).__name__}: {error}"))
+
+
+def _too_long(timeout_s: int) -> str:
+    return f"the response took longer than {timeout_s} s"
+
+
+def _reply(received: Received) -> Reply:
+    return Reply(received.status_code, mask(received.body.decode("utf-8", "replace")), received.retry_after)
+
+
+def _host_of(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def is_asgi(app: object) -> bool:
+    """True for an ASGI application, False for a WSGI one, by its signature. Raises TypeError for anything else."""
+    if not callable(app) or inspect.isclass(app):
+        what = f"the class {app.__name__}" if inspect.isclass(app) else repr(type(app).__name__)
+        message = f"webhooks is a WSGI or ASGI application, such as a Flask, Django or FastAPI one, not {what}"
+        raise TypeError(message)
+    if inspect.iscoroutinefunction(app) or inspect.iscoroutinefunction(type(app).__call__):
+        return True
+    try:
+        parameters = inspect.signature(app).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return len([parameter for parameter in parameters if parameter.default is parameter.empty]) == _OF_ASGI
+
+
+def post_to_nobody(*_: object) -> Received:
+    """Stand in for an application that is still to come."""
+    message = "no application is there yet: use bench.deliver_to(app)"
+    raise NotReceived(message)
+
+
+def post_to_wsgi(app: WSGIApplication, url: str, headers: Mapping[str, str], body: bytes, _timeout_s: int) -> Received:
+    """Call an application as PEP 3333 says. It cannot be interrupted: its answer may take however long."""
+    parts = urlsplit(url)
+    environ: WSGIEnvironment = {
+        "REQUEST_METHOD": "POST", "SCRIPT_NAME": "", "PATH_INFO": unquote(parts.path, "latin-1") or "/",
+        "QUERY_STRING": parts.query, "SERVER_NAME": parts.hostname, "SERVER_PORT": str(parts.port or 80),
+        "SERVER_PROTOCOL": "HTTP/1.1", "REMOTE_ADDR": "127.0.0.1", "CONTENT_LENGTH": str(len(body)),
+        "wsgi.version": (1, 0), "wsgi.url_scheme": parts.scheme, "wsgi.input": io.BytesIO(body),
+        "wsgi.errors": sys.stderr, "wsgi.multithread": True, "wsgi.multiprocess": False, "wsgi.run_once": False,
+    }  # fmt: skip
+    for name, value in ("Host", parts.netloc), *headers.items():
+        key = name.upper().replace("-", "_")
+        environ[key if key == "CONTENT_TYPE" else f"HTTP_{key}"] = value
+    begun: list[tuple[int, dict[str, str]]] = []
+
+    def start_response(
+        status: str, headers: Iterable[tuple[str, str]], _exc_info: object = None
+    ) -> Callable[[bytes], object]:
+        begun.append((int(status[:3]), {name.lower(): value for name, value in headers}))
+        return lambda _: None
+
+    chunks, answer = app(environ, start_response), b""
+    try:
+        # The rest of a long body is not waited for.
+        for chunk in chunks:
+            answer += chunk
+            if len(answer) >= MAX_RESPONSE_BYTES:
+                break
+    finally:
+        getattr(chunks, "close", lambda: None)()
+    status_code, shown = begun[-1]
+    return Received(status_code, answer[:MAX_RESPONSE_BYTES], shown.get("retry-after", ""))
+
+
+def _head(url: str, headers: Mapping[str, str], length: int) -> bytes:
+    parts = urlsplit(url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    sent = {"Host": parts.netloc, **headers, "Content-Length": length, "Connection": "close"}
+    lines = [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items()), "", ""]
+    return "\r\n".join(lines).encode("latin-1")
+
+
+class _OutgoingConnection(io.RawIOBase):
+    """A connection of which every step ends by one moment; what arrives is read as a file.
+
+    Python gives a TLS handshake, and each read and write, one deadline over all that it receives meanwhile.
+    """
+
+    def __init__(self, destination: Destination, until_s: float) -> None:
+        self._destination = destination
+        self._until_s = until_s
+        self._step = "ConnectError"
+        family = socket.AF_INET6 if ":" in destination.address else socket.AF_INET
+        self._socket = socket.socket(family, socket.SOCK_STREAM)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._socket.close()
+        reason = error[1]
+        if isinstance(reason, HTTPException):
+            message = f"RemoteProtocolError: {reason or 'the connection ended without a response'}"
+            raise NotReceived(message) from None
+        if isinstance(reason, OSError) and not isinstance(reason, TimeoutError):
+            message = f"{self._step}: {reason}"
+            raise NotReceived(message) from None
+
+    def open(self, *, is_https: bool) -> None:
+        self._in_time().connect((self._destination.address, self._destination.port))
+        if is_https:
+            self._socket = _trusting().wrap_socket(self._in_time(), server_hostname=self._destination.host)
+
+    def send(self, message: bytes) -> None:
+        self._step = "WriteError"
+        self._in_time().sendall(message)
+
+    def receive(self) -> Received:
+        """The response, behind those that only announce it."""
+        self._step = "ReadError"
+        arriving = cast("socket.socket", _AsSocket(io.BufferedReader(self)))
+        # All are kept to the end, as the first that is dropped closes the file for those behind it.
+        responses: list[HTTPResponse] = []
+        while not responses or responses[-1].status in _INFORMATIONAL:
+            if len(responses) == _MOST_INFORMATIONAL:
+                message = f"got {_MOST_INFORMATIONAL} responses that only announce another"
+                raise HTTPException(message)
+            responses.append(HTTPResponse(arriving, method="POST"))
+            responses[-1].begin()
+        response = responses[-1]
+        body = response.read(MAX_RESPONSE_BYTES)
+        if len(body) < MAX_RESPONSE_BYTES and response.length:
+            message = f"the connection ended {response.length} bytes before the response did"
+            raise HTTPException(message)
+        return Received(response.status, body, response.headers.get("retry-after", ""))
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        return self._in_time().recv_into(buffer)
+
+    def _in_time(self) -> socket.socket:
+        left_s = self._until_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        self._socket.settimeout(left_s)
+        return self._socket
+
+
+class _AsSocket(NamedTuple):
+    """All that `http.client` asks of a socket: the file of what arrives."""
+
+    arriving: io.BufferedReader
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return self.arriving
+
+
+@cache
+def _trusting() -> ssl.SSLContext:
+    """The certificates that https is checked against, loaded on first use because that takes 30 ms."""
+    return httpx.create_ssl_context(trust_env=False)

@@ -1,0 +1,66 @@
+"""Conditions of a search: rows made since a moment, or that hold a text, a telephone number or a key."""
+
+import re
+from typing import Final, NamedTuple
+
+_ESCAPE: Final = str.maketrans({each: f"\\{each}" for each in "\\%_"})
+_BETWEEN_DIGITS: Final = re.compile(r"[\s()+./-]")
+_BEFORE_WHOLE: Final = re.compile(r"^(?:(?:00)?260|0)(?=[0-9]{9}$)")
+"""Prefix before the nine digits of a whole number: 260, 00260 or 0."""
+_FEWEST_DIGITS: Final = 3
+_NAMES_CALLS: Final = re.compile(r"(req|pi|ch)_[0-9A-Za-z]+")
+_MOST_HEADERS: Final = 5_000
+"""The headers of so many of the latest calls are searched: each is a page of the file; the rest is in an index."""
+_SAME_PAYMENT: Final = """OR object_id IN (
+    SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
+    UNION SELECT refund.id FROM refund JOIN charge ON charge.id = refund.charge WHERE charge.phone LIKE ?
+    UNION SELECT id FROM entry WHERE kind = 'late_success' AND payment IN (
+        SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
+    )
+)"""
+
+
+class Condition(NamedTuple):
+    """A condition beside those on columns, and the values for its places."""
+
+    sql: str
+    values: tuple[str | int, ...]
+
+
+def since(at_ms: int) -> Condition:
+    """Made at this moment or later."""
+    return Condition("created_ms >= ?", (at_ms,))
+
+
+def about(text: str) -> Condition:
+    """Events in whose body a text stands, in either case; of digits, also those of a number that ends so."""
+    ends = _ends_of_number(text)
+    phone = ends * _SAME_PAYMENT.count("?")
+    return Condition(f"(body LIKE ? ESCAPE '\\' {_SAME_PAYMENT if ends else ''})", (_pattern_within(text), *phone))
+
+
+def holds(text: str, *columns: str, phone: str = "") -> Condition:
+    """A text stands in one of these columns, in either case; or the number in the column `phone` ends in its digits."""
+    terms = [f"{column} LIKE ? ESCAPE '\\'" for column in columns]
+    ends = _ends_of_number(text) if phone else ()
+    terms += [f"{phone} LIKE ?"] * len(ends)
+    return Condition(f"({' OR '.join(terms)})", (*[_pattern_within(text)] * len(columns), *ends))
+
+
+def called(text: str) -> Condition:
+    """Calls by id or payment; or by what stands in their path and, of the latest, in their headers: a key."""
+    if _NAMES_CALLS.fullmatch(text):
+        return Condition("(id = ? OR payment = ?)", (text, text))
+    recent = f"seq > coalesce((SELECT seq FROM call ORDER BY seq DESC LIMIT 1 OFFSET {_MOST_HEADERS}), -1)"
+    # As it is written: without regard to case it would take four times as long.
+    return Condition(f"(instr(path, ?) OR {recent} AND instr(request_headers, ?))", (text, text))
+
+
+def _pattern_within(text: str) -> str:
+    return "%" + text.strip().translate(_ESCAPE) + "%"
+
+
+def _ends_of_number(text: str) -> tuple[str, ...]:
+    """A LIKE pattern of the digits that end a number, however it is written; empty if the text has none."""
+    digits = _BEFORE_WHOLE.sub("", _BETWEEN_DIGITS.sub("", text))
+    return (f"%{digits}",) if digits.isascii() and digits.isdecimal() and len(digits) >= _FEWEST_DIGITS else ()
