@@ -66,8 +66,9 @@ DESCRIBE = {
 }  # fmt: skip
 """What describes bodies and operations, and lets the client follow what is in force."""
 ELSEWHERE = {
-    ("pictures/retries.py", "retry_schedule_s"), ("pictures/retries.py", "delivery_success"),
-    *(("pictures/lessons.py", each) for each in ("prompt_timeout_s", "idempotency_keeps_errors", "reused_key_status")),
+    ("pictures/webhook.py", "retry_schedule_s"), ("pictures/webhook.py", "delivery_success"),
+    *(("pictures/payment_steps.py", each) for each in ("prompt_timeout_s", "idempotency_keeps_errors",
+                                                       "reused_key_status")),
     ("certify/payments.py", "prompt_timeout_s"), ("certify/run.py", "signature_scheme"),
     ("certify/run.py", "delivery_timeout_s"), ("sandbox/openapi/pages.py", "zed_mobile"),
     ("analysis/simulate/simulation.py", "prompt_timeout_s"),

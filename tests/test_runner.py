@@ -218,7 +218,7 @@ def test_a_page_asks_no_other_host_and_has_a_language_a_title_its_words_folds_an
     assert all(each in page for each in ("<title>shop</title>", "<h1", "20.00", "<summary>Parameters</summary>"))
     # In the page itself: over a time in Lusaka it shows the moment in UTC. One that holds more than shapes is an image.
     page = mixed.page("raw")
-    diagram = re.search(r'<div class="svg wide"><svg [^>]*aria-label="Who told whom what.*?</svg>', page, re.DOTALL)
+    diagram = re.search(r'<div class="svg wide"><svg [^>]*aria-label="Messages, in order.*?</svg>', page, re.DOTALL)
     assert re.search(r">\d\d:\d\d:\d\d<title>[-\d]+ [:\d]+ UTC</title>", diagram[0])
     assert re.search(r'<img[^>]* src="data:image/svg\+xml;base64,[^>]*>', page)
     assert "<script>acts" not in page

@@ -5,7 +5,7 @@
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -94,7 +94,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401  each name has its own type
+def __getattr__(name: str) -> object:
     """Load a public name when it is first used: `workbench --help` needs none of them."""
     if name not in _HOMES:
         message = f"module 'workbench' has no attribute {name!r}"

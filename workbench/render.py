@@ -258,10 +258,6 @@ def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence
     return Table(caption, made, tuple(tuple(row) for row in rows))
 
 
-class Rows(Tabular, list[dict[str, Any]]):
-    """Dicts that show themselves as a table."""
-
-
 def _title(hover: str) -> str:
     return f' title="{_text(hover)}"' if hover else ""
 

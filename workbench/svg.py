@@ -114,6 +114,17 @@ def width_of(words: str) -> int:
     return round((len(words) + halves) * _USUAL / 2)
 
 
+def filled(parts: Iterable[str], room: int, joint: str) -> list[str]:
+    """Parts in as few lines as this room allows; a part that is wider has a line of its own."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and width_of(f"{lines[-1]}{joint}{part}") <= room:
+            lines[-1] += f"{joint}{part}"
+        else:
+            lines.append(part)
+    return lines
+
+
 def tag(name: str, content: str | None = None, /, **attributes: object) -> str:
     """An element, with this text in it; `_` in the name of an attribute stands for a hyphen."""
     written = _written(attributes)
@@ -162,17 +173,18 @@ def arrow(points: Sequence[tuple[int, int]], colour: str = BLUE) -> list[str]:
     along = ((x2 > x1) - (x2 < x1), (y2 > y1) - (y2 < y1))
     body = [*points[:-1], (x2 - 8 * along[0], y2 - 8 * along[1])]
     path = " ".join(f"{x},{y}" for x, y in body)
+    back, side = (x2 - 9 * along[0], y2 - 9 * along[1]), (4.5 * along[1], 4.5 * along[0])
+    ends = ((x2, y2), (back[0] + side[0], back[1] + side[1]), (back[0] - side[0], back[1] - side[1]))
     return [
         tag("polyline", points=path, fill="none", stroke=colour, stroke_width=1.6),
-        arrow_head(x2, y2, along, colour),
+        tag("polygon", points=" ".join(f"{x:g},{y:g}" for x, y in ends), fill=colour),
     ]
 
 
-def arrow_head(x: float, y: float, along: tuple[int, int], colour: str) -> str:
-    """The tip of an arrow at a point: `along` is where it goes, such as (1, 0) for to the right."""
-    back, side = (x - 9 * along[0], y - 9 * along[1]), (4.5 * along[1], 4.5 * along[0])
-    ends = ((x, y), (back[0] + side[0], back[1] + side[1]), (back[0] - side[0], back[1] - side[1]))
-    return tag("polygon", points=" ".join(f"{at:g},{down:g}" for at, down in ends), fill=colour)
+def labelled_arrow(start: int, end: int, y: int, words: str, colour: str) -> list[str]:
+    """A level arrow with a text above its middle, through which no line runs."""
+    label = text((start + end) / 2, y - 6, words, INK, text_anchor="middle", **HALO)
+    return [*arrow([(start, y), (end, y)], colour), label]
 
 
 def _escaped(words: str) -> str:

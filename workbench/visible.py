@@ -14,7 +14,7 @@ _UNSEEN: Final = re.compile(
 _PICTURES: Final = {**{code: chr(0x2400 + code) for code in range(0x20)}, 0x7F: "\u2421"}
 _STAY: Final = "\n\t"
 FORMULA_SIGNS: Final = r"=+\-@|%\uff1d\uff0b\uff0d\uff20"
-"""With the wide ones, which are taken for the narrow ones."""
+"""Signs that begin a formula; a spreadsheet takes the wide ones for the narrow ones."""
 BLANKS: Final = r"\s\ufeff\u200b-\u200f\u2060"
 FORMULA: Final = rf"(?![+-][0-9][0-9•., ]*(?![\s\S]))(?:[\t\r\n]|[{BLANKS}]*[{FORMULA_SIGNS}])"
 """The beginning of a text that a spreadsheet would run. An amount or a masked number is no formula."""

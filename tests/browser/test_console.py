@@ -104,6 +104,10 @@ class Console:
         """Keep the answers to the addresses of a pattern from the page that is opened next."""
         self.page.add_init_script(f"window.isHeld = {json.dumps(address)}; {HELD}")
 
+    def hold_from_now(self, address: str) -> None:
+        """Keep the responses from the addresses of a pattern from the page that is open."""
+        self.page.evaluate(f"() => {{ window.isHeld = {json.dumps(address)}; {HELD} }}")
+
     def has_held(self) -> None:
         """Wait until an answer is kept from the page, which lets nobody evaluate a text on its own time."""
         for _ in range(100):
@@ -457,7 +461,7 @@ class TestTimeline:
         made = console.sell()
         console.open(f"payments/{made}")
         exchange = console.page.get_by_role("region", name="The exchange")
-        steps = console.detail.get_by_role("group", name=re.compile("Who told whom what")).get_by_role("button")
+        steps = console.detail.get_by_role("group", name=re.compile("Messages, in order")).get_by_role("button")
         expect(steps.nth(0)).to_have_accessible_name(
             re.compile(r"in Lusaka .* UTC.*your server to payment service: POST /v1/payment_intents, answered 200")
         )
@@ -474,7 +478,7 @@ class TestTimeline:
         entry = exchange.get_by_role("table", name=re.compile("received through mtn"))
         expect(entry).to_contain_text("income:merchant_fee")
         console.press("table")
-        expect(console.detail.get_by_role("table", name="Who told whom what").locator("tbody tr")).to_have_count(5)
+        expect(console.detail.get_by_role("table", name="Messages, in order").locator("tbody tr")).to_have_count(5)
 
     def test_the_diagram_is_kept_as_a_file(self, console: Console):
         made = console.sell()
@@ -615,6 +619,18 @@ class TestNewPayment:
         console.press("Ask for K200.00")
         console.sees(re.compile("idempotency_key_reused|was used"), within=console.detail.get_by_role("alert"))
 
+    def test_a_half_typed_number_is_kept_when_another_payment_comes(self, console: Console):
+        console.open("payments/new")
+        number = console.page.get_by_label("Customer's number")
+        number.fill("")
+        number.press_sequentially("+26097")
+        console.ask("20.00", what="Aloe")
+        expect(console.row("Aloe")).to_be_visible()
+        number.press_sequentially("7654321")
+        expect(number).to_have_value("+260977654321")
+        number.press("Tab")
+        expect(console.page.get_by_label("Operator", exact=True).last).to_have_value("airtel")
+
     def test_a_scenario_on_demand_fails_and_is_a_payment_too(self, console: Console, watch: Watch):
         watch.expect("402")
         console.open("payments/new")
@@ -657,6 +673,57 @@ class TestList:
         console.page.get_by_label("K to", exact=True).fill("49")
         console.page.keyboard.press("Enter")
         expect(pager).to_contain_text("1\N{EN DASH}5 of 5 payments")
+
+    def test_the_response_to_an_older_search_does_not_replace_the_newer_list(self, console: Console):
+        for name in ("Fern", "Fern tree", "Aloe"):
+            console.sell(what=name)
+        console.open()
+        console.hold_from_now("search=Fern&")
+        search = console.page.get_by_label("Search payments")
+        pager = console.list.locator(".pager")
+        search.fill("Fern")
+        console.has_held()
+        search.fill("Fern tree")
+        expect(pager).to_contain_text("1\N{EN DASH}1 of 1 payment")
+        console.release()
+        console.settle()
+        expect(pager).to_contain_text("1\N{EN DASH}1 of 1 payment")
+
+    def test_what_came_while_a_search_was_left_is_there_when_it_is_made_again(self, console: Console):
+        console.ask("10.00", what="Fern")
+        console.open()
+        console.hold_from_now("search=Fern&")
+        search = console.page.get_by_label("Search payments")
+        pager = console.list.locator(".pager")
+        search.fill("Fern")
+        console.has_held()
+        search.fill("")
+        console.ask("20.00", OTHER, "airtel", what="Fern tree")
+        expect(pager).to_contain_text("1\N{EN DASH}2 of 2 payments")
+        search.fill("Fern")
+        console.settle()
+        console.release()
+        expect(console.list.locator("tbody tr")).to_have_count(2)
+
+    def test_a_list_that_is_read_meanwhile_leaves_what_is_typed(self, console: Console):
+        for amount in ("10.00", "45.00", "49.00", "51.00"):
+            console.ask(amount)
+        console.open()
+        console.hold_from_now("min_minor=4500&")
+        console.list.locator("summary", has_text="More").click()
+        pager = console.list.locator(".pager")
+        least = console.page.get_by_label("K from", exact=True)
+        assert least.evaluate("(field) => field.getBoundingClientRect().left") >= 0, "the menu is within the window"
+        least.fill("45")
+        console.page.get_by_label("K to", exact=True).press_sequentially("49")
+        console.has_held()
+        console.release()
+        expect(pager).to_contain_text("1\N{EN DASH}3 of 3 payments")
+        expect(console.page.get_by_label("K to", exact=True)).to_have_value("49")
+        console.page.keyboard.press("Enter")
+        expect(pager).to_contain_text("1\N{EN DASH}2 of 2 payments")
+        console.press("Clear", console.list)
+        expect(console.page.get_by_label("K to", exact=True)).to_have_value("")
 
     def test_arrows_go_through_it_and_enter_opens(self, console: Console):
         for name in ("Fern", "Aloe", "Cactus"):

@@ -1,1 +1,1 @@
-"""What JupyterLab shows of a bench. Nothing here is loaded before it is shown."""
+"""The parts of a bench that JupyterLab shows. Each is loaded when it is first shown."""

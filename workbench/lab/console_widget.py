@@ -46,7 +46,7 @@ def files() -> dict[str, str]:
 
 
 class Channel:
-    """What pages ask of one bench, and what they are told of it; one for each bench."""
+    """Answers the pages of one bench, and tells them its changes; one for each bench."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -80,11 +80,8 @@ class Channel:
         url = self._session.http.base_url.copy_with(raw_path=path.encode())
         return self._session.http.request(method, url, headers=headers, content=body)
 
-    def _changes(self, **query: int) -> Message:
-        found = self._session.http.get(
-            "/sandbox/changes", params=query,
-            headers={"Authorization": f"Bearer {self._session.secret_key}", UNSEEN: "true"},
-        )  # fmt: skip
+    def _changes(self, query: str = "") -> Message:
+        found = self._sent({"path": f"/sandbox/changes{query}", "headers": {UNSEEN: "true"}})
         page: Message = found.raise_for_status().json()
         return page
 
@@ -92,7 +89,7 @@ class Channel:
         has_more = True
         while has_more:
             try:
-                page = self._changes(after=self._last)
+                page = self._changes(f"?after={self._last}")
             except (httpx.HTTPError, RuntimeError) as error:  # the latter where the client is closed
                 logging.getLogger("workbench").info("The console cannot ask the sandbox: %s", error)
                 return self._tell({"lost": _LOST})
@@ -132,14 +129,14 @@ class Console:
     """
 
     docked: "ClassVar[Console | None]" = None
-    """Whose phone is docked: that of the bench that was made or used last."""
+    """The console whose phone is docked: the one of the bench that was made or used last."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     @cached_property
     def channel(self) -> Channel:
-        """What pages ask and are told, from the first one on."""
+        """The channel of all pages, made for the first."""
         return Channel(self._session)
 
     @cached_property

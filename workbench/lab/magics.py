@@ -47,12 +47,12 @@ _TYPED = re.compile(r'("text"\s*:\s*)"[^"]*"')
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _VARIABLE = re.compile(r"\$(?:\$|([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*))")
-_Write: TypeAlias = Callable[[str, Any, int], str]
-"""How the value of a variable is written: its name and its line are for messages."""
+_Write: TypeAlias = Callable[[str, object, int], str]
+"""Writes the value of a variable; its name and its line are for messages."""
 
 
 class Mistyped(Exception):
-    """What was written is no request. The message says where and what to write."""
+    """The cell is no request. The message names the line and what to write there."""
 
 
 class RawRequest(NamedTuple):
@@ -86,15 +86,16 @@ def read(text: str, names: Mapping[str, Any], base_url: str) -> RawRequest:
 
 
 def _request_line(line: str, place: int, base_url: str) -> tuple[str, str]:
-    parts = line.split()
-    if len(parts) == 3 and parts[2].upper().startswith("HTTP/"):  # noqa: PLR2004  method, path and version
-        parts.pop()
-    if parts[0] not in METHODS:
-        meant = f"Did you mean {parts[0].upper()}?" if parts[0].upper() in METHODS else f"Use {', '.join(METHODS)}."
-        raise Mistyped(f"{_line(place)} {parts[0][:40]!r} is no method. {meant}")
-    if len(parts) != 2:  # noqa: PLR2004  method and path
-        raise Mistyped(f"{_line(place)} a request line is a method and a path, such as: {parts[0]} /v1/balance")
-    return parts[0], _local(parts[1], place, base_url)
+    method, *rest = line.split()
+    if method not in METHODS:
+        meant = f"Did you mean {method.upper()}?" if method.upper() in METHODS else f"Use {', '.join(METHODS)}."
+        raise Mistyped(f"{_line(place)} {method[:40]!r} is no method. {meant}")
+    match rest:
+        case [target]:
+            return method, _local(target, place, base_url)
+        case [target, version] if version.upper().startswith("HTTP/"):
+            return method, _local(target, place, base_url)
+    raise Mistyped(f"{_line(place)} a request line is a method and a path, such as: {method} /v1/balance")
 
 
 def _local(target: str, place: int, base_url: str) -> str:
@@ -128,7 +129,7 @@ def _filled(text: str, names: Mapping[str, Any], write: _Write, place: int) -> s
     return _VARIABLE.sub(found, text)
 
 
-def _looked_up(path: str, names: Mapping[str, Any], place: int) -> Any:  # noqa: ANN401  whatever is there
+def _looked_up(path: str, names: Mapping[str, Any], place: int) -> object:
     first, *attributes = path.split(".")
     if first not in names:
         raise Mistyped(f"{_line(place)} there is no variable {first} here. For a dollar sign write $$.")
@@ -161,7 +162,7 @@ def _in_body(_name: str, value: object, _place: int) -> str:
 
 
 def _line(place: int) -> str:
-    """Where it is, as the cell's lines are counted: `%%http` is the first."""
+    """The number of a line in the cell, whose first line is `%%http`."""
     return f"Line {place + 2}:"
 
 
@@ -216,7 +217,7 @@ def _options(line: str) -> tuple[str, str, bool]:
 
 
 def _session(names: dict[str, Any], bench_name: str) -> Session:
-    """That of the Workbench with this name, or of the one that there is."""
+    """The session of the Workbench with this name; without a name, of `bench` or of the only Workbench."""
     # Looked at without running any code of what stands in a notebook.
     benches: dict[str, Session] = {
         name: bench for name, bench in names.items() if name[0] != "_" and issubclass(type(bench), Session)

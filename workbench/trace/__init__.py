@@ -76,7 +76,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
             page = ask(latest=str(PAGE), skip=str(newer), **filters)
             self.latest = [row for row in rows_of(page.data) if row["seq"] <= until]
             newer, more = newer + len(page.data) - len(self.latest), page.has_more
-        self._total = (page.total or 0) - newer
+        self.total = (page.total or 0) - newer
         self._number, self._page = -1, Rows()
         """The page that was read last, and its number."""
 
@@ -87,11 +87,11 @@ class PagedRows(Sequence["dict[str, Any]"]):
             return PagedRows(self._ask, filters, self.latest[-1]["seq"])
         made = copy(self)
         made.filters, made.latest = filters, _filtered(self.latest, name, value)
-        made._total = len(made.latest)  # noqa: SLF001  a copy of this
+        made.total = len(made.latest)
         return made
 
     def __len__(self) -> int:
-        return self._total
+        return self.total
 
     @overload
     def __getitem__(self, place: int) -> dict[str, Any]: ...
@@ -100,9 +100,9 @@ class PagedRows(Sequence["dict[str, Any]"]):
     def __getitem__(self, place: int | slice) -> dict[str, Any] | Rows:
         """A row, or several. Raises NotFound: they were read before a reset, which has deleted them."""
         if isinstance(place, slice):
-            return [self[at] for at in range(*place.indices(self._total))]
-        place = range(self._total)[place]
-        older = self._total - len(self.latest)
+            return [self[at] for at in range(*place.indices(self.total))]
+        place = range(self.total)[place]
+        older = self.total - len(self.latest)
         if place >= older:
             return self.latest[place - older]
         number, at = divmod(place, PAGE)

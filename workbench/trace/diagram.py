@@ -32,7 +32,7 @@ def _ms(at: str) -> int:
     return milliseconds(datetime.fromisoformat(at))
 
 
-_TITLE: Final = "Who told whom what"
+_TITLE: Final = "Messages, in order"
 _TIMES: Final = f"times in Lusaka; {MASK_NOTE}"
 _TOP: Final = 40
 """The diagram begins here below its title; a note that does not fit beside the title has a line of its own."""

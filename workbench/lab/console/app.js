@@ -10,7 +10,7 @@ import { Webhooks, useDeadLetters } from "./webhooks.js";
 import { Requests } from "./requests.js";
 import { Money } from "./money.js";
 import { Clock, Sandbox } from "./sandbox.js";
-import { StoreProvider, makeStore, of, useRead, useRedraw, useStore } from "./store.js";
+import { StoreProvider, makeStore, ofKind, useRead, useRedraw, useStore } from "./store.js";
 
 const NOBODY = { all: [], others: [] };
 const NAMES = { payments: "Payments", webhooks: "Webhooks", requests: "Requests", money: "Money", sandbox: "Sandbox" };
@@ -81,7 +81,7 @@ const Rung = () => html`<${Phone} handsets=${useHandsets()} />`;
 function Ready() {
   const store = useStore();
   const [view, ...place] = store.state.route.split("/");
-  const { data: latest } = useRead("/sandbox/payments?limit=1", of("payment"), { keep: true, pause: 250 });
+  const { data: latest } = useRead("/sandbox/payments?limit=1", ofKind("payment"), { keep: true, pause: 250 });
   const newest = latest && (latest.data[0]?.id ?? null);
   const isNew = view === "payments" && place[0] === "new";
   const chosen = view === "payments" && !isNew ? place[0] : undefined;
@@ -115,7 +115,7 @@ function Mark() {
 function Head({ dead }) {
   const store = useStore();
   const view = store.state.route.split("/")[0];
-  const { data: late } = useRead(store.clock && "/sandbox/suspense?status=waiting", of("entry"), { pause: 500, keep: true });
+  const { data: late } = useRead(store.clock && "/sandbox/suspense?status=waiting", ofKind("entry"), { pause: 500, keep: true });
   const badges = { webhooks: dead, money: late?.data.length };
   const says = { webhooks: "dead letters", money: "sums in suspense" };
   const badge = (name) => badges[name] && html`<span class="badge bad" title="${badges[name]} ${says[name]}">${badges[name]}</span>`;
@@ -125,7 +125,7 @@ function Head({ dead }) {
     <span class="space" /><${Clock} /><//>`;
 }
 
-// Where there is room for one column: which of the three is shown.
+// In one column, the buttons choose which of the three panes is shown.
 function Panes({ rings }) {
   const store = useStore();
   const button = (pane, label) => html`<button type="button" aria-pressed=${store.state.pane === pane} onClick=${() => store.set({ pane })}>

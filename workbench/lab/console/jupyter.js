@@ -11,8 +11,6 @@ const OFF = "Switched off. Run the notebook's first cells to switch it on.";
 function throughKernel(ask, news) {
   const [waiting, own] = [new Map(), Math.random().toString(36).slice(2)];
   let [count, state, lost] = [0, () => {}, ""];
-  const transport = { get says() { return lost || OFF; }, send, subscribe, message, end };
-
   const tell = (is) => lost || state(is);
 
   function message(content) {
@@ -33,16 +31,7 @@ function throughKernel(ask, news) {
     else resolve(response);
   });
 
-  async function send(request) {
-    const response = await message({ request });
-    let body = null;
-    try {
-      body = JSON.parse(response.text);
-    } catch {
-      // a body that is no JSON is text alone
-    }
-    return { ...response, body };
-  }
+  const send = (request) => message({ request });
 
   function subscribe(after, onChanges, onState) {
     const told = ({ data = [], reset, lost: says }) => {
@@ -53,8 +42,8 @@ function throughKernel(ask, news) {
     };
     state = onState;
     const close = news.hear(told);
-    // What changed between the two is asked for.
-    send({ path: `/sandbox/changes?after=${after}`, headers: { "Sandbox-Unseen": "true" } }).then(({ body }) => told(body), () => {});
+    // Asks for the changes between the first reading and the subscription.
+    send({ path: `/sandbox/changes?after=${after}`, headers: { "Sandbox-Unseen": "true" } }).then(({ text }) => told(JSON.parse(text)), () => {});
     return close;
   }
 
@@ -68,7 +57,7 @@ function throughKernel(ask, news) {
     state("lost");
   }
 
-  return transport;
+  return { get says() { return lost || OFF; }, send, subscribe, message, end };
 }
 
 // ---- in a cell -------------------------------------------------------------------------------------------------
@@ -107,7 +96,7 @@ function linked(files, name, known = {}) {
   return known[name];
 }
 
-// What was saved is drawn, and none of it runs.
+// Draws the saved record; no script in it runs.
 const record = (html) => new DOMParser().parseFromString(html, "text/html").querySelectorAll("body > *");
 
 const sentence = (text) => Object.assign(document.createElement("p"), { textContent: text });

@@ -11,7 +11,7 @@ const NOTHING = { places: [] };
 
 const midnight = (text) => Date.parse(`${text}T00:00:00+02:00`);
 
-// What was typed into a field, as the list takes it.
+// Turns the text of a field into the value that the list takes.
 const AS_ASKED = {
   since: (text) => new Date(midnight(text)).toISOString(),
   created_since: (text) => new Date(midnight(text)).toISOString(),
@@ -21,22 +21,23 @@ const AS_ASKED = {
 };
 
 // The query of a page. `/sandbox` goes on from a row's seq, `/v1` from its id or, where the register says so, by number.
-function queryOf({ places, ...values }, limit, isFound, isNumbered) {
+function queryOf({ places, ...values }, limit, isCounted, isNumbered) {
   const asked = Object.entries(values).filter(([, text]) => text).map(([name, text]) => [name, AS_ASKED[name]?.(text) ?? text]);
   const query = new URLSearchParams(asked);
   query.set(isNumbered ? "per_page" : "limit", limit);
-  if (places.length) query.set(isFound ? "older_than" : isNumbered ? "page" : "starting_after", isNumbered ? places.length + 1 : places.at(-1));
+  if (places.length) query.set(isCounted ? "older_than" : isNumbered ? "page" : "starting_after", isNumbered ? places.length + 1 : places.at(-1));
   return query.toString();
 }
 
 // `name` keeps what narrows it; `fields` are `[parameter, label, type or options]`: choices stand in the row, all others
-// in a menu. `file` names the columns of a CSV file and makes a line of a row; `found` is a list of `/sandbox`.
-export function Listing({ name, noun, path, found, size = 25, search, fields = [], file, ahead, aside, concerns, pause = 250, empty, ...table }) {
+// in a menu. `file` names the columns of a CSV file and makes a line of a row; `isCounted` marks the lists of `/sandbox`,
+// which count their rows.
+export function Listing({ name, noun, path, isCounted, size = 25, search, fields = [], file, ahead, aside, concerns, pause = 250, empty, ...table }) {
   const store = useStore();
   const [filter, change] = useKept(name, NOTHING);
   const narrow = (more) => change({ ...more, places: [] });
-  const isNumbered = !found && store.gaps.pagination === "page";
-  const { data: page, error } = useRead(`${path}?${queryOf(filter, size, found, isNumbered)}`, concerns, { keep: true, pause });
+  const isNumbered = !isCounted && store.gaps.pagination === "page";
+  const { data: page, error } = useRead(`${path}?${queryOf(filter, size, isCounted, isNumbered)}`, concerns, { keep: true, pause });
   const { places, ...values } = filter;
   const isNarrowed = Object.values(values).some(Boolean);
   const menu = fields.filter(([, , kind]) => !Array.isArray(kind));
@@ -52,9 +53,9 @@ export function Listing({ name, noun, path, found, size = 25, search, fields = [
   const typed = (each) => (event) => narrow({ [each]: event.currentTarget.value });
   const shown = page?.data ?? [];
   const first = page?.first ?? 1;
-  const hasOlder = page?.total === undefined ? page?.has_more : found ? first + shown.length - 1 < page.total : page.page * page.per_page < page.total;
-  const older = () => change({ places: [...places, found ? shown.at(-1).seq : shown.at(-1).id] });
-  const place = found ? `${first.toLocaleString("en")}–${(first + shown.length - 1).toLocaleString("en")} of ${counted(page?.total ?? 0, noun)}`
+  const hasOlder = page?.total === undefined ? page?.has_more : isCounted ? first + shown.length - 1 < page.total : page.page * page.per_page < page.total;
+  const older = () => change({ places: [...places, isCounted ? shown.at(-1).seq : shown.at(-1).id] });
+  const place = isCounted ? `${first.toLocaleString("en")}–${(first + shown.length - 1).toLocaleString("en")} of ${counted(page?.total ?? 0, noun)}`
     : `${counted(shown.length, noun)}, newest first`;
   const field = search && html`<${Search} label="Search ${name}" title=${search} value=${filter.search} change=${(text) => narrow({ search: text })} />`;
   return html`${ahead && html`<div class="bar">${field}${ahead}</div>`}
@@ -77,7 +78,7 @@ function Choice({ label, value, options, change }) {
     <option value="">${label}</option>${options.map(option)}</select>`;
 }
 
-// What is looked for, a little after it was typed.
+// A search field; it searches shortly after the last key.
 export function Search({ value = "", change, label, title }) {
   const [timer, input] = [useRef(0), useRef()];
   const typed = ({ currentTarget: { value: text } }) => {
@@ -88,5 +89,5 @@ export function Search({ value = "", change, label, title }) {
     if (document.activeElement !== input.current) input.current.value = value;
   }, [value]);
   return html`<div class="search"><${Icon} name="search" /><input ref=${input} type="search" aria-label=${label} placeholder=${label} title=${title} maxlength="100"
-    autocomplete="off" spellcheck="false" data-search defaultValue=${value} onInput=${typed} /></div>`;
+    autocomplete="off" spellcheck=${false} data-search defaultValue=${value} onInput=${typed} /></div>`;
 }

@@ -2,13 +2,13 @@
 
 import { Action, Field, Icon, Lately, Link, Pill, Problem, Table, html } from "./parts.js";
 import { Listing } from "./listing.js";
-import { of, useRead, useStore } from "./store.js";
+import { ofKind, useRead, useStore } from "./store.js";
 import { Settle } from "./payment.js";
 import { ACCOUNTS, counted, decimals, major, minorOf, money, moneyOf, words } from "./words.js";
 
 const MOST = 200;
 const OFTEN = { pause: 400, keep: true };
-const MOVED = of("entry", "clock");
+const MOVED = ofKind("entry", "clock");
 const SUMS = [
   ["available", "Available", "Can be paid out."],
   ["pending", "Pending", "Cleared at midnight in Lusaka, then available."],
@@ -41,7 +41,7 @@ function PayOut({ available = { amount: 0, currency: "ZMW" } }) {
 
 function Trial() {
   const { data, error } = useRead("/sandbox/ledger/accounts", MOVED, OFTEN);
-  const { data: chain } = useRead("/sandbox/ledger/verify", of("entry"), { pause: 3000, keep: true });
+  const { data: chain } = useRead("/sandbox/ledger/verify", ofKind("entry"), { pause: 3000, keep: true });
   const rows = data?.data ?? [];
   const side = (row, sign) => Math.max(0, sign * (row.debit_minor - row.credit_minor));
   const total = (sign, currency) => major(rows.filter((row) => row.currency === currency).reduce((sum, row) => sum + side(row, sign), 0), currency);
@@ -82,7 +82,7 @@ function Statement({ account }) {
 }
 
 function Suspense() {
-  const { data } = useRead("/sandbox/suspense", of("entry"), OFTEN);
+  const { data } = useRead("/sandbox/suspense", ofKind("entry"), OFTEN);
   const columns = [
     ["Amount", moneyOf, "num strong"],
     ["Payment", (row) => html`<${Link} to="payments/${row.payment_intent ?? row.charge}">${row.phone}<//>`, "fill"],

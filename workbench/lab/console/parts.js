@@ -195,15 +195,22 @@ export const Empty = ({ says, children }) => html`<div class="empty"><p>${says}<
 
 // ---- what is typed and pressed -----------------------------------------------------------------------------------
 
+// A text that is being typed stays, however often the page is drawn meanwhile: only a new `value` takes its place.
 export function Field({ label, name, hint, error, options, area, wide, ...more }) {
   const id = `wb-${name}-${useRef(Math.random().toString(36).slice(2, 8)).current}`;
-  const told = error || hint;
-  const own = { id, name, "aria-describedby": told ? `${id}-told` : undefined, "aria-invalid": error ? "true" : undefined, ...more };
+  const box = useRef();
+  const note = error || hint;
+  const { value, ...others } = more;
+  const isTyped = value !== undefined && !options && more.type !== "checkbox";
+  useLayoutEffect(() => {
+    if (isTyped) box.current.value = value;
+  }, [value]);
+  const own = { id, name, "aria-describedby": note ? `${id}-note` : undefined, "aria-invalid": error ? "true" : undefined, ...(isTyped ? others : more) };
   const choice = (each) => html`<option value=${[each].flat()[0]}>${[each].flat().at(-1)}</option>`;
   const input = options ? html`<select ...${own}>${options.map(choice)}</select>`
-    : html`<${area ? "textarea" : "input"} autocomplete="off" spellcheck="false" ...${own} />`;
+    : html`<${area ? "textarea" : "input"} ref=${box} autocomplete="off" spellcheck=${false} ...${own} />`;
   return html`<div class=${classes("field", wide && "wide", more.type === "checkbox" && "check")}><label for=${id}>${label}</label>${input}
-    ${told && html`<p id="${id}-told" class=${error ? "error" : "hint"}>${told}</p>`}</div>`;
+    ${note && html`<p id="${id}-note" class=${error ? "error" : "hint"}>${note}</p>`}</div>`;
 }
 
 // Work that is under way, or has failed: what went wrong stands where it arose.
@@ -264,7 +271,7 @@ export function Dialog({ title, says, run, confirm, bad, children }) {
   const form = () => html`<form onSubmit=${submit}>${says && html`<p>${says}</p>`}${children && html`<div class="fields">${children}</div>`}
     <${Problem} problem=${task.problem} /><div class="buttons"><button type="button" class="quiet" onClick=${close}>Not now</button>
     <button type="submit" class=${classes("primary", bad && "bad")} autofocus=${!bad && !children} disabled=${task.busy}>${confirm}</button></div></form>`;
-  // What is shown this once stays until it is done with: Escape and a click beside it do not count.
+  // A secret that is shown once stays until Done is pressed: Escape and a click beside the dialog do not close it.
   const done = () => html`${made}<div class="buttons"><button type="button" class="primary" onClick=${close}>Done</button></div>`;
   return html`<dialog ref=${box} class="dialog" aria-label=${title} onClose=${close} onCancel=${(event) => made && event.preventDefault()}
     onClick=${(event) => event.target === box.current && !made && close()}>

@@ -2,7 +2,7 @@
 
 import { useRef, useState } from "./vendor/hooks.js";
 import { Action, Code, Codes, Copy, Empty, Facts, Field, Icon, Id, Lately, Link, Pill, Switch, Table, Tabs, Title, When, classes, html, message } from "./parts.js";
-import { of, useKept, useRead, useStore } from "./store.js";
+import { ofKind, useKept, useRead, useStore } from "./store.js";
 import { Sequence, save } from "./sequence.js";
 import { EventList } from "./webhooks.js";
 import { ACCOUNTS, counted, laidOut, major, minorOf, money, moneyOf, shortId, visible, words } from "./words.js";
@@ -41,7 +41,7 @@ export function Payment({ id, phone }) {
 
 function Head({ details: { payment, trace } }) {
   const store = useStore();
-  const { data: late } = useRead("/sandbox/suspense?status=waiting", of("entry"), { pause: 500, keep: true });
+  const { data: late } = useRead("/sandbox/suspense?status=waiting", ofKind("entry"), { pause: 500, keep: true });
   const { id, amount_minor: amount, currency, description, state, failure_code: failure, phone, provider, created, refunded_minor: refunded } = payment;
   const waiting = late?.data.filter((each) => [each.payment_intent, each.charge].includes(id)) ?? [];
   const facts = [phone ? `${store.operator(provider)} ${phone}` : "No customer asked yet", html`<${Lately} ms=${created * 1000} />`, html`<${Id} id=${id} />`,
@@ -54,7 +54,7 @@ function Head({ details: { payment, trace } }) {
       <span class="actions"><${Settle} item=${item} /></span></div>`)}`;
 }
 
-// What can be done with a payment in its state.
+// The buttons for the actions that a payment's state allows.
 function Ways({ payment: { id, state, charge, phone, provider, currency, amount_minor: amount, refunded_minor: refunded }, trace }) {
   const store = useStore();
   const isIntent = id.startsWith("pi_");
@@ -83,7 +83,7 @@ function Ways({ payment: { id, state, charge, phone, provider, currency, amount_
       <${Field} label="Amount in ${currency}" name="amount" inputmode="decimal" defaultValue=${plain(left)} hint="At most ${money(left, currency)}" /><//>`}`;
 }
 
-// What can become of money that came after its attempt had failed.
+// The two ways to settle money that came after its attempt had failed.
 export function Settle({ item }) {
   const store = useStore();
   const sum = moneyOf(item);
@@ -110,12 +110,12 @@ function Timeline({ details, box, form }) {
   const diagram = () => html`<${Sequence} key=${payment.id} steps=${steps} opened=${step} open=${(each) => setOpened(each === step ? null : each)}
     about=${counted(steps.length, "step")} />`;
   const table = () => html`<div class="scroll" tabindex="0" role="region" aria-label="Steps">
-    <${Table} label="Who told whom what" columns=${STEPS} rows=${steps} name=${(each) => `${each.seq}${each.kind}`} /></div>`;
+    <${Table} label="Messages, in order" columns=${STEPS} rows=${steps} name=${(each) => `${each.seq}${each.kind}`} /></div>`;
   return html`<div class=${classes("timeline", row && "split")} onKeyDown=${escape}><div class="drawn" ref=${box}>${form === "diagram" ? diagram() : table()}</div>
     ${row ? html`<${Exchange} row=${row} says=${step.label} close=${close} />` : html`<${Outcome} details=${details} />`}</div>`;
 }
 
-// What came of the payment, beneath the diagram until an arrow is opened.
+// The payment's ledger, events and code, below the diagram until an arrow is opened.
 function Outcome({ details: { events, deliveries, trace } }) {
   const sides = sidesOf(trace);
   const sum = (side) => major(sides.reduce((all, each) => all + each[side], 0));
@@ -142,7 +142,7 @@ export function RequestCode({ id, label, fill }) {
   return data && html`<${Codes} codes=${data} label=${label} fill=${fill} />`;
 }
 
-// What an arrow stands for.
+// The exchange that an arrow stands for.
 function Exchange({ row, says, close }) {
   const name = row.kind === "call" && requestOf(row);
   return html`<section class="exchange" aria-label="The exchange"><header class="sub"><h2 title=${row.what}>${visible(says)}</h2><${When} at=${row.at} /><span class="space" />
@@ -182,7 +182,7 @@ function sidesOf(trace) {
 }
 
 function Ledger({ details: { trace } }) {
-  const { data: all } = useRead("/sandbox/ledger/accounts", of("entry"), { pause: 1000, keep: true });
+  const { data: all } = useRead("/sandbox/ledger/accounts", ofKind("entry"), { pause: 1000, keep: true });
   const sides = sidesOf(trace);
   if (!sides.length) return html`<${Empty} says=${NO_MONEY} />`;
   const codes = new Map(all?.data.map((each) => [each.account, each.code]));

@@ -3,7 +3,7 @@
 import { useRef } from "./vendor/hooks.js";
 import { Code, Field, Icon, Lately, Link, Method, Pill, Problem, html, useTask } from "./parts.js";
 import { Listing } from "./listing.js";
-import { of, useKept, useStore } from "./store.js";
+import { ofKind, useKept, useStore } from "./store.js";
 import { PAYMENT_STATES, lusaka, major, minorOf, money, phoneText, visible } from "./words.js";
 
 export const FIRST = {
@@ -33,8 +33,8 @@ export function Payments({ selected, follows }) {
   ];
   const follow = !follows && html`<${Link} to="payments" class="follow" title="Show the newest payment, whichever it is" change=${{ pane: "detail" }}>Follow<//>`;
   const ahead = html`<${Link} to="payments/new" class="button primary" title="New payment (N)"><${Icon} name="plus" />New payment<//>`;
-  return html`<section class="list" aria-label="Payments"><${Listing} name="payments" noun="payment" path="/sandbox/payments" found size=${40}
-    search="Id, description, last digits of the number" fields=${fields} file=${FILE} ahead=${ahead} aside=${follow} concerns=${of("payment")} pause=${120}
+  return html`<section class="list" aria-label="Payments"><${Listing} name="payments" noun="payment" path="/sandbox/payments" isCounted size=${40}
+    search="Id, description, last digits of the number" fields=${fields} file=${FILE} ahead=${ahead} aside=${follow} concerns=${ofKind("payment")} pause=${120}
     columns=${columns} to=${(row) => `payments/${row.id}`} opened=${selected} empty="No payment yet." /></section>`;
 }
 
@@ -129,7 +129,7 @@ export function NewPayment() {
         <${Code} text=${body} label="Body of ${path}" />`)}</div></div></section>`;
 }
 
-// What an empty sandbox shows: the one button that fills it.
+// An empty sandbox shows one button, which makes the first payment.
 export function First() {
   const store = useStore();
   const task = useTask();

@@ -3,7 +3,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
 import { Icon, classes, html, useTask } from "./parts.js";
-import { of, useNow, useRead, useStore } from "./store.js";
+import { ofKind, useNow, useRead, useStore } from "./store.js";
 import { lusaka, masked, phoneText, visible } from "./words.js";
 
 const RING_MS = 6000;
@@ -14,7 +14,7 @@ const LETTERS = { 2: "ABC", 3: "DEF", 4: "GHI", 5: "JKL", 6: "MNO", 7: "PQRS", 8
 const GOOD = ["approved"];
 const BAD = ["refused", "blocked", "expired", "canceled", "withdrawn"];
 
-// Whether somebody is writing somewhere that must not be left.
+// True if somebody is typing outside the phone; the focus then stays there.
 function isEditing(phone) {
   const active = document.activeElement;
   return Boolean(active?.closest("input:not([type=checkbox], [type=radio]), textarea, select, dialog, [contenteditable=true]")) && !phone.contains(active);
@@ -25,7 +25,7 @@ function isEditing(phone) {
 export function useHandsets(payment) {
   const store = useStore();
   const path = `/sandbox/phones${payment ? `?payment=${payment.id}` : ""}`;
-  const { data, error } = useRead(path, of("prompt"), { keep: true, pause: 20 });
+  const { data, error } = useRead(path, ofKind("prompt"), { keep: true, pause: 20 });
   const all = data?.data ?? [];
   const own = all.filter((each) => masked(each.phone) === payment?.phone);
   const ofPayment = payment?.phone ? (own.find((each) => each.charge === payment.charge) ?? own[0]) : (all.find((each) => each.waiting) ?? all[0]);
@@ -55,7 +55,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
 
   const prompt = waits ? `${number} ${handset.charge}` : "";
   useLayoutEffect(() => {
-    // What was typed for one payment is no part of the PIN for the next.
+    // Digits typed for one payment are no part of the PIN for the next.
     setPin("");
     task.forget();
     if (!prompt) return undefined;
@@ -104,7 +104,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   };
   const keydown = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    // What is pressed here is not meant for what is around it.
+    // Keys that are pressed here are not meant for the page around.
     event.stopPropagation();
     if (event.target.tagName === "SELECT" || event.key === "Tab") return;
     if (/^\d$/.test(event.key)) type(event.key);
@@ -161,7 +161,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     <p class="caption" role="status">${caption}</p></section>`;
 }
 
-// How the last prompt ended.
+// The screen after the last prompt has ended.
 function Screen({ handset }) {
   if (handset.state === "idle") return html`<p class="ended idle">No message.</p>`;
   const lines = handset.screen.split("\n"); // the first names the operator

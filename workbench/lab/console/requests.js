@@ -3,7 +3,7 @@
 import { useRef, useState } from "./vendor/hooks.js";
 import { Action, Code, Empty, Field, Id, Lately, Link, Method, Problem, Title, When, classes, html, message, useTask } from "./parts.js";
 import { Listing, Search } from "./listing.js";
-import { of, useRead, useStore } from "./store.js";
+import { ofKind, useRead, useStore } from "./store.js";
 import { RequestCode } from "./payment.js";
 import { laidOut, lusaka, shortId, visible } from "./words.js";
 
@@ -24,7 +24,7 @@ const COLUMNS = [
   ["Idempotency key", (row) => visible(row.idempotency_key), "dim roomy"],
   ["Time", (row) => html`<${Lately} at=${row.at} />`, "dim end"],
 ];
-// Where the newest object is found whose id a path takes.
+// The id that a path takes → the list whose first row is the newest such object.
 const NEWEST = {
   refund_id: "/v1/refunds?limit=1", payout_id: "/v1/payouts?limit=1", event_id: "/v1/events?limit=1", endpoint_id: "/v1/webhook_endpoints?limit=1",
   delivery_id: "/v1/deliveries?limit=1", key_id: "/v1/api_keys?limit=1", entry_id: "/sandbox/ledger/entries?limit=1", item: "/sandbox/suspense?limit=1",
@@ -40,9 +40,9 @@ export function Requests({ place: [id, operation] }) {
   const isTry = id === "try";
   const ways = html`<nav class="switch" aria-label="Requests"><${Link} to="requests" current=${isTry ? undefined : "page"}>Log<//>
     <${Link} to="requests/try" current=${isTry ? "page" : undefined}>Try it out<//></nav>`;
-  const log = () => html`<section class="list" aria-label="Requests"><${Listing} name="requests" noun="request" path="/sandbox/requests" found size=${50} fields=${FIELDS}
+  const log = () => html`<section class="list" aria-label="Requests"><${Listing} name="requests" noun="request" path="/sandbox/requests" isCounted size=${50} fields=${FIELDS}
     file=${FILE}
-    search="Request-Id, path, payment or idempotency key" ahead=${ways} concerns=${of("request")} columns=${COLUMNS} to=${(row) => `requests/${row.id}`} opened=${id}
+    search="Request-Id, path, payment or idempotency key" ahead=${ways} concerns=${ofKind("request")} columns=${COLUMNS} to=${(row) => `requests/${row.id}`} opened=${id}
     empty="No request yet: what your shop sends stands here." /></section>`;
   const none = html`<${Empty} says="Choose a request to see what was sent and answered, its code, and to send it again.">
     <${Link} to="requests/try" class="button primary">Try an operation<//><//>`;
@@ -93,18 +93,18 @@ function useOperations() {
 
 function Operations({ chosen, ways }) {
   const [text, setText] = useState("");
-  const found = useOperations().filter((each) => `${each.id} ${each.method} ${each.path} ${each.says}`.toLowerCase().includes(text.toLowerCase()));
+  const matching = useOperations().filter((each) => `${each.id} ${each.method} ${each.path} ${each.says}`.toLowerCase().includes(text.toLowerCase()));
   const link = (each) => html`<li key=${each.id}><${Link} to="requests/try/${each.id}" title=${each.says} current=${each.id === chosen ? "true" : undefined}>
     <${Method} method=${each.method} /><code>${each.path}</code><//></li>`;
   return html`<section class="list" aria-label="Operations"><div class="bar"><${Search} label="Search operations" value=${text} change=${setText} />${ways}</div>
-    <div class="scroll operations">${[...new Set(found.map((each) => each.tag))].map((tag) => html`<section key=${tag}><h2>${tag}</h2>
-      <ul class="plain">${found.filter((each) => each.tag === tag).map(link)}</ul></section>`)}</div></section>`;
+    <div class="scroll operations">${[...new Set(matching.map((each) => each.tag))].map((tag) => html`<section key=${tag}><h2>${tag}</h2>
+      <ul class="plain">${matching.filter((each) => each.tag === tag).map(link)}</ul></section>`)}</div></section>`;
 }
 
 function TryOut({ id }) {
   const store = useStore();
   const operations = useOperations();
-  const { data: newest } = useRead("/sandbox/payments?limit=1", of("payment"));
+  const { data: newest } = useRead("/sandbox/payments?limit=1", ofKind("payment"));
   const asked = useRef(store.kept.refill).current;
   delete store.kept.refill;
   const fits = ({ method, path }) => method === asked.method && new RegExp(`^${path.replace(/\{\w+\}/g, "[^/?]+")}$`).test(asked.path.split("?")[0]);
@@ -113,17 +113,17 @@ function TryOut({ id }) {
   const { data: list, error } = useRead(NEWEST[listed]);
   if (!operations.length || !newest || (listed && !list && !error)) return html`<${Empty} says="Reading the operations…" />`;
   if (!operation) return html`<${Empty} says=${id ? `There is no operation ${id}.` : "Choose an operation: it opens with its example filled in."} />`;
-  return html`<${Operation} key=${operation.id} operation=${operation} asked=${asked} payment=${newest.data[0]} found=${{ [listed]: list?.data[0]?.id }} />`;
+  return html`<${Operation} key=${operation.id} operation=${operation} asked=${asked} payment=${newest.data[0]} newest=${{ [listed]: list?.data[0]?.id }} />`;
 }
 
-// One operation, filled in with its example, the ids of the newest payment and what else was `found`, or with a request
-// that was `asked`.
-function Operation({ operation: { id, method, path, says, parameters, examples, takesBody }, asked, payment, found }) {
+// One operation, filled in with its example and the ids of the newest payment and of the `newest` of other objects, or
+// with the request that was `asked`.
+function Operation({ operation: { id, method, path, says, parameters, examples, takesBody }, asked, payment, newest }) {
   const store = useStore();
   const form = useRef();
   const task = useTask();
   const [answer, setAnswer] = useState(null);
-  const ids = { intent_id: payment?.id.startsWith("pi_") && payment.id, charge_id: payment?.charge, payment_id: payment?.id, phone: "+260961234567", operation_id: "createCharge", ...found };
+  const ids = { intent_id: payment?.id.startsWith("pi_") && payment.id, charge_id: payment?.charge, payment_id: payment?.id, phone: "+260961234567", operation_id: "createCharge", ...newest };
   const own = (text) => text.replace(/\b(pi|ch)_\w{24}\b/g, (each, kind) => (kind === "pi" ? ids.intent_id : ids.charge_id) || each);
   const written = (name) => own(JSON.stringify(examples.find(([each]) => each === name)?.[1].value, null, 2) ?? "");
   const [body, setBody] = useState(asked?.body ?? written(examples[0]?.[0]));

@@ -4,7 +4,7 @@ import { useState } from "./vendor/hooks.js";
 import { Action, Field, Pill, Problem, Secret, Table, Value, When, classes, html, useTask } from "./parts.js";
 import { Listing, Search } from "./listing.js";
 import { FIRST } from "./payments.js";
-import { of, useNow, useRead, useStore } from "./store.js";
+import { ofKind, useNow, useRead, useStore } from "./store.js";
 import { lusaka, phoneText, span, utc, visible } from "./words.js";
 
 const STEPS = [["+1 min", { minutes: 1 }], ["+1 h", { hours: 1 }], ["+1 day", { days: 1 }]];
@@ -27,7 +27,7 @@ function Keys() {
   const store = useStore();
   const [shown, setShown] = useState(null);
   const task = useTask();
-  const { data: own } = useRead(`${store.v1("/api_keys")}?${store.gaps.pagination === "page" ? "per_page" : "limit"}=100`, of("request"), { pause: 2000 });
+  const { data: own } = useRead(store.listed("/api_keys", 100), ofKind("request"), { pause: 2000 });
   const working = own?.data.filter((each) => each.kind === "secret" && each.status === "active") ?? [];
   const look = () => (shown ? setShown(null) : task.run(async () => setShown(await store.read("/sandbox/keys"))));
   const made = (key) => ({ shown: html`<${Secret} label="${key.kind} key" value=${key.value} says="A new ${key.kind} key." />` });
@@ -53,13 +53,13 @@ function Keys() {
   return html`<${Section} label="Keys" says="Your shop calls with the secret key, a browser or an app with the publishable one." aside=${aside} problem=${task.problem}>
     ${shown && html`<${Value} label="secret key" value=${shown.secret_key} /><${Value} label="publishable key" value=${shown.publishable_key} />`}
       <${Value} label="base URL" value=${store.base} />
-    <${Listing} name="keys" noun="key" path=${store.v1("/api_keys")} columns=${columns} concerns=${of("request")} pause=${2000} /><//>`;
+    <${Listing} name="keys" noun="key" path=${store.v1("/api_keys")} columns=${columns} concerns=${ofKind("request")} pause=${2000} /><//>`;
 }
 
 function Operators() {
   const store = useStore();
   const now = useNow();
-  const { data, error } = useRead("/sandbox/operator", of("clock", "payment"), { pause: 1000, keep: true });
+  const { data, error } = useRead("/sandbox/operator", ofKind("clock", "payment"), { pause: 1000, keep: true });
   const outage = (provider, seconds) => store.act("POST", "/sandbox/operator/outage", { provider, seconds });
   const script = ({ phone, answers }) => store.act("POST", "/sandbox/operator/script", { phone: phone.replace(/\s/g, ""), answers: answers.split(/[\s,]+/).filter(Boolean) });
   const way = (row) => row.down_until ? html`<button type="button" class="quiet small" onClick=${() => outage(row.provider, 0)}>End outage</button>`
@@ -120,7 +120,7 @@ function Assumptions() {
       <//>`;
 }
 
-// What the clock says, and how to move it.
+// The sandbox's time, and buttons that move the clock.
 export function Clock() {
   const store = useStore();
   const now = useNow();

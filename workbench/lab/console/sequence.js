@@ -37,7 +37,7 @@ export function wrapped(text, room, measure) {
   return lines.map((line) => line.trim());
 }
 
-// Where the lanes stand and what each row needs, at a width.
+// Places the lanes and the rows for a width.
 export function placed(steps, width, measure) {
   const isRoomy = width >= ROOMY;
   const [times, shares] = isRoomy ? [56, WIDE] : [0, TIGHT];
@@ -141,7 +141,7 @@ export function Sequence({ steps, opened, open, about }) {
     box.current.querySelectorAll(".step")[next].focus();
   };
   return html`<div class="sequence" ref=${box}>${drawn && html`<${Lanes} drawn=${drawn} />
-    <svg class="steps" width=${width} height=${drawn.height} role="group" aria-label="Who told whom what, ${about}, times in Lusaka" onKeyDown=${turn}>
+    <svg class="steps" width=${width} height=${drawn.height} role="group" aria-label="Messages, in order, ${about}, times in Lusaka" onKeyDown=${turn}>
       ${drawn.xs.map((x) => html`<path class="life" d="M${x} 0V${drawn.height}" />`)}
       ${drawn.rows.map((row, place) => html`<${Row} key=${`${row.step.seq}${row.step.kind}`} row=${row} width=${width} times=${drawn.times}
         opened=${row.step === opened} focused=${place === Math.min(focus, steps.length - 1)} open=${open} />`)}</svg>`}<div class="last" ref=${last} /></div>`;

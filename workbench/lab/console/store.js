@@ -1,4 +1,4 @@
-// What the page knows of the sandbox. A reading is one GET that somebody looks at; it is asked anew when a change
+// Holds the page's knowledge of the sandbox. A reading is one GET that a view shows; it is repeated when a change
 // concerns it, one at a time. An action is a request of the merchant, the customer or the operator.
 
 import { createContext } from "./vendor/preact.js";
@@ -17,12 +17,12 @@ export const useStore = () => useContext(Context);
 
 export const useRedraw = () => useReducer((count) => count + 1, 0)[1];
 
-// Whether a change is of one of these kinds.
-export const of = (...kinds) => (change) => kinds.includes(change.kind);
+// Makes a predicate: true if a change is of one of these kinds.
+export const ofKind = (...kinds) => (change) => kinds.includes(change.kind);
 
-// What a path answers, `data`, and again whenever a change concerns it. `keep` shows what the path before has answered
-// until this one does; `pause` is the least time between two askings.
-export function useRead(path, concerns = of(), { keep = false, pause = PAUSE_MS } = {}) {
+// Reads a path as `data`, and reads it again whenever a change concerns it. `keep` shows the data of the path before
+// until the new data is there; `pause` is the least time between two readings.
+export function useRead(path, concerns = ofKind(), { keep = false, pause = PAUSE_MS } = {}) {
   const store = useStore();
   const redraw = useRedraw();
   const before = useRef(NOTHING);
@@ -32,7 +32,7 @@ export function useRead(path, concerns = of(), { keep = false, pause = PAUSE_MS 
   return known.data === undefined && !known.error && keep ? before.current : known;
 }
 
-// What somebody chose in a view; it is still there when they come back to it.
+// Keeps a choice that was made in a view, also while another view is shown.
 export function useKept(name, first) {
   const store = useStore();
   const redraw = useRedraw();
@@ -91,12 +91,15 @@ export function makeStore(transport, address, base) {
       return store.clock.now_ms + (store.clock.mode === "running" ? Date.now() - store.clock.read_ms : 0);
     },
 
-    // Where an operation is that the interface may not offer: then the sandbox's own dashboard has it.
+    // The path of an operation: the sandbox's own dashboard has it where the register takes it out of the interface.
     v1(path) {
       const { extra_endpoints: extra, endpoint_registration: registered } = store.gaps;
       const isGone = extra === "absent" || (registered === "dashboard" && path.startsWith("/webhook_endpoints"));
       return (isGone ? "/sandbox/dashboard" : "/v1") + path;
     },
+
+    // A list there with so many rows on its page, by the name that the register has for that.
+    listed: (path, count) => `${store.v1(path)}?${store.gaps.pagination === "page" ? "per_page" : "limit"}=${count}`,
 
     // Why no money moved, in a sentence.
     says: (code) => store.offers.failures?.[code] ?? words(code),
@@ -105,12 +108,13 @@ export function makeStore(transport, address, base) {
 
     operator: (id) => store.offers.operators.find((each) => each.id === id)?.name ?? id,
 
-    // Whether the newest payment is shown, whichever it is.
+    // True while the page follows the newest payment.
     follows: () => !/^payments\/(?!new)./.test(store.state.route),
 
     async reach(request) {
       try {
-        return await transport.send(request);
+        const response = await transport.send(request);
+        return { ...response, body: parsed(response.text) };
       } catch {
         throw failure("The sandbox does not respond.", "Is it still running? The page goes on by itself when it is back.");
       }
@@ -131,7 +135,7 @@ export function makeStore(transport, address, base) {
       return (await store.send({ method, path, body, headers: typed }, true)).body;
     },
 
-    // The same with a request as it is; a refusal is a response too, unless it `raises`.
+    // Sends a request as it is; returns a refusal as a response too, unless it `raises`.
     async send(request, raises = false) {
       try {
         const response = await (raises ? store.ask : store.reach)(request);
@@ -157,8 +161,9 @@ export function makeStore(transport, address, base) {
       Object.assign(each, { concerns, pause });
       readings.delete(path);
       readings.set(path, each);
+      // While nobody looked, no change was heard: a response that is still under way may be older than one.
+      if (!each.busy || !each.heard.size) load(each);
       each.heard.add(heard);
-      if (!each.busy) load(each);
       return () => {
         each.heard.delete(heard);
         clearTimeout(each.timer);
@@ -201,7 +206,7 @@ export function makeStore(transport, address, base) {
   };
 
   function came(status) {
-    // What changed while nobody heard is asked for.
+    // Asks for the changes of the time without a connection.
     if (store.state.status === "lost") store.refresh();
     store.set({ status });
   }
@@ -214,13 +219,13 @@ export function makeStore(transport, address, base) {
   }
 
   function changed(rows) {
-    if (rows.some(of("reset"))) return forget();
-    if (rows.some(of("clock"))) tick();
+    if (rows.some(ofKind("reset"))) return forget();
+    if (rows.some(ofKind("clock"))) tick();
     for (const each of readings.values()) if (each.heard.size && rows.some(each.concerns)) soon(each);
     return undefined;
   }
 
-  // What was read is gone: all that is looked at is drawn from nothing.
+  // Forgets all readings, which a reset has deleted, and draws the page anew.
   function forget() {
     readings.clear();
     store.go(store.state.route.split("/")[0], { number: null, resets: store.state.resets + 1 });
@@ -245,7 +250,7 @@ export function makeStore(transport, address, base) {
       each.again = false;
       try {
         const { body, text } = await store.ask({ path: each.path, headers: UNSEEN });
-        // What was asked before an action may be older than its response: what is asked after it decides.
+        // A response to a question from before an action may be older than the action: the next response decides.
         if (!each.again && (text !== each.text || each.error)) tell(each, body, null, text);
       } catch (error) {
         tell(each, each.data, error);
@@ -268,8 +273,16 @@ export function makeStore(transport, address, base) {
   return store;
 }
 
-// Where there is room for one column, a route that names one thing shows it, and any other the list.
+// In one column, a route that names one thing shows that thing, and any other route the list.
 const paneOf = (route) => /^payments\/.|^requests\/(?!try$).|^webhooks\/\w+\/./.test(route) ? "detail" : "list";
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null; // a body that is no JSON is text alone
+  }
+}
 
 const failure = (says, hint = "") => Object.assign(new Error(says), { hint, status: 0, fields: {} });
 

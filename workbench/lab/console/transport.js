@@ -1,4 +1,4 @@
-// How the served console asks and hears: `send` is a fetch, `subscribe` a stream of what has changed.
+// The transport of the served console: `send` is a fetch, `subscribe` a stream of changes.
 // A transport has these two verbs and nothing else; views know nothing of where they run.
 
 const STREAMS = 4; // of the six connections that a browser has for one host
@@ -8,8 +8,7 @@ export function served() {
   async function send({ method = "GET", path, headers = {}, body, anonymous = false }) {
     const credentials = anonymous ? "omit" : "same-origin";
     const response = await fetch(path, { method, headers, body, credentials, cache: "no-store" });
-    const text = await response.text();
-    return { status: response.status, headers: Object.fromEntries(response.headers), text, body: parsed(text) };
+    return { status: response.status, headers: Object.fromEntries(response.headers), text: await response.text() };
   }
 
   // Calls `onChanges` with rows of `/sandbox/changes` after this seq, and `onState` with live, asking, lost or ended.
@@ -30,7 +29,7 @@ export function served() {
     function stream() {
       source = new EventSource(`/sandbox/changes?after=${last}`);
       source.onopen = () => onState("live");
-      source.onmessage = ({ data, lastEventId }) => heard([parsed(data)], Number(lastEventId));
+      source.onmessage = ({ data, lastEventId }) => heard([JSON.parse(data)], Number(lastEventId));
       source.addEventListener("reset", ({ lastEventId }) => wasReset(Number(lastEventId)));
       source.onerror = () => {
         onState("lost");
@@ -45,9 +44,10 @@ export function served() {
       const mine = (run += 1);
       if (document.hidden) return;
       try {
-        const { status, body } = await send({ path: `/sandbox/changes?after=${last}`, headers: { "Sandbox-Unseen": "true" } });
+        const { status, text } = await send({ path: `/sandbox/changes?after=${last}`, headers: { "Sandbox-Unseen": "true" } });
         if (run !== mine) return;
         if (status === 401 || status === 403) return void onState("ended");
+        const body = JSON.parse(text);
         if (body.reset) wasReset(body.last_seq);
         else heard(body.data, body.last_seq);
         onState("asking");
@@ -93,12 +93,4 @@ export function served() {
   }
 
   return { send, subscribe };
-}
-
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

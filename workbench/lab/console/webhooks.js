@@ -2,7 +2,7 @@
 
 import { Action, Code, Empty, Facts, Field, Id, Lately, Link, Pill, Problem, Secret, Table, Tabs, Title, When, html } from "./parts.js";
 import { Listing } from "./listing.js";
-import { of, useNow, useRead, useStore } from "./store.js";
+import { ofKind, useNow, useRead, useStore } from "./store.js";
 import { laidOut, shortId, span, visible } from "./words.js";
 
 const FAMILIES = ["payment_intent.*", "charge.*", "refund.*", "payout.*", "suspense.*", "webhook_endpoint.*", "collection.*"];
@@ -48,7 +48,7 @@ export function EventList({ events, deliveries, brief }) {
   return html`${isDeaf && html`<div class="strip"><span>No endpoint is enabled: events go nowhere.</span><${AddEndpoint} kind="primary" /></div>`}${events.map(whole)}`;
 }
 
-// How the last attempt went, in a word.
+// The outcome of the last attempt in a word, and the number of attempts.
 function tried({ attempts }) {
   if (!attempts.length) return "due";
   return `${attempts.at(-1).status_code ?? "no response"}${attempts.length > 1 ? ` ×${attempts.length}` : ""}`;
@@ -62,7 +62,7 @@ const ATTEMPTS = [
   ["Why, or what it said", (each) => html`<span class="mono" title=${visible(each.answer)}>${visible((each.fault ?? each.answer.trim()).slice(0, 200))}</span>`, "fill"],
 ];
 
-// Where an event is sent, and each attempt; `whole` with all that the last one responded, and a way to its endpoint.
+// A delivery: its endpoint and each attempt; if `whole`, with the body of the last response.
 function Delivery({ delivery, whole }) {
   const now = useNow(Boolean(delivery.next_attempt_at));
   const { id, url, status, attempts, endpoint, next_attempt_at: next } = delivery;
@@ -78,8 +78,7 @@ function Delivery({ delivery, whole }) {
 
 export function useDeadLetters() {
   const store = useStore();
-  const size = store.gaps.pagination === "page" ? "per_page" : "limit";
-  const { data } = useRead(`${store.v1("/deliveries")}?status=dead_letter&${size}=10`, of("delivery"), { pause: 1000, keep: true });
+  const { data } = useRead(`${store.listed("/deliveries", 10)}&status=dead_letter`, ofKind("delivery"), { pause: 1000, keep: true });
   return data ? `${data.data.length || ""}${data.has_more ? "+" : ""}` : "";
 }
 
@@ -106,7 +105,7 @@ function Deliveries({ id, dead }) {
   const replay = dead && html`<${Action} label="Replay dead letters…" title="Replay every dead letter" confirm="Replay all"
     run=${() => store.act("POST", store.v1("/dead_letters/replay"))}
     says="Every dead letter whose endpoint is enabled is sent again, now. Repair the receiver first." />`;
-  return html`<${Listing} name="deliveries" noun="delivery" path=${store.v1("/deliveries")} fields=${fields} aside=${replay} columns=${columns} concerns=${of("delivery")}
+  return html`<${Listing} name="deliveries" noun="delivery" path=${store.v1("/deliveries")} fields=${fields} aside=${replay} columns=${columns} concerns=${ofKind("delivery")}
     to=${(row) => `webhooks/deliveries/${row.id}`} opened=${id} empty="Nothing was sent yet: an event goes to every enabled endpoint." />`;
 }
 
@@ -119,7 +118,7 @@ function Events({ id }) {
   ];
   const fields = [["type", "Type", FAMILIES.map((each) => [each, each])], ["type", "Type, such as charge.failed", "text"], ["created_since", "From", "date"]];
   return html`<${Listing} name="events" noun="event" path=${store.v1("/events")} search="Id, reference, last digits of the number" fields=${fields} columns=${columns}
-    concerns=${of("payment")} to=${(row) => `webhooks/events/${row.id}`} opened=${id} empty="No event yet: they tell what became of payments." />`;
+    concerns=${ofKind("payment")} to=${(row) => `webhooks/events/${row.id}`} opened=${id} empty="No event yet: they tell what became of payments." />`;
 }
 
 // An event and all of its deliveries, by its own id or that of one of them.
@@ -128,7 +127,7 @@ function EventDetail({ id }) {
   const { data: one, error: lost } = useRead(id.startsWith("del_") && store.v1(`/deliveries/${id}`));
   const event = one ? one.event : id.startsWith("evt_") && id;
   const { data, text, error } = useRead(event && store.v1(`/events/${event}`));
-  const { data: sent } = useRead(event && `${store.v1("/deliveries")}?event=${event}`, of("delivery"));
+  const { data: sent } = useRead(event && `${store.v1("/deliveries")}?event=${event}`, ofKind("delivery"));
   if (!data) return html`<${Problem} problem=${error ?? lost} />`;
   const { object } = data.data;
   const payment = object.payment_intent ?? (/^(pi|ch)_/.test(object.id) ? object.id : object.charge);
@@ -147,8 +146,7 @@ const typesIn = (text) => text.split(",").map((each) => each.trim()).filter(Bool
 
 function useEndpoints() {
   const store = useStore();
-  const size = store.gaps.pagination === "page" ? "per_page" : "limit";
-  return useRead(`${store.v1("/webhook_endpoints")}?${size}=100`, of("request"), { pause: 2000, keep: true });
+  return useRead(store.listed("/webhook_endpoints", 100), ofKind("request"), { pause: 2000, keep: true });
 }
 
 function Where({ url, events }) {
@@ -178,7 +176,7 @@ function Endpoints({ id }) {
     ["State", (row) => html`<${Pill} state=${row.status} />`, "end"],
   ];
   return html`<${Listing} name="endpoints" noun="endpoint" path=${store.v1("/webhook_endpoints")} size=${100} aside=${html`<${AddEndpoint} kind="primary" />`} columns=${columns}
-    concerns=${of("request")} pause=${2000} to=${(row) => `webhooks/endpoints/${row.id}`} opened=${id} empty="No endpoint: events go nowhere." />`;
+    concerns=${ofKind("request")} pause=${2000} to=${(row) => `webhooks/endpoints/${row.id}`} opened=${id} empty="No endpoint: events go nowhere." />`;
 }
 
 function EndpointDetail({ id }) {

@@ -1,4 +1,4 @@
-// What things are called, and how amounts, moments and texts of others are written.
+// Captions of states and accounts; formats of amounts, moments and other people's texts.
 
 export const STATES = {
   new: ["calm", "Created and not confirmed: no customer was asked yet. The intent is requires_payment_method."],
@@ -68,7 +68,7 @@ export function money(minor, currency = "ZMW") {
 // An amount in major units, as `/v1` has it.
 export const moneyOf = ({ amount, currency }) => money(Math.round(Number(amount) * 10 ** decimals(currency)), currency);
 
-// What somebody typed, in minor units; null where it is no amount, or finer than a minor unit.
+// A typed amount in minor units; null if it is no amount, or finer than a minor unit.
 export function minorOf(text, currency = "ZMW") {
   const found = /^K?\s*(\d[\d,]*)(?:\.(\d*))?$/.exec(String(text).trim());
   const count = decimals(currency);
@@ -128,7 +128,7 @@ export const shortId = (id) => String(id ?? "").replace(/\b([a-z]{2,4}_[0-9A-Za-
 
 export const phoneText = (number) => String(number ?? "").replace(/^(\+260)(\d\d)/, "$1 $2 ");
 
-// As the sandbox masks a customer's number.
+// A customer's number as the sandbox masks it.
 export const masked = (number) => `${number.slice(0, 6)}••••${number.slice(-3)}`;
 
 // JSON laid out for reading, every number as it was written; null for anything else.

@@ -146,7 +146,7 @@ def _renamed_in_layouts(folder: Path, was: Mapping[str, Sequence[str]]) -> None:
 
 
 def _outcome(target: Path, shipped: str, brought: str | None) -> str:
-    """What becomes of a shipped notebook whose content has this hash, as a field of Copies."""
+    """The outcome for a shipped notebook whose content has this hash, as a field of Copies."""
     if not os.path.lexists(target):
         return "new"
     found = _hash(target.read_bytes()) if target.is_file() and not target.is_symlink() else None
@@ -160,7 +160,7 @@ def _hash(content: bytes) -> str:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """What was remembered; nothing where it cannot be understood, and then every other notebook is theirs."""
+    """The hashes that were remembered; none if the file cannot be read: then every notebook that differs is theirs."""
     try:
         found = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
@@ -174,7 +174,7 @@ class _Contents(AsyncLargeFileManager):
     The shipped notebooks name the kernel and the language, and no version of either.
     """
 
-    async def get(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401  the base class's arguments
+    async def get(self, *args: object, **kwargs: object) -> dict[str, Any]:
         """As the base class, which describes the model."""
         model: dict[str, Any] = await super().get(*args, **kwargs)  # type: ignore[no-untyped-call]  # the base class
         metadata = (model["content"] or {}).get("metadata", {}) if model["type"] == "notebook" else {}
@@ -257,7 +257,7 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
 
 
 def _config(folder: Path, workspaces: Path, base_url: str, *, token: str, path: str, browser: bool) -> Config:
-    """What is asked of the server, whatever its owner has configured otherwise."""
+    """The server's settings, which override its owner's configuration."""
     at = urlsplit(base_url)
     return Config({
         "ServerApp": {

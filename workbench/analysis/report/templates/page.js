@@ -42,7 +42,7 @@
     const { id, verdict, partner, why } = row.dataset;
     const partners = row.dataset.partners.split(" | ").filter(Boolean);
     const named = (what) => ({ ariaLabel: `${what} of ${called(id)}` });
-    // What has both sides is a pair already, and what has no counterpart has nothing to match.
+    // A break with both sides is a pair already, and a break without a counterpart has nothing to match.
     const offered = verdicts.filter(([each]) => each !== "match" || partners.length || verdict === "match");
     const fields = {
       verdict: make("select", named("Verdict"), offered),
@@ -112,7 +112,7 @@
     ready();
   });
 
-  // What the reader of the file would refuse: the field, and what to do there.
+  // The fields that `workbench reconcile` would refuse in the file, each with what to do there.
   function problems() {
     const found = byId("who").value.trim() ? [] : [[byId("who"), "Say who decides."]];
     const said = new Map();

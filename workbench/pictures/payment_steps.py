@@ -1,20 +1,16 @@
-"""Pictures that the course teaches with: who takes part, which key to send, how long to wait, which rows match."""
+"""Pictures of one payment: who takes part, its states, which key to send, how long to wait."""
 
-from collections.abc import Iterator
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise, zip_longest
+from typing import Final, NamedTuple
 
 from workbench import svg
 from workbench.domain.gaps import Gaps
 from workbench.domain.moments import span
-from workbench.domain.money import money_text
-from workbench.domain.payments import offer_again_s
+from workbench.domain.payments import Transitions, offer_again_s
 from workbench.domain.scenarios import LATE_S
 from workbench.render import table
 from workbench.svg import Drawing
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class _Passed(NamedTuple):
@@ -64,9 +60,7 @@ def _arrow(passed: _Passed, place: int, y: int) -> Iterator[str]:
         yield svg.tag("circle", cx=start, cy=y, r=5, fill=colour)
         yield svg.text(start - 12, y + 4, words, svg.INK, text_anchor="end", **svg.HALO)
         return
-    yield from svg.arrow([(start, y), (end, y)], colour)
-    # Beside the lane in the middle, which would run through the words.
-    yield svg.text((start + end) / 2, y - 6, words, svg.INK, text_anchor="middle", **svg.HALO)
+    yield from svg.labelled_arrow(start, end, y, words, colour)
 
 
 class _Choice(NamedTuple):
@@ -122,21 +116,12 @@ def key_choice(gaps: Gaps) -> Drawing:
 def _leaf(choice: _Choice, y: int) -> Iterator[str]:
     width = svg.WIDTH - svg.EDGE - _DONE_X
     yield svg.box(_DONE_X, y - 4, width, 48, svg.TINT if choice.key == "a new key" else svg.PAPER, svg.INK)
-    lines = [line for line in _halves(choice.then, width - 24) if line]
+    lines = svg.filled(choice.then.split(), width - 24, " ")
     # Two or three lines, around the middle of the box.
     top = y + 24 - 15 * len(lines) // 2
     for place, words in enumerate(lines):
         yield svg.text(_DONE_X + 12, top + 15 * place, words, svg.INK)
     yield svg.text(_DONE_X + 12, top + 15 * len(lines), f"key: {choice.key}", svg.INK, font_weight=600)
-
-
-def _halves(words: str, width: int) -> tuple[str, str]:
-    """The words that fit into one line, and the rest."""
-    first, rest = words, ""
-    while svg.width_of(first) > width:
-        first, _, last = first.rpartition(" ")
-        rest = f"{last} {rest}".strip()
-    return first, rest
 
 
 class _Moment(NamedTuple):
@@ -190,79 +175,132 @@ def _beside(x: int, y: int, moment: _Moment) -> Iterator[str]:
     yield svg.text(at, y + 23, moment.do, svg.INK, text_anchor=anchor, **svg.HALO)
 
 
-class Paired(Protocol):
-    """A reconciliation, as far as this picture shows it; its columns are those of `workbench.analysis`."""
+# The states
 
-    matches: "pd.DataFrame"
-    breaks: "pd.DataFrame"
-
-
-class _Pair(NamedTuple):
-    """A row of the ledger beside a row of the statement; either may be missing."""
-
-    key: str
-    ledger: str
-    verdict: str
-    statement: str
+_STATE_X, _STATE_WIDTH, _FINAL_X, _FINAL_WIDTH, _FINAL_HEIGHT = 176, 200, 552, 132, 34
+_BACK_X, _ON_X, _LANE = _STATE_X - 132, _FINAL_X - 24, 14
+"""The beginnings of the lanes back and of the lanes to the final states, and the distance between lanes."""
+_EXIT, _DOWN = 30, 20
+"""The heights of a line out of a state, and of an event between two states."""
 
 
-_MATCHES, _BREAKS = 2, 6
-"""The most rules of matches, and the most codes of breaks, in the picture."""
-_LEFT, _RIGHT, _WIDE = svg.EDGE, 446, 238
-_MATCH: Final = "match"
-_UNREAD: Final = "unreadable"
+class _Exit(NamedTuple):
+    """A line out of a state, to the right or back to the left, at a height."""
+
+    y: int
+    event: str
+    target: str
 
 
-def matched_pairs(result: Paired) -> Drawing:
-    """A match by each rule and a break of each code: both amounts, and the verdict between them."""
-    rows = [*islice(_matched(result.matches), _MATCHES), *islice(_broken(result.breaks), _BREAKS)]
-    parts = [svg.text(x, 60, side, svg.INK, font_weight=600) for x, side in ((_LEFT, "ledger"), (_RIGHT, "statement"))]
-    for place, row in enumerate(rows):
-        parts += _pair(row, 70 + 46 * place)
-    title = "Rows that belong together"
+class _State(NamedTuple):
+    """A state with its outgoing lines; the events in `down` lead to the next state."""
+
+    name: str
+    y: int
+    height: int
+    down: list[str]
+    back: list[_Exit]
+    on: list[_Exit]
+
+
+def state_machine(of: str, transitions: Transitions) -> Drawing:
+    """States that can be left from top to bottom, final ones beside them."""
+    sources = list(dict.fromkeys(state for state, _ in transitions))
+    states = list(_placed(sources, transitions))
+    finals = _final_heights(states, [state for state in dict.fromkeys(transitions.values()) if state not in sources])
+    title = f"States of {'an' if of[0] in 'aeiou' else 'a'} {of.replace('_', ' ')}"
+    bottom = max([states[-1].y + states[-1].height, *(y + _FINAL_HEIGHT for y in finals.values())])
+    parts = [*_start(states[0]), *_lines_down(states), *_lines_back(states), *_lines_on(states, finals)]
+    for state in states:
+        parts.append(svg.box(_STATE_X, state.y, _STATE_WIDTH, state.height, svg.GROUND, svg.INK))
+        parts.append(svg.centred(_STATE_X + _STATE_WIDTH / 2, state.y + state.height / 2 + 4, state.name))
+    for name, y in finals.items():
+        parts.append(svg.box(_FINAL_X, y, _FINAL_WIDTH, _FINAL_HEIGHT, svg.TINT, svg.INK))
+        parts.append(svg.box(_FINAL_X + 3, y + 3, _FINAL_WIDTH - 6, _FINAL_HEIGHT - 6, "none", svg.INK))
+        parts.append(svg.centred(_FINAL_X + _FINAL_WIDTH / 2, y + 21, name))
     says = table(
-        f"{title}: each rule that matched, each code of a break.", ("key", "ledger", "verdict", "statement"), rows
+        f"{title}. It begins as {sources[0]}; final: {', '.join(finals)}.",
+        ("state", "event", "next state"),
+        [(*key, target) for key, target in transitions.items()],
     )
-    return svg.drawing(title, str(says), 78 + 46 * len(rows), parts, note="solid line: a match; dashed: a break")
+    return svg.drawing(title, str(says), bottom + 20, parts, note="double frame: final")
 
 
-def _matched(matches: "pd.DataFrame") -> Iterator[_Pair]:
-    """The first match by every rule, matches by key first; several rows of one side are added up."""
-    firsts = matches.drop_duplicates("rule").sort_values("rule", key=lambda rules: rules != "key", kind="stable")
-    for first in firsts.itertuples():
-        together = matches[(matches["group"] == first.group) & (matches["account"] == first.account)]
-        sides = [together[together["side"] == side] for side in ("ledger", "statement")]
-        amounts = (
-            money_text(int(rows["signed_minor"].sum()), str(first.currency))
-            + (f" ({len(rows)} rows)" if len(rows) > 1 else "")
-            for rows in sides
-        )
-        yield _Pair(str(first.group), next(amounts), _MATCH, next(amounts))
+def _placed(sources: Sequence[str], transitions: Transitions) -> Iterator[_State]:
+    """Places the states one under another, as high as their lines need."""
+    y = 76
+    for state, following in zip_longest(sources, sources[1:]):
+        exits = [(event, target) for (start, event), target in transitions.items() if start == state]
+        down = [event for event, target in exits if target == following]
+        on = [way for way in exits if way[1] not in sources]
+        back = [way for way in exits if way[1] in sources and way[1] != following]
+        is_entered = state in _targets_back(sources, transitions)
+        height = max(len(on), len(back) + is_entered, 1) * _EXIT + 8
+        yield _State(state, y, height, down, _exits(back, y + _EXIT * is_entered), _exits(on, y))
+        y += height + _DOWN * (len(down) + 1) + 8
 
 
-def _broken(breaks: "pd.DataFrame") -> Iterator[_Pair]:
-    """The first break of each code."""
-    for row in breaks.drop_duplicates("code").to_dict("records"):
-        # A row that cannot be read has neither key nor amount; of what is missing, text is all that is sure.
-        first: dict[str, Any] = {
-            str(name): value if isinstance(value, str | int) else None for name, value in row.items()
-        }
-        amounts = (
-            "" if first["side"] == other
-            else _UNREAD if first[f"{side}_minor"] is None or first["currency"] is None
-            else money_text(first[f"{side}_minor"], first["currency"])
-            for side, other in (("ledger", "statement"), ("statement", "ledger"))
-        )  # fmt: skip
-        yield _Pair(first["key"] or "no key", next(amounts), first["code"], next(amounts))
+def _targets_back(sources: Sequence[str], transitions: Transitions) -> set[str]:
+    places = {state: place for place, state in enumerate(sources)}
+    return {
+        target for (start, _), target in transitions.items() if target in places and places[target] != places[start] + 1
+    }
 
 
-def _pair(pair: _Pair, y: int) -> Iterator[str]:
-    """Two boxes, one of them empty where a side has no row, and the verdict on the line between them."""
-    for x, amount in ((_LEFT, pair.ledger), (_RIGHT, pair.statement)):
-        yield svg.box(x, y, _WIDE, 34, svg.GROUND if amount else svg.PAPER, svg.INK if amount else svg.RULE)
-        yield svg.text(x + 10, y + 21, svg.shown_as(pair.key, 12) if amount else "no row", svg.FAINT)
-        yield svg.text(x + _WIDE - 10, y + 21, amount, svg.INK, text_anchor="end")
-    is_match = pair.verdict == _MATCH
-    colour, dashes = (svg.GREEN, {}) if is_match else (svg.BAD, {"stroke_dasharray": "5 4"})
-    yield svg.line(_LEFT + _WIDE, y + 17, _RIGHT, y + 17, colour, stroke_width=2, **dashes)
-    yield svg.text((_LEFT + _WIDE + _RIGHT) / 2, y + 11, pair.verdict, svg.INK, text_anchor="middle", **svg.HALO)
+def _exits(exits: Iterable[tuple[str, str]], top: int) -> list[_Exit]:
+    return [_Exit(top + _EXIT * place + 20, *way) for place, way in enumerate(exits)]
+
+
+def _final_heights(states: Sequence[_State], finals: Iterable[str]) -> dict[str, int]:
+    """The heights of the final states: in the middle of their lines, and no two at one height."""
+    middles = {}
+    for final in finals:
+        at = [way.y for state in states for way in state.on if way.target == final]
+        middles[final] = sum(at) // len(at) - _FINAL_HEIGHT // 2
+    placed: dict[str, int] = {}
+    for final, y in sorted(middles.items(), key=lambda item: item[1]):
+        placed[final] = max([y, *(height + _FINAL_HEIGHT + 12 for height in placed.values())])
+    return placed
+
+
+def _start(state: _State) -> list[str]:
+    x = _STATE_X + _STATE_WIDTH // 2
+    return [svg.tag("circle", cx=x, cy=48, r=6, fill=svg.INK), *svg.arrow([(x, 52), (x, state.y)])]
+
+
+def _lines_down(states: Sequence[_State]) -> Iterator[str]:
+    x = _STATE_X + _STATE_WIDTH // 2
+    for state, following in pairwise(states):
+        if state.down:
+            yield from svg.arrow([(x, state.y + state.height), (x, following.y)])
+        for place, event in enumerate(state.down):
+            yield svg.text(x + 12, state.y + state.height + 22 + _DOWN * place, event, svg.INK)
+
+
+def _lines_back(states: Sequence[_State]) -> Iterator[str]:
+    """Lines to a state that is not the next one, left of all."""
+    entries = {state.name: state.y + 20 for state in states}
+    exits = [way for state in states for way in state.back]
+    for place, target in enumerate(dict.fromkeys(way.target for way in exits)):
+        here = [way for way in exits if way.target == target]
+        yield from _bus(here, (_STATE_X, _BACK_X - _LANE * place, _STATE_X), entries[target])
+        yield from (svg.text(_STATE_X - 10, way.y - 6, way.event, svg.INK, text_anchor="end") for way in here)
+
+
+def _lines_on(states: Sequence[_State], finals: Mapping[str, int]) -> Iterator[str]:
+    """Lines to the final states."""
+    right = _STATE_X + _STATE_WIDTH
+    for place, (target, top) in enumerate(finals.items()):
+        here = [way for state in states for way in state.on if way.target == target]
+        yield from _bus(here, (right, _ON_X - _LANE * place, _FINAL_X), top + _FINAL_HEIGHT // 2)
+        yield from (svg.text(right + 10, way.y - 6, way.event, svg.INK) for way in here)
+
+
+def _bus(exits: Sequence[_Exit], xs: tuple[int, int, int], y: int) -> Iterator[str]:
+    """Lines from their states over one lane to a height; a dot where lines meet, so that others only cross."""
+    start, lane, end = xs
+    for way in exits:
+        yield from svg.arrow([(start, way.y), (lane, way.y), (lane, y), (end, y)])
+    ends = [y, *(way.y for way in exits)]
+    meeting = {height for height in ends if min(ends) < height < max(ends)}
+    yield from (svg.tag("circle", cx=lane, cy=height, r=3.2, fill=svg.BLUE) for height in sorted(meeting))
