@@ -32,7 +32,7 @@ from workbench.cli import app
 from workbench.domain.signatures import SECRET_PREFIX, STANDARD, verify
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import ExamRefused, SignatureRefused
-from workbench.receiver import Event
+from workbench.merchant.receiver import Event
 from workbench.resources import course
 from workbench.sandbox.outbound import Reply
 
@@ -600,7 +600,7 @@ def test_a_command_that_fails_or_does_not_end_is_refused_with_what_it_printed(mo
 SHOP = """
 import os, sys
 from wsgiref.simple_server import WSGIServer, make_server
-from workbench.receiver import Receiver
+from workbench.merchant.receiver import Receiver
 receiver = Receiver([os.environ["PAYMENTS_WEBHOOK_SECRET"]])
 names = ("PAYMENTS_BASE_URL", "PAYMENTS_SECRET_KEY", "PAYMENTS_PUBLISHABLE_KEY")
 keys = " ".join(os.environ[name] for name in names)

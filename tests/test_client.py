@@ -14,7 +14,6 @@ import httpx
 import pytest
 
 from workbench import PaymentsClient, resources
-from workbench.client import Group
 from workbench.control import SandboxControl
 from workbench.domain.wire.accounts_and_keys import Token
 from workbench.domain.wire.sandbox_controls import DASHBOARD
@@ -28,6 +27,7 @@ from workbench.errors import (
     UnexpectedResponse,
     WaitExpired,
 )
+from workbench.merchant.client import Group
 from workbench.sandbox import control, operations
 
 HIDDEN = "x" * 24

@@ -16,14 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import INTENT, bearer, method_on
-from workbench import Workbench, evidence
+from workbench import Workbench
 from workbench.cli import app
 from workbench.domain.gaps import REGISTER, Gaps, rows_named, written
 from workbench.domain.signs import Other, Value
 from workbench.errors import TrafficRefused
-from workbench.evidence import TOGETHER, Evidence, fit
-from workbench.har import recorded
-from workbench.toml_text import read_toml
+from workbench.text.toml_text import read_toml
+from workbench.traffic import evidence
+from workbench.traffic.evidence import TOGETHER, Evidence, fit
+from workbench.traffic.har import recorded
 
 EIGHT: dict[str, Value] = {
     "success_status": "201_created", "charge_amount_unit": "major", "operator_ids": "long", "error_format": "envelope",
@@ -590,7 +591,7 @@ def test_a_request_that_was_refused_the_second_time_was_not_forgotten(tmp_path: 
 
 
 def test_of_many_small_exchanges_the_first_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("workbench.evidence.MOST_TEXT", 20_000)
+    monkeypatch.setattr("workbench.traffic.evidence.MOST_TEXT", 20_000)
     charge = entry("POST", CHARGES, 200, {}, {"id": "c", "status": "succeeded"})
     found = fit(saved(tmp_path / "a.har", *[charge] * 50))
     assert (found.read, found.left_out) == (5, True)

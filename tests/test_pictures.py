@@ -19,7 +19,7 @@ from workbench.domain.scenarios import LATE_S
 from workbench.domain.signatures import SCHEMES
 from workbench.pictures import Pictures
 from workbench.pictures.books import MOST_ENTRIES
-from workbench.svg import Drawing
+from workbench.text.svg import Drawing
 
 NUMBER = "+260961234567"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -18,17 +18,17 @@ import pytest
 import workbench
 from workbench import Receiver, Workbench
 from workbench.domain.signatures import headers_for
-from workbench.receiver import MAX_BODY_BYTES, MAX_EVENTS, Event
+from workbench.merchant.receiver import MAX_BODY_BYTES, MAX_EVENTS, Event
 
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
 NOW_S = 1_767_592_800
 PACKAGE = Path(workbench.__file__).parent
-TAKEN = ("receiver.py", "errors.py", "visible.py", "domain/signatures.py")
+TAKEN = ("merchant/receiver.py", "errors.py", "visible.py", "domain/signatures.py")
 BACKEND = """
 import base64, json, sys, time
 sys.path.insert(0, sys.argv[1])
 from workbench.domain.signatures import headers_for
-from workbench.receiver import Receiver
+from workbench.merchant.receiver import Receiver
 
 secret = "whsec_" + base64.b64encode(bytes(range(32))).decode()
 receiver, shipped = Receiver([secret]), []

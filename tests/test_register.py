@@ -24,7 +24,7 @@ from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import Request, Response
 from workbench.sandbox.operations import OPERATIONS, Operation, in_force
 from workbench.sandbox.store import Transaction
-from workbench.toml_text import read_toml
+from workbench.text.toml_text import read_toml
 
 NAMES = [gap.name for gap in REGISTER]
 PACKAGE = Path(holds.exchange.__file__).parents[1]

@@ -18,7 +18,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 import workbench
 from workbench import resources
 from workbench.cli import app
-from workbench.notebook_page import unwrapped
+from workbench.running.notebook_page import unwrapped
 
 LIMIT_S = 300
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
@@ -267,7 +267,7 @@ def test_two_runs_write_the_same_bytes_with_one_job_and_with_two_and_no_trace_of
         tagged(PARAMETERS, "parameters"),
         "import sys\nfor n in range(50):\n    print(n, flush=True)\n    print(n, file=sys.stderr, flush=True)",
         "print({'mtn', 'airtel', 'zamtel', amount})",
-        "from matplotlib.figure import Figure\nfrom workbench.render import picture\n"
+        "from matplotlib.figure import Figure\nfrom workbench.text.render import picture\n"
         "figure = Figure(figsize=(2, 1))\nfigure.subplots().plot([1, 2])\npicture(figure, 'A line that rises.')",
     )
     # The shipped notebook with the most in it that chance could change: signatures, ids, retries.

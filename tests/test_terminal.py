@@ -19,8 +19,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 from tests.test_certify_shops import SHOP
 from workbench import Workbench
 from workbench.domain.gaps import rows_named
-from workbench.render import Column, Table, table
 from workbench.resources import fixture
+from workbench.text.render import Column, Table, table
 
 RUNS = """
 import contextlib, fcntl, io, struct, sys, termios

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from workbench import Workbench
 from workbench.cli import app
 from workbench.errors import NotFound, WorkbenchError
-from workbench.receiver import Event, EventData, Events
-from workbench.render import pairs, preformatted, table
-from workbench.runner import CellFailure
-from workbench.snippets import snippet
+from workbench.merchant.receiver import Event, EventData, Events
+from workbench.running.runner import CellFailure
+from workbench.text.render import pairs, preformatted, table
+from workbench.text.snippets import snippet
 
 NUMBER = "+260961234567"
 ATTACK = "Order \x1b]0;owned\x07 \x9b2J \u202edlog\u2069 \x00\x7f"

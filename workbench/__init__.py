@@ -24,16 +24,16 @@ if TYPE_CHECKING:
         write_statement,
     )
     from workbench.bench import Workbench
-    from workbench.client import PaymentsClient
     from workbench.domain.masking import mask
     from workbench.domain.moments import LUSAKA
     from workbench.domain.money import Money
     from workbench.domain.reading import as_text
     from workbench.domain.signatures import verify
     from workbench.lab import exercises
-    from workbench.receiver import Receiver
-    from workbench.render import is_live, picture, table
+    from workbench.merchant.client import PaymentsClient
+    from workbench.merchant.receiver import Receiver
     from workbench.resources import fixture
+    from workbench.text.render import is_live, picture, table
 
 __all__ = [
     "LAYOUTS",
@@ -69,9 +69,9 @@ _HOMES = {
     "LAYOUTS": "workbench.analysis.statements",
     "LUSAKA": "workbench.domain.moments",
     "Money": "workbench.domain.money",
-    "PaymentsClient": "workbench.client",
+    "PaymentsClient": "workbench.merchant.client",
     "Preamble": "workbench.analysis.statements",
-    "Receiver": "workbench.receiver",
+    "Receiver": "workbench.merchant.receiver",
     "Traffic": "workbench.analysis.simulate",
     "Workbench": "workbench.bench",
     "as_text": "workbench.domain.reading",
@@ -79,16 +79,16 @@ _HOMES = {
     "exercises": "workbench.lab.exercises",
     "files": "workbench.analysis.files",
     "fixture": "workbench.resources",
-    "is_live": "workbench.render",
+    "is_live": "workbench.text.render",
     "ledger_columns": "workbench.analysis.statements",
     "mask": "workbench.domain.masking",
     "money": "workbench.analysis.frames",
-    "picture": "workbench.render",
+    "picture": "workbench.text.render",
     "read_ledger": "workbench.analysis.statements",
     "read_statement": "workbench.analysis.statements",
     "reconcile": "workbench.analysis.reconcile",
     "shapes": "workbench.analysis.shapes",
-    "table": "workbench.render",
+    "table": "workbench.text.render",
     "verify": "workbench.domain.signatures",
     "write_statement": "workbench.analysis.statements",
 }

@@ -57,7 +57,7 @@ def looking_at(engine: "Engine") -> Iterator["SandboxControl"]:
     """The control plane of a sandbox of this process, called with its key of now and without a trace."""
     from workbench.sandbox.engine import InProcess
     from workbench.session import Session
-    from workbench.snippets import IN_PROCESS_URL
+    from workbench.text.snippets import IN_PROCESS_URL
     from workbench.watching import Watchers
 
     watchers = Watchers()

@@ -17,12 +17,12 @@ from workbench.domain.webhooks import types_of
 from workbench.errors import LabRefused, ServeRefused, WorkbenchError
 from workbench.extras import extras_named
 from workbench.handset import Phone
-from workbench.receiver import Receiver
+from workbench.merchant.receiver import Receiver
 from workbench.register import GapRows
-from workbench.render import is_docked
 from workbench.session import Session
-from workbench.snippets import IN_PROCESS_URL
-from workbench.trace import PagedRows, Trace
+from workbench.text.render import is_docked
+from workbench.text.snippets import IN_PROCESS_URL
+from workbench.traffic.trace import PagedRows, Trace
 from workbench.watching import Watchers
 
 if TYPE_CHECKING:

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import asdict
 
-from workbench.calls import invalid, segments
-from workbench.client import PaymentsClient, checked_names
 from workbench.domain.moments import clock_text, moment, rfc3339
 from workbench.domain.signing import SignedMessage
 from workbench.domain.wire import sandbox_controls as wire
@@ -26,6 +24,8 @@ from workbench.domain.wire.ledger_and_trace import (
 )
 from workbench.domain.wire.payments_and_payouts import Charge, Suspense
 from workbench.errors import ApiError, AuthenticationFailed, PermissionDenied, UnexpectedResponse
+from workbench.merchant.calls import invalid, segments
+from workbench.merchant.client import PaymentsClient, checked_names
 
 T = TypeVar("T")
 Row = TypeVar("Row", LedgerEntry, LedgerPosting, LedgerMovement)

@@ -18,11 +18,11 @@ from workbench.domain.signs import Value
 from workbench.domain.wire.ledger_and_trace import WEBHOOK, TraceRow
 from workbench.errors import CommandRefused
 from workbench.process import NOTHING, POLL_S, Process, printed
-from workbench.render import Table, table
 from workbench.sandbox.addresses import LOOPBACK, free_port
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.server import listening
 from workbench.sandbox.store import Settings
+from workbench.text.render import Table, table
 from workbench.visible import visible
 
 FOLDER: Final = "WORKBENCH_RUN_FOLDER"

@@ -26,10 +26,10 @@ from workbench.domain.wire.ledger_and_trace import (
     webhook_of,
 )
 from workbench.errors import CheckLiveRefused
-from workbench.har import TRACE
-from workbench.look import page
 from workbench.register import GapRow
-from workbench.render import Table, Tabular, table
+from workbench.text.look import page
+from workbench.text.render import Table, Tabular, table
+from workbench.traffic.har import TRACE
 from workbench.visible import visible
 
 T = TypeVar("T")

@@ -4,15 +4,15 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from workbench import saved
-from workbench.calls import checked_text
 from workbench.control import SandboxControl
 from workbench.domain.masking import mask
 from workbench.domain.moments import clock_text, utc_text
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
 from workbench.domain.wire.sandbox_controls import Handset
-from workbench.render import Table, Tabular, table
-from workbench.saved import Saved
+from workbench.merchant.calls import checked_text
+from workbench.text import saved
+from workbench.text.render import Table, Tabular, table
+from workbench.text.saved import Saved
 from workbench.visible import visible
 
 

@@ -11,8 +11,8 @@ from workbench.domain.reliance import relied_on
 from workbench.domain.wire.ledger_and_trace import TraceRow
 from workbench.errors import GapRefused
 from workbench.extras import extras_named
-from workbench.render import Column, Tabular, bundle, preformatted, table
 from workbench.resources import notebook_name
+from workbench.text.render import Column, Tabular, bundle, preformatted, table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,6 @@ from typing import Final
 
 import httpx
 
-from workbench.calls import Latencies, checked_text, host_of, invalid
-from workbench.client import PaymentsClient
 from workbench.closing import Closing
 from workbench.control import Clock, Operator, SandboxControl
 from workbench.domain.masking import Secret
@@ -19,8 +17,10 @@ from workbench.domain.wire.endpoints_and_events import ENDPOINTS
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.errors import ServeRefused, ServiceUnreachable
 from workbench.handset import Phone
-from workbench.receiver import Receiver
-from workbench.trace import TraceContext
+from workbench.merchant.calls import Latencies, checked_text, host_of, invalid
+from workbench.merchant.client import PaymentsClient
+from workbench.merchant.receiver import Receiver
+from workbench.traffic.trace import TraceContext
 from workbench.watching import Watchers
 
 _TIMEOUT = httpx.Timeout(5, read=120)

@@ -41,7 +41,7 @@ from workbench.analysis.statements import read_ledger, read_statement
 from workbench.bench import Workbench
 from workbench.cli import app
 from workbench.errors import ReconcileRefused, ReportRefused
-from workbench.render import percent
+from workbench.text.render import percent
 
 Row = dict[str, Any]
 MTN, BANK = "operator:mtn:float", "bank:settlement"

@@ -14,8 +14,8 @@ from tests.browser.conftest import AXE, Tools
 from tests.browser.test_docs import PAGES as DOCUMENTATION
 from tests.browser.test_notebook_page import KERNEL
 from tests.test_certify import SECRET, listening
-from workbench import look
 from workbench.resources import fixture
+from workbench.text import look
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

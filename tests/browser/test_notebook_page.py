@@ -11,8 +11,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image
 from playwright.sync_api import expect
 
-from workbench.notebook_page import HIDDEN, write_page
 from workbench.resources import notebooks
+from workbench.running.notebook_page import HIDDEN, write_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -29,7 +29,7 @@ bench = Workbench(seed=seed)
 intent = bench.client.payment_intents.create(amount=Decimal("150.00"), currency="ZMW", description="Monstera")
 bench.client.payment_intents.confirm(intent.id, phone="+260961234567", provider="mtn")"""
 PLOT = """from matplotlib.figure import Figure
-from workbench.render import picture
+from workbench.text.render import picture
 
 figure = Figure(figsize=(9, 3))
 figure.subplots().plot([1, 2])

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.conftest import INTENT, Caller, bearer, charge_of, is_true_soon, method_on, refusal
-from workbench import PaymentsClient, Workbench, receiver
+from workbench import PaymentsClient, Workbench
 from workbench.analysis.frames import money
 from workbench.domain.money import ISO_4217
 from workbench.domain.wire.ledger_and_trace import UNSEEN
@@ -29,6 +29,7 @@ from workbench.errors import (
     WaitExpired,
 )
 from workbench.handset import Phone
+from workbench.merchant import receiver
 
 PHONE, AIRTEL, ZED = "+260961234567", "+260971234567", "+260981234567"
 APPROVES, BROKE, NOBODY_ANSWERS, COMES_LATE, UNKNOWN = (f"+2609600000{end}" for end in ("01", "02", "05", "10", "12"))

@@ -11,7 +11,7 @@ import pytest
 from tests.doors.conftest import CHARGE, INTENT, Wire, method
 from workbench import Workbench
 from workbench.errors import InvalidRequest
-from workbench.receiver import Arrival
+from workbench.merchant.receiver import Arrival
 
 NewNumber = Callable[..., str]
 

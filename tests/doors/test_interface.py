@@ -16,7 +16,7 @@ from standardwebhooks import Webhook
 
 from tests.doors.conftest import Wire, method
 from workbench import Workbench, verify
-from workbench.receiver import Arrival, Event
+from workbench.merchant.receiver import Arrival, Event
 
 pytestmark = pytest.mark.socket
 

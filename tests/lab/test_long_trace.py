@@ -20,7 +20,7 @@ from workbench.going_live import read_trace
 from workbench.sandbox.store import Settings, Store
 from workbench.sandbox.store.records import Screen, StoredCall
 from workbench.sandbox.store.transaction import Table
-from workbench.trace import PAGE, Trace
+from workbench.traffic.trace import PAGE, Trace
 
 LONGER = 3 * PAGE
 MANY = 50_000

@@ -25,8 +25,8 @@ from workbench.control import SandboxControl
 from workbench.domain.wire.base import View, to_json
 from workbench.errors import ApiError
 from workbench.sandbox import control, operations
-from workbench.snippets import BENCH_CALLS, BenchCall, ClientCall, Snippet, client_calls, snippet
-from workbench.trace import Trace, rows_of
+from workbench.text.snippets import BENCH_CALLS, BenchCall, ClientCall, Snippet, client_calls, snippet
+from workbench.traffic.trace import Trace, rows_of
 
 _ECHO = 'curl() { printf "%s\\0" "$@"; }\n'
 CURL = argparse.ArgumentParser()

@@ -12,12 +12,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from workbench import Workbench
-from workbench.calls import Latencies
 from workbench.errors import InvalidRequest
-from workbench.steps import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE
-from workbench.svg import IN_THE_DARK, INK
-from workbench.trace import KINDS, Exchange, Trace, TraceContext, saved_console
-from workbench.trace.diagram import SequenceDiagram, clock_of, utc_of
+from workbench.merchant.calls import Latencies
+from workbench.text.steps import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE
+from workbench.text.svg import IN_THE_DARK, INK
+from workbench.traffic.diagram import SequenceDiagram, clock_of, utc_of
+from workbench.traffic.trace import KINDS, Exchange, Trace, TraceContext, saved_console
 
 NUMBER = "+260961234567"
 SVG = "{http://www.w3.org/2000/svg}"

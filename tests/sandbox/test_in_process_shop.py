@@ -18,7 +18,7 @@ import pytest
 from workbench import Workbench, verify
 from workbench.domain.signing import HOW, NOT_IN
 from workbench.errors import InvalidRequest, NotFound, ServeRefused, StateConflict
-from workbench.receiver import Receiver
+from workbench.merchant.receiver import Receiver
 from workbench.sandbox import addresses, asgi, outbound
 
 PHONE = "+260960000001"

@@ -13,9 +13,9 @@ from xml.etree import ElementTree as ET
 from workbench.domain.gaps import written
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ExamRefused
-from workbench.look import templates
-from workbench.render import Column, beside, bundle, sentence, table, wrapped
 from workbench.resources import write_whole
+from workbench.text.look import templates
+from workbench.text.render import Column, beside, bundle, sentence, table, wrapped
 from workbench.visible import visible
 
 PASSED: Final = "passed"

@@ -20,7 +20,7 @@ from workbench.commands.layouts import LAYOUTS_HELP, ends_with_next, named_for
 from workbench.domain.money import ISO_4217, ZMW, decimals_of
 from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.extras import how_to_install
-from workbench.render import Table, terminal_width
+from workbench.text.render import Table, terminal_width
 from workbench.visible import visible
 
 if TYPE_CHECKING:

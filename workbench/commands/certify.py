@@ -13,7 +13,7 @@ import click
 from workbench.alternatives import switched
 from workbench.commands import FILE, PORT, gaps_option
 from workbench.errors import ExamRefused
-from workbench.render import terminal_width
+from workbench.text.render import terminal_width
 from workbench.visible import visible
 
 

@@ -51,7 +51,8 @@ def run(
     Exit status 0 when every cell ran, 1 when a cell failed, 2 when the notebooks cannot be run or somebody interrupted
     the run.
     """
-    from workbench import resources, runner
+    from workbench import resources
+    from workbench.running import runner
 
     chosen = [resources.notebook(name) for name in notebooks] or resources.notebooks()
     results = runner.run(chosen, parameters=dict(parameter), out=out, jobs=jobs, solutions=solutions)

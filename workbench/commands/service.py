@@ -209,8 +209,8 @@ def fit(*, recordings: tuple[Path, ...], out: Path | None, letter_file: Path | N
     Exit status 0 when the files were read, 2 when one is rejected.
     """
     from workbench.domain.gaps import Gaps
-    from workbench.evidence import fit as fitted
     from workbench.register import letter
+    from workbench.traffic.evidence import fit as fitted
 
     evidence = fitted(*recordings)
     if out:

@@ -18,10 +18,10 @@ from comm import create_comm, get_comm_manager
 from comm.base_comm import BaseComm
 
 from workbench.domain.wire.ledger_and_trace import UNSEEN
-from workbench.render import bundle, with_widget
 from workbench.resources import console
 from workbench.session import Session
-from workbench.trace import saved_console
+from workbench.text.render import bundle, with_widget
+from workbench.traffic.trace import saved_console
 
 NEWS: Final = "workbench.news"
 """The comm that a kernel opens to the docked phone: what changed at the bench that was made or used last."""

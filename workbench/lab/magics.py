@@ -15,8 +15,8 @@ from workbench.domain.masking import mask, shortened
 from workbench.domain.phones import MARK
 from workbench.domain.wire.base import to_json
 from workbench.session import Session
-from workbench.snippets import PIN_PATH
-from workbench.trace.inspector import Exchange
+from workbench.text.snippets import PIN_PATH
+from workbench.traffic.inspector import Exchange
 from workbench.visible import visible
 
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")

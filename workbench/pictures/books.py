@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from msgspec.structs import asdict
 
-from workbench import svg
 from workbench.domain import ledger
 from workbench.domain.ledger import CREDIT, DEBIT, KIND_BY_CODE, TAccount, t_accounts
 from workbench.domain.masking import shortened
 from workbench.domain.moments import lusaka_text, milliseconds, utc_text
 from workbench.domain.money import Money, money_text
 from workbench.domain.wire.ledger_and_trace import LedgerEntry, LedgerPosting
-from workbench.render import Column, table
-from workbench.svg import Drawing
+from workbench.text import svg
+from workbench.text.render import Column, table
+from workbench.text.svg import Drawing
 from workbench.visible import visible
 
 if TYPE_CHECKING:

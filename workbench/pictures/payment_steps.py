@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, zip_longest
 from typing import Final, NamedTuple
 
-from workbench import svg
 from workbench.domain.gaps import Gaps
 from workbench.domain.moments import span
 from workbench.domain.payments import Transitions, offer_again_s
 from workbench.domain.scenarios import LATE_S
-from workbench.render import table
-from workbench.svg import Drawing
+from workbench.text import svg
+from workbench.text.render import table
+from workbench.text.svg import Drawing
 
 
 class _Passed(NamedTuple):

@@ -6,14 +6,14 @@ from itertools import accumulate, groupby, islice
 from operator import itemgetter
 from typing import Final
 
-from workbench import svg
 from workbench.domain.gaps import Gaps
 from workbench.domain.moments import span
 from workbench.domain.signatures import SCHEMES, id_in
 from workbench.domain.webhooks import DEAD_LETTER, JITTER_PERMILLE
-from workbench.receiver import Arrival
-from workbench.render import table
-from workbench.svg import Drawing
+from workbench.merchant.receiver import Arrival
+from workbench.text import svg
+from workbench.text.render import table
+from workbench.text.svg import Drawing
 from workbench.visible import visible
 
 _LETTERS, _LETTER, _LINE = 88, 7.25, 18

@@ -15,7 +15,6 @@ from typing import TypeVar
 from workbench.domain.moments import rfc3339
 from workbench.domain.ussd import UssdSession
 from workbench.errors import StateConflict
-from workbench.render import LiveLine
 from workbench.sandbox.messages import log_fault
 from workbench.sandbox.outbound import Outbound, Reply
 from workbench.sandbox.service import clearing, payments, payouts, refunds, webhooks
@@ -27,6 +26,7 @@ from workbench.sandbox.store.files import BESIDE, make_private
 from workbench.sandbox.store.records import Job
 from workbench.sandbox.store.search import Condition
 from workbench.sandbox.store.transaction import unwritten
+from workbench.text.render import LiveLine
 
 R = TypeVar("R")
 Command = tuple[int, Callable[[Transaction], object]]

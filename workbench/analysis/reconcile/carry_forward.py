@@ -33,7 +33,7 @@ from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, READ, TO
 from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
-from workbench.render import Column, Table, Tabular, table
+from workbench.text.render import Column, Table, Tabular, table
 
 _OURS = {own: our for names in (SHARED, *OWN.values()) for our, own in names.items()} | {"since_date": "since"}
 """The name of a column that is carried → the row's."""

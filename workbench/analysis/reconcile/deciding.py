@@ -20,7 +20,7 @@ from workbench.analysis.report.captions import key_text
 from workbench.analysis.shapes import DECIDED
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused, WorkbenchError
-from workbench.render import Column, Table, bundle, table, with_widget
+from workbench.text.render import Column, Table, bundle, table, with_widget
 from workbench.visible import visible
 
 if TYPE_CHECKING:

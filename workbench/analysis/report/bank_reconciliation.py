@@ -15,7 +15,7 @@ from workbench.analysis.frames import python_rows
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import EXACT
 from workbench.domain.money import major_text, money_text
-from workbench.render import Column, Table, table
+from workbench.text.render import Column, Table, table
 
 _MISSING: Final[Mapping[str, Item]] = {
     STATEMENT: Item("receipts in the books, not yet on the statement", "outstanding payments"),

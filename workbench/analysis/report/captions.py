@@ -15,7 +15,7 @@ from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import NOTHING_PROVEN, WORKED_OUT
 from workbench.domain.masking import shortened
 from workbench.domain.money import ZMW, major_text, money_text
-from workbench.render import Column, Table, percent, table
+from workbench.text.render import Column, Table, percent, table
 
 _FEW = 5
 _REASON = 200

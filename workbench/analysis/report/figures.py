@@ -12,7 +12,7 @@ from workbench.analysis.report import totals
 from workbench.analysis.report.captions import counted
 from workbench.analysis.report.totals import Net, Reconciled
 from workbench.domain.money import decimals_of, major_text
-from workbench.render import Picture, picture
+from workbench.text.render import Picture, picture
 
 _BLUE, _ORANGE = "#0072b2", "#e69f00"
 """Two colours of the Okabe-Ito palette, which colour-blind people tell apart; lightness differs too."""

@@ -6,7 +6,7 @@ from typing import Final
 from workbench.analysis.report import bank_reconciliation, captions, totals
 from workbench.analysis.report.captions import counted
 from workbench.analysis.report.totals import Reconciled
-from workbench.render import Table, sentence
+from workbench.text.render import Table, sentence
 from workbench.visible import visible
 
 _GO_ON: Final = (

@@ -49,8 +49,8 @@ from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, TIME
 from workbench.domain.webhooks import types_of
 from workbench.domain.wire.sandbox_controls import MAX_COMMANDS, SimulatedCommand
 from workbench.errors import SimulationRefused
-from workbench.render import Column, Table, Tabular, table
 from workbench.session import Session
+from workbench.text.render import Column, Table, Tabular, table
 
 _BATCH: Final = 1_000
 LEDGER: Final = "ledger.parquet"

@@ -12,7 +12,7 @@ from workbench.analysis.statements.writing import absent
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import LUSAKA
 from workbench.domain.money import major_text
-from workbench.render import Column, Table, Tabular, table, wrapped
+from workbench.text.render import Column, Table, Tabular, table, wrapped
 from workbench.visible import visible
 
 

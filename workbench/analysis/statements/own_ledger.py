@@ -57,7 +57,7 @@ from workbench.analysis.statements.statement import (
 )
 from workbench.domain.moments import DAY_MS, milliseconds
 from workbench.errors import StatementRefused
-from workbench.render import Table, Tabular, pairs, table
+from workbench.text.render import Table, Tabular, pairs, table
 
 LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "string"}
 """The columns that `read_ledger` gives: a balance that follows from nothing is null."""

@@ -27,7 +27,7 @@ from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
 from workbench.domain.money import money_text
 from workbench.errors import StatementRefused
-from workbench.render import Table, Tabular, pairs
+from workbench.text.render import Table, Tabular, pairs
 
 _SHOWN_FINDINGS: Final = 3
 

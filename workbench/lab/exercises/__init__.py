@@ -13,8 +13,8 @@ from workbench.lab.exercises.functions import brief
 from workbench.lab.exercises.predictions import compare, predict
 from workbench.lab.exercises.progress import progress
 from workbench.lab.exercises.shape import WIDTH, Cell, Exercise, State, tell, verdict_on
-from workbench.render import Table, table
 from workbench.resources import course
+from workbench.text.render import Table, table
 
 __all__ = ["MUST_BE_DONE", "check", "compare", "hint", "predict", "report", "solution"]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from workbench.errors import InvalidRequest
 from workbench.lab.exercises.shape import WIDTH, State, tell
-from workbench.render import Widget, bundle, with_widget
+from workbench.text.render import Widget, bundle, with_widget
 
 
 class Question(NamedTuple):

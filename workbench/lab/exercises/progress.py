@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 
 from workbench.lab.exercises.shape import State, tell
-from workbench.render import is_live
 from workbench.resources import write_whole
+from workbench.text.render import is_live
 
 FILE_VARIABLE = "WORKBENCH_PROGRESS"
 _FOLDER = ".workbench"

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 from workbench.domain.scenarios import SCENARIOS
 from workbench.errors import ServiceUnreachable
 from workbench.lab.exercises.functions import Fault, Watched, bounded, brief, functions_in, line_of, look_at
-from workbench.render import bundle, sentence
 from workbench.resources import course
+from workbench.text.render import bundle, sentence
 from workbench.visible import visible
 
 WIDTH = 76

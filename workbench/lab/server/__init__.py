@@ -24,8 +24,8 @@ from tornado.web import HTTPError, authenticated
 from traitlets.config import Config
 
 from workbench.errors import LabRefused, NotFound
-from workbench.render import DOCKED
 from workbench.resources import course, former_names, write_whole
+from workbench.text.render import DOCKED
 
 OURS: Final = ".workbench"
 """The folder within theirs that holds what the workbench remembers of it."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from html import escape, unescape
 from typing import Final, NamedTuple
 
-from workbench.render import LONGEST, table, wrapped
+from workbench.text.render import LONGEST, table, wrapped
 
 Link = Callable[[str], str | None]
 """The address of a link or picture of the text on the page that is made; None for text without a link."""

@@ -23,7 +23,6 @@ from workbench.domain.interface import PAGE, SECTIONS
 from workbench.domain.payments import ADVICE, FAILURES
 from workbench.domain.phones import COUNTRY_CODE, OFFERED
 from workbench.errors import NotFound
-from workbench.look import data_url, templates
 from workbench.sandbox import control
 from workbench.sandbox.messages import JSON, InForce, Request, Response
 from workbench.sandbox.openapi.document import document, examples_of_run
@@ -31,7 +30,8 @@ from workbench.sandbox.openapi.markdown import rendered
 from workbench.sandbox.openapi.schemas import Schema
 from workbench.sandbox.operations import in_force
 from workbench.sandbox.provenance import provenance
-from workbench.snippets import IN_PROCESS_URL, Snippet, snippet
+from workbench.text.look import data_url, templates
+from workbench.text.snippets import IN_PROCESS_URL, Snippet, snippet
 
 if TYPE_CHECKING:
     from jinja2 import Environment

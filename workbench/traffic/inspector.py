@@ -10,12 +10,12 @@ from urllib.parse import quote
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from workbench.calls import Latencies
 from workbench.domain.masking import mask
 from workbench.domain.wire.ledger_and_trace import call_of
 from workbench.errors import InvalidRequest
-from workbench.render import bundle, indented, is_live, preformatted
-from workbench.snippets import Snippet, snippet_of
+from workbench.merchant.calls import Latencies
+from workbench.text.render import bundle, indented, is_live, preformatted
+from workbench.text.snippets import Snippet, snippet_of
 from workbench.visible import visible
 
 

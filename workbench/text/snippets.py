@@ -30,7 +30,7 @@ from workbench.visible import escaped, visible
 if TYPE_CHECKING:
     import httpx
 
-    from workbench.calls import RequestParts
+    from workbench.merchant.calls import RequestParts
 
 
 class Snippet(NamedTuple):
@@ -457,7 +457,7 @@ class ClientCall(NamedTuple):
 def client_calls() -> tuple[ClientCall, ...]:
     """The methods of the client's groups; each is called without sending, to learn which operation it calls."""
     # httpx, which the client loads, takes a tenth of a second.
-    from workbench.client import Group, PaymentsClient
+    from workbench.merchant.client import Group, PaymentsClient
 
     client = PaymentsClient(IN_PROCESS_URL, "sk_test_", http=cast("httpx.Client", object()))
     vars(client)["send"] = _stop

@@ -35,9 +35,9 @@ from workbench.domain.signs import (
 )
 from workbench.domain.webhooks import TOLD_AS
 from workbench.errors import TrafficRefused
-from workbench.har import files_of, moment_s, recorded
-from workbench.render import Table, Tabular, table
 from workbench.sandbox.operations import OPERATIONS, Operation
+from workbench.text.render import Table, Tabular, table
+from workbench.traffic.har import files_of, moment_s, recorded
 
 MOST_TEXT: Final = 64 * 2**20
 """So much of what is recognised is looked at; what follows is left out, and the result says so."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
-from workbench.look import data_url, page
 from workbench.notebook_files import nbformat
+from workbench.text.look import data_url, page
 
 HIDDEN: Final = "hide-input"
 """The tag of a code cell whose code is folded, on the page and in JupyterLab, as in a Jupyter Book."""

@@ -6,9 +6,9 @@ from html import escape
 from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
-from workbench import svg
 from workbench.domain.ledger import TAccount, t_accounts
-from workbench.render import bundle
+from workbench.text import svg
+from workbench.text.render import bundle
 from workbench.visible import visible
 
 STYLE: Final = f"""<style>

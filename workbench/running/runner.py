@@ -23,8 +23,8 @@ from workbench.domain.masking import xml_text
 from workbench.errors import RunRefused
 from workbench.lab.exercises import EXERCISES, MUST_BE_DONE
 from workbench.notebook_files import nbformat
-from workbench.notebook_page import write_page
-from workbench.render import PERSONS, Column, Table, table
+from workbench.running.notebook_page import write_page
+from workbench.text.render import PERSONS, Column, Table, table
 from workbench.visible import visible
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

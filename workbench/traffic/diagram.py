@@ -7,11 +7,11 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from workbench import svg
 from workbench.domain.moments import lusaka_text, milliseconds, utc_text
 from workbench.domain.wire.ledger_and_trace import TraceStep
-from workbench.render import Table, table
-from workbench.steps import LANES, step_of
+from workbench.text import svg
+from workbench.text.render import Table, table
+from workbench.text.steps import LANES, step_of
 
 MASK_NOTE = "secrets masked"
 TIME: Final = "time (Lusaka)"

@@ -12,7 +12,6 @@ from typing import Any, Final, TypeAlias, overload
 
 from msgspec.structs import asdict
 
-from workbench import har, saved
 from workbench.control import SandboxControl
 from workbench.domain.ledger import CHART, DEBIT
 from workbench.domain.masking import mask
@@ -33,11 +32,13 @@ from workbench.domain.wire.ledger_and_trace import (
 )
 from workbench.domain.wire.sandbox_controls import Payment
 from workbench.errors import NotFound
-from workbench.render import Column, Table, Tabular, is_live, table
-from workbench.saved import STYLE, Saved, TAccounts
-from workbench.steps import short
-from workbench.trace.diagram import MASK_NOTE, MOST_ROWS, TIME, SequenceDiagram, clock_of, utc_of
-from workbench.trace.inspector import Exchange, TraceContext
+from workbench.text import saved
+from workbench.text.render import Column, Table, Tabular, is_live, table
+from workbench.text.saved import STYLE, Saved, TAccounts
+from workbench.text.steps import short
+from workbench.traffic import har
+from workbench.traffic.diagram import MASK_NOTE, MOST_ROWS, TIME, SequenceDiagram, clock_of, utc_of
+from workbench.traffic.inspector import Exchange, TraceContext
 from workbench.visible import visible
 
 __all__ = ["KINDS", "Exchange", "PagedRows", "SequenceDiagram", "Trace", "TraceContext", "rows_of", "saved_console"]

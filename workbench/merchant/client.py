@@ -9,7 +9,6 @@ from typing import Any, Final, Generic, Protocol, TypeVar, Unpack, cast, get_arg
 import httpx
 from msgspec import Struct
 
-from workbench.calls import Calls, RequestParts, checked_text, host_of, invalid, segments
 from workbench.closing import Closing
 from workbench.domain.payments import CANCELED, FAILED, PENDING, REQUIRES_PAYMENT_METHOD, SUCCEEDED
 from workbench.domain.wire import payments_and_payouts
@@ -19,6 +18,7 @@ from workbench.domain.wire.endpoints_and_events import Deleted, Delivery, Event,
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import InvalidRequest, RateLimited, UnexpectedResponse, WaitExpired, WorkbenchError
+from workbench.merchant.calls import Calls, RequestParts, checked_text, host_of, invalid, segments
 
 
 class Identified(Protocol):

@@ -1,0 +1,1 @@
+"""Text for people: tables, HTML, drawings, TOML, requests as code."""
