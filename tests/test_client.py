@@ -28,7 +28,7 @@ from workbench.errors import (
     WaitExpired,
 )
 from workbench.merchant.client import Group
-from workbench.sandbox import control, operations
+from workbench.sandbox import controls, operations
 
 HIDDEN = "x" * 24
 KEY = "sk" + "_test_" + HIDDEN
@@ -355,14 +355,14 @@ def test_what_a_method_reads_is_what_its_operation_responds_with(call: Callable[
     with pytest.raises(Sent) as sent:
         next(call(**{name: {"amount": 1, "key": "cancel"}.get(name, name) for name in needed}))
     method, path, shape = sent.value.args
-    table = (*operations.OPERATIONS, *control.OPERATIONS)
+    table = (*operations.OPERATIONS, *controls.OPERATIONS)
     offered = [row for row in table if row.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", row.path), path)]
     assert len(offered) == (call not in NOT_OFFERED)
     assert {row.response for row in offered} <= ({shape} if call not in ANY_TOKEN else {Token})
 
 
 def test_the_console_calls_operations_of_the_tables():
-    paths = {row.path for row in (*operations.OPERATIONS, *control.OPERATIONS)}
+    paths = {row.path for row in (*operations.OPERATIONS, *controls.OPERATIONS)}
     scripts = [*resources.console("").glob("*.js")]
     called = {
         re.sub(r"\$\{[^}]*$", "", path).strip()

@@ -28,7 +28,7 @@ from workbench.watching import Watchers
 if TYPE_CHECKING:
     import pandas as pd
 
-    from workbench.analysis.ledger import Ledger
+    from workbench.analysis.ledger_tables import Ledger
     from workbench.analysis.simulate import Simulation, Traffic
     from workbench.analysis.tables import Tables
     from workbench.lab.console_widget import Console
@@ -321,7 +321,7 @@ class Workbench(Session):
     @extras_named()
     def ledger(self) -> "Ledger":
         """The double-entry ledger, as DataFrames and T-accounts."""
-        from workbench.analysis.ledger import Ledger
+        from workbench.analysis.ledger_tables import Ledger
 
         return Ledger(self.control)
 
@@ -339,7 +339,7 @@ class Workbench(Session):
 
         Raises LedgerRefused: it proposes none. Raises StateConflict: it was settled before.
         """
-        from workbench.analysis.ledger import settle
+        from workbench.analysis.ledger_tables import settle
 
         return settle(self.control, item)
 

@@ -31,7 +31,7 @@ from workbench.analysis.breaks import BREAK_CODES, BUCKETS, CODES
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.reconcile.decisions import Signatures
-from workbench.analysis.report import bank_reconciliation, figures, journal, overview, page, totals, workbook
+from workbench.analysis.report import bank_reconciliation, figures, journal_lines, overview, page, totals, workbook
 from workbench.analysis.report.captions import headline, shortfalls
 from workbench.analysis.report.figures import Figures
 from workbench.analysis.report.page import write_page
@@ -807,14 +807,14 @@ class TestJournal:
             *(kept | each for each in ({"proposal": None}, {"variance_minor": 0})),
             *(a_break(code, 5, **decided) for code in ("missing_in_statement", "timing")),
         ]
-        assert journal.journal(reconciled(breaks=others)).empty
-        assert journal.note(reconciled(breaks=[kept, *others, kept | {"key": None}])) == (
+        assert journal_lines.journal(reconciled(breaks=others)).empty
+        assert journal_lines.note(reconciled(breaks=[kept, *others, kept | {"key": None}])) == (
             "Decided breaks that have no entry in the journal: 3 ignored, matched or tolerated, 1 that no known entry "
             "settles, 1 without an amount, 2 for the other side to book, 1 without a key."
         )
-        assert not journal.note(reconciled(breaks=[kept]))
+        assert not journal_lines.note(reconciled(breaks=[kept]))
         named = {MTN: "1200", "suspense": "9998"}
-        lines = journal.journal(reconciled(breaks=[kept, *others]), named, date(2026, 2, 1))
+        lines = journal_lines.journal(reconciled(breaks=[kept, *others]), named, date(2026, 2, 1))
         assert list(python_rows(lines, "date", "account", "debit_minor", "credit_minor")) == [
             (date(2026, 2, 1), "1200", 5, 0), (date(2026, 2, 1), "9998", 0, 5),
         ]  # fmt: skip
@@ -843,32 +843,32 @@ class TestJournal:
         first, *lines = (tmp_path / "j.csv").read_text("utf-8").splitlines()
         facts = {"id": charge["id"], "key": charge["key"], "text": f"missing_in_ledger {charge['id']} expected"}
         assert lines == [each.format_map(facts) for each in expected]
-        assert first == ",".join(journal.FORMS[form].headings)
+        assert first == ",".join(journal_lines.FORMS[form].headings)
 
-    @pytest.mark.parametrize("form", journal.FORMS)
+    @pytest.mark.parametrize("form", journal_lines.FORMS)
     def test_a_reference_is_exact_and_a_file_has_no_more_lines_than_its_program_takes(self, form: str, tmp_path: Path):
         keys = [text for text in FORMULAS if text == text.strip() and len(text) <= 30] + [f"K{n}" for n in range(300)]
         kept = {"verdict": "accept", "proposal": '[{"recipe": "x"}]', "side": "statement"}
         breaks = [a_break("missing_in_ledger", -n, key=key, id=f"b{n}", **kept) for n, key in enumerate(keys, 1)]
         result = reconciled(breaks=breaks)
-        paths = journal.write_journal(result, tmp_path / "j.csv", form)
+        paths = journal_lines.write_journal(result, tmp_path / "j.csv", form)
         names = ["j.csv", "j-2.csv", "j-3.csv"] if form == "xero" else ["j.csv"]
         assert sorted(paths) == sorted(tmp_path.iterdir()) == sorted(tmp_path / name for name in names)
         files_ = [[*csv.reader(path.read_text("utf-8").splitlines())] for path in paths]
-        assert {tuple(first) for first, *_ in files_} == {tuple(journal.FORMS[form].headings)}
+        assert {tuple(first) for first, *_ in files_} == {tuple(journal_lines.FORMS[form].headings)}
         assert all(len(lines) <= 300 for _, *lines in files_ if form == "xero")
         place = {"general": 6, "sage": 5, "xero": 2, "quickbooks": 3}[form]
         told = [line[place] for _, *lines in files_ for line in lines]
         begins = [f"{key} missing" if form == "quickbooks" else key for key in keys for _ in "dc"]
         assert [text[: len(begin)] for text, begin in zip(told, begins, strict=True)] == begins
-        assert f"would run {len(keys) - 300} of its references" in journal.note(result)
+        assert f"would run {len(keys) - 300} of its references" in journal_lines.note(result)
 
     def test_a_form_without_a_column_for_currencies_takes_one_and_an_unknown_form_is_refused(self, tmp_path: Path):
         kept = a_break("missing_in_ledger", -5, verdict="accept", proposal='[{"recipe": "x"}]', side="statement")
         result = reconciled(breaks=[kept, kept | {"currency": "USD"}])
         for form, text in (("sage", "USD, ZMW"), ("ledger", "general, sage, xero, quickbooks")):
             with pytest.raises(ReportRefused, match=text):
-                journal.write_journal(result, tmp_path / "j.csv", form)
+                journal_lines.write_journal(result, tmp_path / "j.csv", form)
         assert not [*tmp_path.iterdir()]
 
 

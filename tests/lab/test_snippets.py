@@ -24,7 +24,7 @@ from workbench import Workbench
 from workbench.control import SandboxControl
 from workbench.domain.wire.base import View, to_json
 from workbench.errors import ApiError
-from workbench.sandbox import control, operations
+from workbench.sandbox import controls, operations
 from workbench.text.snippets import BENCH_CALLS, BenchCall, ClientCall, Snippet, client_calls, snippet
 from workbench.traffic.trace import Trace, rows_of
 
@@ -182,7 +182,7 @@ SAID = [
     Case("POST", "/sandbox/simulation", {"simulation": "march", "cursor": 0, "commands": []}),
 ]
 # fmt: on
-TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
+TABLE = (*operations.OPERATIONS, *controls.OPERATIONS)
 SAID_OF = {(each.method, each.path) for each in SAID}
 CASES = [*SAID, *(Case(each.method, each.path) for each in TABLE if (each.method, each.path) not in SAID_OF)]
 """What needs no body and no query is asked for as it stands in the table."""

@@ -11,12 +11,12 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.domain.webhooks import EVENT_TYPES
-from workbench.sandbox import control, operations
+from workbench.sandbox import controls, operations
 from workbench.sandbox.openapi.document import document
 
 Document = dict[str, Any]
 
-TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
+TABLE = (*operations.OPERATIONS, *controls.OPERATIONS)
 ROUTED = [(row.method.lower(), row.path) for row in TABLE]
 ALTERNATIVES = [{gap.name: value} for gap in REGISTER for value in gap.alternatives]
 SWITCHED = [gap for gap in REGISTER if gap.alternatives]

@@ -25,7 +25,7 @@ from workbench.domain.webhooks import EVENT_TYPES
 from workbench.domain.wire.base import View
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import ApiError, IllegalTransition
-from workbench.sandbox import control, exchange, operations, provenance
+from workbench.sandbox import controls, exchange, operations, provenance
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import Request
 from workbench.sandbox.openapi import document as description
@@ -33,7 +33,7 @@ from workbench.sandbox.service.lists import Resource
 
 Schema = dict[str, Any]
 
-TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
+TABLE = (*operations.OPERATIONS, *controls.OPERATIONS)
 HOST = "http://merchant.localhost"
 REQUESTS = description.parts()["requests"]
 EXAMPLES = Path(description.__file__).with_name(description.EXAMPLES)
@@ -49,7 +49,7 @@ class Story:
         self.seen: list[tuple[operations.Operation, httpx.Response]] = []
         self._keys = 0
         gaps = bench._engine.store.gaps  # type: ignore[union-attr]  # noqa: SLF001  it is in process
-        table = (*(row for row in operations.in_force(gaps) if not row.gone), *control.OPERATIONS)
+        table = (*(row for row in operations.in_force(gaps) if not row.gone), *controls.OPERATIONS)
         self.routes = [(row, re.compile(re.sub(r"\{\w+\}", "[^/]+", row.path))) for row in table]
 
     @cached_property

@@ -19,7 +19,7 @@ from workbench import Workbench
 from workbench.domain.ledger import JournalEntry, postings_for
 from workbench.errors import LedgerRefused, StoreRefused
 from workbench.sandbox.store import Settings, Store, Transaction, journal, records
-from workbench.sandbox.store.files import SCHEMA_VERSION
+from workbench.sandbox.store.database_files import SCHEMA_VERSION
 
 LISTED = "+260960000001"
 FIRST_SEQ = 3

@@ -17,9 +17,9 @@ from tests.conftest import StoreFile, bearer
 from workbench import Workbench
 from workbench.domain.ledger import postings_for
 from workbench.domain.moments import DAY_MS, day_start_ms
-from workbench.sandbox import control, operations
+from workbench.sandbox import controls, operations
 from workbench.sandbox.store import Settings, Store, Transaction
-from workbench.sandbox.store.files import _MOST_CALLS_WAIT
+from workbench.sandbox.store.database_files import _MOST_CALLS_WAIT
 from workbench.sandbox.store.records import StoredOutage
 
 EARLIER = Path(__file__).with_name("store_of_schema_3.sql")
@@ -242,7 +242,7 @@ def test_two_that_write_to_one_file_know_what_it_holds(
                     assert as_remembered(tx, [kind for kind, _ in known[1]]) == known
 
 
-READS = [each for each in (*operations.OPERATIONS, *control.OPERATIONS) if each.method == "GET"]
+READS = [each for each in (*operations.OPERATIONS, *controls.OPERATIONS) if each.method == "GET"]
 PHONE = "+260961234567"
 NAMED = ("delivery_id", "event_id", "key_id", "payout_id", "refund_id", "request_id")
 WRITES, READS_BALANCE, LOOKS = range(3)

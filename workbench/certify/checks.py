@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from workbench.certify.exam import Exam, Exchange, is_accepted
-from workbench.certify.payments import NotExamined, Payment
+from workbench.certify.purchases import NotExamined, Payment
 from workbench.certify.shop import PAID
 from workbench.domain.signatures import ID_HEADER, SECRET_PREFIX, STANDARD
 from workbench.domain.signing import other_secret

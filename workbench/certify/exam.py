@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
-from workbench.certify.payments import Payment, Payments
+from workbench.certify.purchases import Payment, Payments
 from workbench.certify.sending import Event, Target
 from workbench.domain.signatures import SCHEMES, headers_for
 from workbench.sandbox.outbound import Reply

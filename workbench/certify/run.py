@@ -11,7 +11,7 @@ from typing import Final
 from workbench.certify.causes import causes_of
 from workbench.certify.checks import CHECKS, ORDER_CHECKS, REFUSED_BADLY, Check, Result, refused, times
 from workbench.certify.exam import Exam, Exchange, NoAnswer, is_accepted
-from workbench.certify.payments import NotExamined, Payments
+from workbench.certify.purchases import NotExamined, Payments
 from workbench.certify.report import FAILED, NOT_EXAMINED, PASSED, WARNING, Report, Row, some, switched_text
 from workbench.certify.sending import Target
 from workbench.certify.shop import ShopOrder, total

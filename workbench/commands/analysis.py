@@ -278,7 +278,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
     from workbench.analysis.phone_key import refuse_another, refuse_within
     from workbench.analysis.reconcile import CarryForward
     from workbench.analysis.reconcile import reconcile as run
-    from workbench.analysis.report import journal as journals
+    from workbench.analysis.report import journal_lines as journals
     from workbench.analysis.report import outputs
     from workbench.analysis.report.captions import counted, is_proven
 

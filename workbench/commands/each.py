@@ -12,7 +12,7 @@ from workbench.commands.service import laid_out
 
 if TYPE_CHECKING:
     from workbench.domain.signs import Value
-    from workbench.each import Run
+    from workbench.under_alternatives import Run
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -86,8 +86,8 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     Exit status 0 when nothing fails under an alternative, 1 when something does, 2 when the first run fails or cannot
     start, 130 after Ctrl-C.
     """
-    from workbench.each import Each, Plan
     from workbench.process import ended_when_asked
+    from workbench.under_alternatives import Each, Plan
 
     rows = _switched(names, section)
     if webhook and not webhook.startswith("/"):

@@ -21,8 +21,8 @@ from workbench.sandbox.addresses import LAST_PORT
 from workbench.sandbox.messages import InForce, Request, Response
 from workbench.sandbox.operations import EITHER, Operation
 from workbench.sandbox.service.accounts import LIFETIME_MS, works_on
-from workbench.sandbox.service.checks import LIVE_KEY, live_key
 from workbench.sandbox.service.lists import NOBODY, Caller
+from workbench.sandbox.service.request_fields import LIVE_KEY, live_key
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.transaction import secret_digest
 

@@ -22,7 +22,7 @@ from workbench.sandbox.service.lists import BY_ITSELF
 from workbench.sandbox.service.webhooks import DELIVER, Sending
 from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Store, Transaction
-from workbench.sandbox.store.files import BESIDE, make_private
+from workbench.sandbox.store.database_files import BESIDE, make_private
 from workbench.sandbox.store.records import Job
 from workbench.sandbox.store.search import Condition
 from workbench.sandbox.store.transaction import unwritten

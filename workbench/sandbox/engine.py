@@ -19,7 +19,7 @@ from workbench.domain.wire.base import to_json
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
-from workbench.sandbox import control, month, operations
+from workbench.sandbox import controls, month, operations
 from workbench.sandbox.access import Hosts, Origins, preflight, shared_with
 from workbench.sandbox.addresses import NotLookedUp
 from workbench.sandbox.door import Door
@@ -29,10 +29,10 @@ from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Arrived, Re
 from workbench.sandbox.openapi.pages import PAGES, Page, entrance
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.outbound import Outbound, Post, is_asgi, post_to_nobody, post_to_wsgi
-from workbench.sandbox.service.checks import LIVE_KEY
+from workbench.sandbox.service.request_fields import LIVE_KEY
 from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Settings, Store
-from workbench.sandbox.store.files import MERCHANT_ID
+from workbench.sandbox.store.database_files import MERCHANT_ID
 from workbench.sandbox.store.transaction import UNWRITTEN
 from workbench.watching import Watchers
 
@@ -272,7 +272,7 @@ class Application:
             return partial(asked.then, partial(self._exchanges.respond, request, operation))
         if response.is_slow:
             return partial(self._slow, response)
-        if operation in (control.ADVANCE, control.SIMULATE) and response.status == HTTPStatus.OK:
+        if operation in (controls.ADVANCE, controls.SIMULATE) and response.status == HTTPStatus.OK:
             return partial(self._drive, operation, request, response)
         return response
 
@@ -285,12 +285,12 @@ class Application:
     def _drive(self, operation: Operation, request: Request, response: Response) -> Response:
         """Advance or simulate, outside of the transaction that read by how much, or what is to be done."""
         try:
-            if operation is control.SIMULATE:
+            if operation is controls.SIMULATE:
                 return self._exchanges.respond(month.done(self._driver, request), operation)
             self._driver.advance(msgspec.json.decode(response.body, type=int))
         except ApiError as error:
             return self._exchanges.refuse(request, error, operation)
-        return self._exchanges.respond(request, control.CLOCK)
+        return self._exchanges.respond(request, controls.CLOCK)
 
 
 def _answer(arrived: Arrived | None, response: Response) -> Answer:
@@ -308,7 +308,7 @@ _Asked = Operation | Page | None
 @cache
 def _paths(gaps: Gaps) -> _Paths:
     """Each path by its segments, None in the place of its field: the field's name, and what there is by method."""
-    table = (*operations.in_force(gaps), *control.OPERATIONS)
+    table = (*operations.in_force(gaps), *controls.OPERATIONS)
     rows = [(row.path, row.method, row) for row in table] + [(path, "GET", page) for path, page in PAGES.items()]
     paths: dict[tuple[str | None, ...], tuple[str, _Methods]] = {}
     for path, method, asked in rows:

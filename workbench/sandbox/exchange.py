@@ -30,7 +30,7 @@ from workbench.errors import (
     UnsupportedMediaType,
     field_problem,
 )
-from workbench.sandbox import control, deprecation, idempotency, rate_limit
+from workbench.sandbox import controls, deprecation, idempotency, rate_limit
 from workbench.sandbox.access import caller_of, challenges, credential_in
 from workbench.sandbox.messages import ERROR_FORMATS, JSON, MAX_BODY_BYTES, InForce, Request, Response, log_fault
 from workbench.sandbox.operations import Operation
@@ -110,7 +110,7 @@ class Exchanges:
 
     def respond(self, request: Request, operation: Operation) -> Response:
         """Run an operation; its changes and its response are one commit."""
-        for prepare in self._store.before_reset if operation is control.RESET else ():
+        for prepare in self._store.before_reset if operation is controls.RESET else ():
             prepare()
         return self._answer(request, operation, lambda tx, call: _check_and_run(tx, call, operation))
 

@@ -15,7 +15,7 @@ from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.base import to_json
 from workbench.domain.wire.sandbox_controls import Input, Script, Simulate, SimulatedCommand
 from workbench.errors import IdempotencyKeyReused, NotFound, PaymentDeclined, StateConflict
-from workbench.sandbox import control, exchange, operations
+from workbench.sandbox import controls, exchange, operations
 from workbench.sandbox.access import caller_of
 from workbench.sandbox.driver import Command, Driver
 from workbench.sandbox.messages import Request
@@ -37,9 +37,9 @@ def done(driver: Driver, request: Request) -> Request:
     body = struct_from(json_from(request.body), Simulate)
 
     def planned(tx: Transaction) -> Iterator[Command]:
-        caller = caller_of(tx, request, control.SIMULATE)
-        left = body.commands[control.simulate(tx, caller, body).done :]
-        return ((command.at_ms, partial(_do, caller, command, control.counter_of(body))) for command in left)
+        caller = caller_of(tx, request, controls.SIMULATE)
+        left = body.commands[controls.simulate(tx, caller, body).done :]
+        return ((command.at_ms, partial(_do, caller, command, controls.counter_of(body))) for command in left)
 
     driver.do_all(planned, _SLICE_S)
     return msgspec.structs.replace(request, body=to_json({**msgspec.structs.asdict(body), "commands": []}))

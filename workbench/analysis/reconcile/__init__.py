@@ -5,8 +5,8 @@ The rules are written once, as SQL that both DuckDB and Spark run.
 
 from workbench.analysis.breaks import BUCKETS, CODES
 from workbench.analysis.reconcile.carry_forward import CarryForward
+from workbench.analysis.reconcile.reconciliation import reconcile
 from workbench.analysis.reconcile.result import Reconciliation
 from workbench.analysis.reconcile.rules import Tolerance
-from workbench.analysis.reconcile.run import reconcile
 
 __all__ = ["BUCKETS", "CODES", "CarryForward", "Reconciliation", "Tolerance", "reconcile"]

@@ -133,11 +133,11 @@ class Reconciliation(Reconciled):
         `{"charges": "7901"}`, and `on` the day of all entries instead of each break's own.
         Raises ReportRefused: there is no such form, or the file cannot be written in it.
         """
-        from workbench.analysis.report import journal
+        from workbench.analysis.report import journal_lines
 
         if path is not None:
-            journal.write_journal(self, path, form, accounts=accounts, on=on)
-        return journal.journal(self, accounts, on)
+            journal_lines.write_journal(self, path, form, accounts=accounts, on=on)
+        return journal_lines.journal(self, accounts, on)
 
     def report(self, path: Path | str) -> None:
         """Write one HTML page that needs nothing else. Raises ReportRefused: the file cannot be written."""

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from workbench.analysis.breaks import LATE_SUCCESS, MISSING, TIMING
 from workbench.analysis.frames import schema_of
-from workbench.analysis.ledger import Ledger, verified
+from workbench.analysis.ledger_tables import Ledger, verified
 from workbench.analysis.shapes import ANSWER, COMPLETED, LEDGER_MOVEMENT
 from workbench.analysis.simulate import kinds
 from workbench.analysis.simulate.kinds import DECOYS, Planting

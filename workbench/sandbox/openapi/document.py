@@ -23,7 +23,7 @@ from workbench.domain.wire.accounts_and_keys import PlantError
 from workbench.domain.wire.base import PATHS, ListQuery, Source, to_json
 from workbench.domain.wire.endpoints_and_events import API_VERSION, MEDIA_TYPES, Event
 from workbench.errors import FieldProblem, RateLimited, ServiceUnavailable, StorageFull
-from workbench.sandbox import control, operations
+from workbench.sandbox import controls, operations
 from workbench.sandbox.idempotency import KEY
 from workbench.sandbox.messages import ERROR_FORMATS, JSON
 from workbench.sandbox.openapi import schemas
@@ -62,7 +62,7 @@ def examples_of_run() -> dict[str, Schema]:
 
 def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
     """The whole description of a sandbox with this register; `deprecated` are the operations that are marked so."""
-    table = (*(row for row in operations.in_force(gaps) if not row.gone), *control.OPERATIONS)
+    table = (*(row for row in operations.in_force(gaps) if not row.gone), *controls.OPERATIONS)
     paths: Schema = {}
     for row in table:
         paths.setdefault(row.path, {})[row.method.lower()] = _described_operation(row, gaps, deprecated)

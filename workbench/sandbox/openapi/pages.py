@@ -23,7 +23,7 @@ from workbench.domain.interface import PAGE, SECTIONS
 from workbench.domain.payments import ADVICE, FAILURES
 from workbench.domain.phones import COUNTRY_CODE, OFFERED
 from workbench.errors import NotFound
-from workbench.sandbox import control
+from workbench.sandbox import controls
 from workbench.sandbox.messages import JSON, InForce, Request, Response
 from workbench.sandbox.openapi.document import document, examples_of_run
 from workbench.sandbox.openapi.markdown import rendered
@@ -234,7 +234,7 @@ def _reference(gaps: Gaps, deprecated: frozenset[str], base_url: str) -> bytes:
     groups = {tag["name"]: [row for row in listed if tag["name"] in row[2]["tags"]] for tag in described["tags"]}
     rows = {
         row.id: re.findall(r"\w+", provenance(row, row.success, JSON).partition("gaps=")[2])
-        for row in (*in_force(gaps), *control.OPERATIONS)
+        for row in (*in_force(gaps), *controls.OPERATIONS)
         if not row.gone
     }
     return _rendered(

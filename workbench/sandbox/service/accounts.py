@@ -8,10 +8,10 @@ from msgspec import UNSET
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.wire import accounts_and_keys as wire
 from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
-from workbench.sandbox.service import checks
+from workbench.sandbox.service import request_fields
 from workbench.sandbox.service.lists import Caller, Resource, view_of
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.files import MERCHANT_ID
+from workbench.sandbox.store.database_files import MERCHANT_ID
 from workbench.sandbox.store.records import StoredAccount, StoredKey
 from workbench.sandbox.store.transaction import credentials, secret_digest
 
@@ -114,8 +114,8 @@ def issue_token(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wir
 def refresh_token(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.Token:
     """POST /v1/auth/refresh: exchange the refresh token, or the bearer token, for a new pair."""
     if body.refresh_token is not None:
-        if checks.LIVE_KEY.search(body.refresh_token):
-            raise checks.live_key()
+        if request_fields.LIVE_KEY.search(body.refresh_token):
+            raise request_fields.live_key()
         pair = tx.tokens.first(refresh_digest=secret_digest(body.refresh_token))
     elif caller.bearer is not None and tx.gaps.refresh_request == "body_or_header":
         pair = tx.tokens.first(access_digest=secret_digest(caller.bearer))

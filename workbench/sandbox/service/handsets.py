@@ -14,7 +14,7 @@ from workbench.domain.wire import payments_and_payouts
 from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import Rows
 from workbench.errors import InvalidRequest, StateConflict
-from workbench.sandbox.service import checks, payments
+from workbench.sandbox.service import payments, request_fields
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Refused
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import StoredOutage
@@ -26,7 +26,7 @@ _REFUND_SENT, _LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset:
     """GET /sandbox/phones/{phone}: what a customer's phone shows."""
-    number = checks.read_phone(tx.gaps, phone)
+    number = request_fields.read_phone(tx.gaps, phone)
     return _handset(number, _sessions(tx, number))
 
 
@@ -59,7 +59,7 @@ def _pressed(
     tx: Transaction, phone: str, press: Callable[[Transaction, Cause, UssdSession], UssdSession]
 ) -> wire.Handset | Refused:
     """The handset after a person answered the prompt that waits there."""
-    number = checks.read_phone(tx.gaps, phone)
+    number = request_fields.read_phone(tx.gaps, phone)
     sessions = _sessions(tx, number)
     session = next((candidate for candidate in sessions if candidate.screen in ussd.OPEN), None)
     if session is None:
@@ -101,7 +101,7 @@ def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> wire.Handset:
 
 def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[wire.Message]:
     """GET /sandbox/phones/{phone}/messages: the text messages of operators to a customer, oldest first."""
-    number = checks.read_phone(tx.gaps, phone)
+    number = request_fields.read_phone(tx.gaps, phone)
     # A prompt ended on its last screen, and at the moment of that.
     last = {screen.charge: screen for screen in tx.screens.all(phone=number.e164)}
     receipts: list[Receipt] = []
@@ -153,7 +153,7 @@ def operators(tx: Transaction, caller: Caller) -> Rows[wire.OperatorState]:
 
 def outage(tx: Transaction, caller: Caller, body: wire.Outage) -> wire.OperatorState:
     """POST /sandbox/operator/outage: take an operator down for some seconds from now; 0 ends the outage."""
-    for_ms = checks.whole_ms(body.seconds, wire.MAX_OUTAGE_S)
+    for_ms = request_fields.whole_ms(body.seconds, wire.MAX_OUTAGE_S)
     provider = operator_named(body.provider, param="provider", zed=tx.gaps.zed_mobile).id
     if before := tx.outages.get(provider):
         tx.outages.remove(before)
@@ -169,9 +169,9 @@ def _operator(tx: Transaction, provider: str) -> wire.OperatorState:
 
 def script(tx: Transaction, caller: Caller, body: wire.Script) -> wire.Scripted:
     """POST /sandbox/operator/script: script the outcomes of the next attempts on a number, in order."""
-    phone = checks.read_phone(tx.gaps, body.phone).e164
+    phone = request_fields.read_phone(tx.gaps, body.phone).e164
     says = "cannot be scripted; these can be:"
-    checks.check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
+    request_fields.check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
     if len(body.answers) > wire.MAX_ANSWERS:
         raise InvalidRequest(f"answers are at most {wire.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
     for scripted in tx.scripts.all(phone=phone):

@@ -18,7 +18,7 @@ from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.ussd import UssdSession
 from workbench.domain.wire import payments_and_payouts as wire
 from workbench.errors import InvalidRequest, PaymentDeclined, PermissionDenied, StateConflict
-from workbench.sandbox.service import checks, clearing, suspense
+from workbench.sandbox.service import clearing, request_fields, suspense
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Refused, Resource
 from workbench.sandbox.service.suspense import Late
 from workbench.sandbox.service.webhooks import emit
@@ -136,10 +136,12 @@ CHARGES: Resource[Charge, wire.Charge] = Resource(
 
 def create_intent(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> wire.PaymentIntent:
     """POST /v1/payment_intents: create a payment intent."""
-    with checks.EveryFault() as every:
-        every.read(checks.read_currency, tx.gaps, body.currency, str.upper)
-        money = every.read(checks.intent_money, tx.gaps, body.amount, checks.currency_or_only(body.currency))
-        every.read(checks.check_method_types, tx.gaps, body.payment_method_types)
+    with request_fields.EveryFault() as every:
+        every.read(request_fields.read_currency, tx.gaps, body.currency, str.upper)
+        money = every.read(
+            request_fields.intent_money, tx.gaps, body.amount, request_fields.currency_or_only(body.currency)
+        )
+        every.read(request_fields.check_method_types, tx.gaps, body.payment_method_types)
     intent_id = tx.new_id("pi")
     intent = tx.intents.create(
         id=intent_id,
@@ -162,7 +164,7 @@ def confirm_intent(
     if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":
         raise InvalidRequest("client_secret is required.", code="parameter_missing", param="client_secret")
     _check_client_secret(tx, caller, intent, body.client_secret)
-    asked, phone, warnings = checks.read_method(tx.gaps, body.payment_method)
+    asked, phone, warnings = request_fields.read_method(tx.gaps, body.payment_method)
     status = _checked_status(tx, intent, "confirm")
     late = _late_money(tx, intent.id)
     warnings += suspense.paid_already(tx, late) if late else ()
@@ -240,16 +242,18 @@ def _checked_status(tx: Transaction, intent: PaymentIntent, event: str) -> str:
 
 def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | Refused:
     """POST /v1/charges: charge a wallet; by default, the outcome is in the response."""
-    with checks.EveryFault() as every:
-        every.read(checks.read_currency, tx.gaps, body.currency, str.lower)
-        money = every.read(checks.charge_money, tx.gaps, body.amount, checks.currency_or_only(body.currency))
-        every.read(checks.check_type, body.type, "type")
+    with request_fields.EveryFault() as every:
+        every.read(request_fields.read_currency, tx.gaps, body.currency, str.lower)
+        money = every.read(
+            request_fields.charge_money, tx.gaps, body.amount, request_fields.currency_or_only(body.currency)
+        )
+        every.read(request_fields.check_type, body.type, "type")
         asked = every.read(operator_named, body.channel, param="channel", zed=tx.gaps.zed_mobile)
-        phone = every.read(checks.read_phone, tx.gaps, body.phone)
-        every.read(checks.check_reference, tx.gaps, body.reference)
-    warnings = checks.warnings_of(tx.gaps, asked, phone, "channel")
+        phone = every.read(request_fields.read_phone, tx.gaps, body.phone)
+        every.read(request_fields.check_reference, tx.gaps, body.reference)
+    warnings = request_fields.warnings_of(tx.gaps, asked, phone, "channel")
     before_minor = tx.latest_amounts(caller.account, money.currency, payments.USUAL_OF)
-    warnings += checks.amount_warning(tx.gaps, money, before_minor)
+    warnings += request_fields.amount_warning(tx.gaps, money, before_minor)
     charge = _new_charge(
         tx,
         asked,

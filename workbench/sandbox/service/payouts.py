@@ -13,7 +13,7 @@ from workbench.domain.payments import PAYOUT_TRANSITIONS, Payout, next_state
 from workbench.domain.references import reference
 from workbench.domain.wire import payments_and_payouts as wire
 from workbench.errors import StateConflict
-from workbench.sandbox.service import checks, clearing, lists, suspense
+from workbench.sandbox.service import clearing, lists, request_fields, suspense
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Resource, view_of
 from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
@@ -36,9 +36,9 @@ _AVAILABLE: Final[Mapping[str, str]] = {
 
 def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
     """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
-    with checks.EveryFault() as every:
+    with request_fields.EveryFault() as every:
         every.read(currency_named, body.currency, OFFERED[tx.gaps.currencies])
-        money = every.read(money_from_major, body.amount, checks.currency_or_only(body.currency))
+        money = every.read(money_from_major, body.amount, request_fields.currency_or_only(body.currency))
     available = clearing.balance_of(tx, ledger.MERCHANT_AVAILABLE, money.currency, merchant=caller.account)
     if money.amount_minor > available:
         message = f"{money} is more than the {Money(max(0, available), money.currency)} that is available."

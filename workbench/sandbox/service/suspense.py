@@ -17,7 +17,7 @@ from workbench.domain.references import reference
 from workbench.domain.wire.base import Rows
 from workbench.domain.wire.payments_and_payouts import Amount, Suspense, SuspenseQuery
 from workbench.errors import NotFound, StateConflict
-from workbench.sandbox.service import checks
+from workbench.sandbox.service import request_fields
 from workbench.sandbox.service.lists import BY_ITSELF, Caller
 from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
@@ -98,7 +98,7 @@ def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
 def list_suspense(tx: Transaction, caller: Caller, *, query: SuspenseQuery) -> Rows[Suspense]:
     """GET /sandbox/suspense: late money of the merchant's customers, oldest first; in one state, if named."""
     asked = () if query.status is None else (query.status,)
-    checks.check_known(asked, STATES, "is no state of late money; they are", param="status")
+    request_fields.check_known(asked, STATES, "is no state of late money; they are", param="status")
     return Rows([late.view for late in _of_merchant(tx, caller) if query.status in {None, late.status}])
 
 

@@ -33,7 +33,7 @@ from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Pa
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox.addresses import check_url
 from workbench.sandbox.outbound import Outbound, Reply
-from workbench.sandbox.service import checks
+from workbench.sandbox.service import request_fields
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Listed, Resource, view_of
 from workbench.sandbox.store import Transaction, search
 from workbench.sandbox.store.records import Job
@@ -344,7 +344,7 @@ def list_events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> 
 def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> Listed[wire.Delivery]:
     """GET /v1/deliveries: the deliveries, newest first, by state, event or endpoint."""
     status = None if query.status is None else tuple(query.status.split(","))
-    checks.check_known(status or (), _DELIVERY_STATES, "is no state of a delivery; they are", param="status")
+    request_fields.check_known(status or (), _DELIVERY_STATES, "is no state of a delivery; they are", param="status")
     asked = {"status": status, "event": query.event, "endpoint": query.endpoint}
     equals = {name: value for name, value in asked.items() if value is not None}
     return DELIVERIES.page(tx, caller, query=query, **equals)
@@ -436,7 +436,7 @@ def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEnd
         message = "The dashboard allows one endpoint, and it exists already."
         hint = "Change its URL, or delete it first."
         raise StateConflict(message, code="endpoint_exists", param="url", hint=hint)
-    with checks.EveryFault() as every:
+    with request_fields.EveryFault() as every:
         every.read(check_url, body.url, tx.mounted_hosts, private=tx.private_receivers)
         every.read(check_filter, body.enabled_events, types_of(tx.gaps.event_types))
     endpoint_id = tx.new_id("we")
@@ -491,7 +491,7 @@ def delivery_faults(
     tx: Transaction, caller: Caller, body: wire.DeliveryFaults, *, endpoint_id: str
 ) -> wire.FaultyEndpoint:
     """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
-    checks.check_known(body.faults, webhooks.FAULTS, "is no fault; they are", param="faults")
+    request_fields.check_known(body.faults, webhooks.FAULTS, "is no fault; they are", param="faults")
     stored = tx.endpoints.put(ENDPOINTS.find(tx, caller, endpoint_id), faults=tuple(body.faults))
     return wire.FaultyEndpoint(stored.id, list(stored.faults))
 

@@ -1,6 +1,6 @@
 """All SQL: one SQLite file, one transaction for each command."""
 
-from workbench.sandbox.store.files import Settings, Store
+from workbench.sandbox.store.database_files import Settings, Store
 from workbench.sandbox.store.transaction import NotNow, Transaction
 
 __all__ = ["NotNow", "Settings", "Store", "Transaction"]

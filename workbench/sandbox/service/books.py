@@ -16,7 +16,7 @@ from workbench.domain.wire import ledger_and_trace as wire
 from workbench.domain.wire.base import OfSandbox, Page, Rows
 from workbench.domain.wire.payments_and_payouts import BalancesQuery, Suspense
 from workbench.errors import InvalidRequest, LedgerRefused, NotFound, StateConflict
-from workbench.sandbox.service import checks, clearing, payouts, refunds, suspense
+from workbench.sandbox.service import clearing, payouts, refunds, request_fields, suspense
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
@@ -167,7 +167,7 @@ def settle_suspense(tx: Transaction, caller: Caller, body: wire.SettleSuspense, 
     Raises InvalidRequest: neither. Raises NotFound: none of this name. Raises StateConflict: settled before, or several
     wait.
     """
-    checks.check_known([body.how], wire.SETTLED_BY, "is no way to settle late money; they are", param="how")
+    request_fields.check_known([body.how], wire.SETTLED_BY, "is no way to settle late money; they are", param="how")
     late = suspense.late_money_named(tx, caller, item)
     recipe = wire.SETTLED_BY[body.how]
     if recipe == "suspense_returned":
@@ -177,9 +177,9 @@ def settle_suspense(tx: Transaction, caller: Caller, body: wire.SettleSuspense, 
 
 def _post_settlement(tx: Transaction, body: wire.Settle) -> JournalEntry:
     says = "settles nothing; the recipes are"
-    checks.check_known([body.recipe], SETTLEMENTS, says, param="recipe", code="recipe_unknown")
+    request_fields.check_known([body.recipe], SETTLEMENTS, says, param="recipe", code="recipe_unknown")
     row = SETTLEMENTS[body.recipe]
-    currency = checks.read_currency(tx.gaps, body.currency, str.upper).code
+    currency = request_fields.read_currency(tx.gaps, body.currency, str.upper).code
     occurred_ms = tx.now_ms if body.occurred_at is None else milliseconds_in(body.occurred_at, param="occurred_at")
     if row.takes_entry:
         posted = _settled_entry(tx, body, row, occurred_ms)

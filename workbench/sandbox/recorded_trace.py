@@ -12,8 +12,8 @@ from workbench.domain.webhooks import DEAD_LETTER, DROPPED, Attempt
 from workbench.domain.wire import ledger_and_trace as rows
 from workbench.domain.wire.base import OfSandbox
 from workbench.domain.wire.ledger_and_trace import TracePage, TraceQuery, TraceRow
-from workbench.sandbox.service.checks import check_known
 from workbench.sandbox.service.lists import Caller
+from workbench.sandbox.service.request_fields import check_known
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.records import Screen, StoredCall

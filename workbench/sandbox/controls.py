@@ -16,9 +16,9 @@ from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import MAX_AT_MS, FindQuery, Found, Rows
 from workbench.domain.wire.ledger_and_trace import TracePage, TraceQuery, TraceRow
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox import deprecation, rate_limit, trace
+from workbench.sandbox import deprecation, rate_limit, recorded_trace
 from workbench.sandbox.operations import BEARER, Operation
-from workbench.sandbox.service import accounts, checks, handsets, ledger, suspense, webhooks
+from workbench.sandbox.service import accounts, books, handsets, request_fields, suspense, webhooks
 from workbench.sandbox.service.lists import Caller, view_of
 from workbench.sandbox.store import Transaction, search
 from workbench.sandbox.store.records import StoredCall, StoredPayment
@@ -57,7 +57,7 @@ def advance(tx: Transaction, caller: Caller, body: wire.Advance) -> int:
     if not units:
         message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
         raise InvalidRequest(message, code="parameter_missing", param="seconds")
-    seconds_ms = checks.whole_ms(units.pop("seconds", Decimal()), wire.MAX_ADVANCE_S)
+    seconds_ms = request_fields.whole_ms(units.pop("seconds", Decimal()), wire.MAX_ADVANCE_S)
     by_ms = seconds_ms + sum(_UNITS_MS[name] * int(value) for name, value in units.items())
     if by_ms and tx.now_ms + by_ms > MAX_AT_MS:
         message = f"The clock is at {rfc3339(tx.now_ms)} and goes up to {rfc3339(MAX_AT_MS)}."
@@ -78,7 +78,7 @@ def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> wir
         return wire.Changes([], last, reset=True)
     found, latest = tx.changed(after, _MOST_CHANGES + 1), dict[tuple[str, str], int]()
     for seq, kind, name, about in found[:_MOST_CHANGES]:
-        payment = trace.payment_of(tx, about or "")
+        payment = recorded_trace.payment_of(tx, about or "")
         for change in (kind, name), ("payment" if payment.startswith(("pi_", "ch_")) else "", payment):
             if change[0]:
                 latest.pop(change, None)
@@ -104,7 +104,7 @@ def gaps_used(tx: Transaction, caller: Caller) -> Rows[wire.ReliedRow]:
         page = TracePage([], has_more=True)
         while page.has_more:
             since = page.data[-1].seq if page.data else 0
-            page = trace.trace(tx, caller, query=TraceQuery(since=since))
+            page = recorded_trace.trace(tx, caller, query=TraceQuery(since=since))
             # As it travels.
             yield from (replace(row, detail=to_builtins(row.detail)) for row in page.data)
 
@@ -155,7 +155,7 @@ def counter_of(body: wire.Simulate) -> str:
 def payments(tx: Transaction, caller: Caller, *, query: wire.PaymentsQuery) -> Found[wire.Payment]:
     """GET /sandbox/payments: search the intents, and the charges without an intent, newest first."""
     states = tuple(query.status.split(",")) if query.status else ()
-    checks.check_known(states, wire.PAYMENT_STATES, "is no state of a payment; they are", param="status")
+    request_fields.check_known(states, wire.PAYMENT_STATES, "is no state of a payment; they are", param="status")
     also = _time_conditions(query, "created_ms")
     if query.search is not None:
         also.append(search.holds(query.search, "id", "charge", "description", phone="phone"))
@@ -172,8 +172,8 @@ def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> wire.Payment
     kept = tx.payments.first(id=payment_id, account=caller.account)
     if kept is None:
         raise NotFound(f"There is no payment {payment_id[:60]!r}.", code="payment_not_found", param="id")
-    ids = trace.events_of(tx, kept.id)
-    rows = trace.rows_of_payment(tx, kept.id, ids)
+    ids = recorded_trace.events_of(tx, kept.id)
+    rows = recorded_trace.rows_of_payment(tx, kept.id, ids)
     return wire.PaymentDetails(
         payment=_payment_view(kept),
         events=[wire.PaymentEvent(event.id, event.type, event.created_ms // 1000) for event in tx.events.all(id=ids)],
@@ -199,7 +199,7 @@ def request(tx: Transaction, caller: Caller, *, request_id: str) -> TraceRow:
     kept = tx.calls.get(request_id)
     if kept is None:
         raise NotFound(f"No request {request_id[:60]!r} was kept.", code="request_not_found", param="id")
-    return trace.call(kept)
+    return recorded_trace.call(kept)
 
 
 def show_code(tx: Transaction, caller: Caller, *, request_id: str, query: wire.CodeQuery) -> wire.Code:
@@ -288,21 +288,21 @@ OPERATIONS: tuple[Operation, ...] = (
     _control("GET", "webhook_endpoints", webhooks.endpoints_faults),
     _control("POST", "webhook_endpoints/{endpoint_id}/faults", webhooks.delivery_faults),
     _control("POST", "sign", webhooks.sign, refuses=(404,)),
-    _control("GET", "ledger/accounts", ledger.accounts),
-    _control("GET", "ledger/entries", ledger.entries),
-    _control("POST", "ledger/entries", ledger.settle, refuses=(404, 409)),
-    _control("POST", "ledger/entries/{entry_id}/repeat", ledger.repeat, refuses=(409,)),
-    _control("GET", "ledger/postings", ledger.postings),
-    _control("GET", "ledger/movements", ledger.movements),
-    _control("GET", "ledger/verify", ledger.verify),
+    _control("GET", "ledger/accounts", books.accounts),
+    _control("GET", "ledger/entries", books.entries),
+    _control("POST", "ledger/entries", books.settle, refuses=(404, 409)),
+    _control("POST", "ledger/entries/{entry_id}/repeat", books.repeat, refuses=(409,)),
+    _control("GET", "ledger/postings", books.postings),
+    _control("GET", "ledger/movements", books.movements),
+    _control("GET", "ledger/verify", books.verify),
     _control("GET", "suspense", suspense.list_suspense),
-    _control("POST", "suspense/{item}/settle", ledger.settle_suspense, refuses=(404, 409)),
+    _control("POST", "suspense/{item}/settle", books.settle_suspense, refuses=(404, 409)),
     _control("GET", "payments", payments),
     _control("GET", "payments/{payment_id}", payment),
     _control("GET", "requests", requests),
     _control("GET", "requests/{request_id}", request),
     _control("GET", "requests/{request_id}/code", show_code),
-    _control("GET", "trace", trace.trace),
+    _control("GET", "trace", recorded_trace.trace),
     _control("GET", "scenarios", scenarios),
     _control("GET", "gaps", gaps),
     _control("GET", "gaps/used", gaps_used),
