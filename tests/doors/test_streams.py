@@ -186,9 +186,12 @@ def test_a_reset_and_a_place_that_is_ahead_say_so():
                 pass
             assert told[0] == told[2]["last_seq"] == shop.seq
             assert stream.hears("payment", shop.intent())
+        # The intent's webhook may be recorded meanwhile.
+        before = shop.seq
         with Stream(door, "/sandbox/changes?after=1000000") as ahead:
             seq, name, data = ahead.event()
-            assert (name, seq, data) == ("reset", shop.seq, {"last_seq": shop.seq})
+            assert (name, data) == ("reset", {"last_seq": seq})
+            assert before <= seq <= shop.seq
 
 
 def test_one_without_news_gets_a_comment(threaded: Door, monkeypatch: pytest.MonkeyPatch):
