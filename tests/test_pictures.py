@@ -18,7 +18,7 @@ from workbench.domain.money import Money
 from workbench.domain.scenarios import LATE_S
 from workbench.domain.signatures import SCHEMES
 from workbench.pictures import Pictures
-from workbench.pictures.books import MOST_ENTRIES
+from workbench.pictures.accounting import MOST_ENTRIES
 from workbench.text.svg import Drawing
 
 NUMBER = "+260961234567"
