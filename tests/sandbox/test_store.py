@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import stat
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from decimal import Decimal
@@ -476,6 +477,46 @@ def test_a_number_is_given_once_and_one_that_was_undone_again(store_path: Path, 
             raise KeyError
         with store.transaction() as tx:
             assert (tx.count_up("kind"), tx.count_up("other")) == (2, 1)
+
+
+class InterruptedLock:
+    """A lock at which Ctrl-C comes once, as it has been taken."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self.interrupts = True
+
+    def acquire(self, *, blocking: bool = True, timeout: float = -1) -> bool:
+        taken = self._lock.acquire(blocking, timeout)
+        if self.interrupts:
+            self.interrupts = False
+            raise KeyboardInterrupt
+        return taken
+
+    def release(self) -> None:
+        self._lock.release()
+
+
+@pytest.mark.parametrize("begin", [lambda tx: tx.begin_in_turn(reads_only=False), Transaction.clock_if_due])
+def test_an_interrupt_as_the_connection_is_taken_holds_up_no_other_thread(
+    store_path: Path, begin: Callable[[Transaction], object]
+):
+    with closing(opened(store_path)) as store:
+        with store.transaction() as tx:
+            pass
+        own, tx.turn = tx.turn, InterruptedLock()
+        with pytest.raises(KeyboardInterrupt):
+            begin(tx)
+
+        def commit() -> None:
+            with store.transaction():
+                pass
+
+        other = threading.Thread(target=commit, daemon=True)
+        other.start()
+        other.join(10)
+        tx.turn = own
+        assert not other.is_alive()
 
 
 def test_what_another_made_due_is_seen_and_what_is_in_hand_counts(store_path: Path):

@@ -419,7 +419,7 @@ class Transaction:
         self._cursor = connection.cursor()
         """Runs the statements of a command: to make another takes as long as many a statement."""
         self.execute = self._cursor.execute
-        self.turn = threading.Lock()
+        self.turn = threading.RLock()
         """Held by the one thread of the process whose command or read it is."""
         self.never_wait: set[int] = set()
         """Threads to which NotNow is said where others wait."""
@@ -556,9 +556,15 @@ class Transaction:
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def _take_connection(self) -> None:
-        if self.turn.acquire(blocking=False):
-            return
-        if not self.turn.acquire(timeout=_LOOK_S if threading.get_ident() in self.never_wait else -1):
+        waits_s = _LOOK_S if threading.get_ident() in self.never_wait else -1
+        try:
+            taken = self.turn.acquire(blocking=False) or self.turn.acquire(timeout=waits_s)
+        except BaseException:
+            # Ctrl-C may come when the lock is taken already. Kept, it would hold up every other thread for ever.
+            with suppress(RuntimeError):  # it was not taken
+                self.turn.release()
+            raise
+        if not taken:
             raise NotNow
 
     def _roll_back(self) -> None:
