@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Serving
 
-SHEET = Path(look.__file__).with_name("templates") / "look.css"
+SHEET = Path(look.__file__).parents[1] / "templates" / "look.css"
 SERVED = ("/docs", "/docs/guide/testing", "/docs/interface", "/docs/errors", "/docs/test-numbers", "/?code=wrong")
 FILES = ("guide", "notebook", "exam", "reconciliation", "checklist")
 SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
