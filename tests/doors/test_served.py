@@ -205,7 +205,7 @@ class TestHttp:
 
         monkeypatch.setattr("workbench.sandbox.exchange.check_version", fails)
         assert wire.get("/v1/charges/ch_1").status_code == 500
-        monkeypatch.setattr("workbench.sandbox.exchange.write_down", fails)
+        monkeypatch.setattr("workbench.sandbox.exchange._write_down", fails)
         assert wire.get("/v1/charges/ch_1").status_code == 500
         assert "RuntimeError" in caplog.text
         assert str(own.secret_key) not in caplog.text

@@ -1,4 +1,4 @@
-"""A confirm passes few files, and what was worked out on the way is carried."""
+"""A confirm passes few files in few moves."""
 
 from tests.benchmarks.moves import passed_by_confirm
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -479,6 +479,18 @@ def test_a_number_is_given_once_and_one_that_was_undone_again(store_path: Path, 
             assert (tx.count_up("kind"), tx.count_up("other")) == (2, 1)
 
 
+class InterruptedWait(NamedTuple):
+    """A lock at which Ctrl-C comes before it is taken."""
+
+    lock: threading.RLock
+
+    def acquire(self, **_: object) -> bool:
+        raise KeyboardInterrupt
+
+    def release(self) -> None:
+        self.lock.release()
+
+
 class InterruptedLock:
     """A lock at which Ctrl-C comes once, as it has been taken."""
 
@@ -495,6 +507,33 @@ class InterruptedLock:
 
     def release(self) -> None:
         self._lock.release()
+
+
+def test_an_interrupt_before_the_connection_is_taken_leaves_it_with_the_thread_that_has_it(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with closing(opened(store_path)) as store:
+        with store.transaction() as tx:
+            pass
+        began, ends = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with store.transaction():
+                began.set()
+                ends.wait(10)
+
+        holder = threading.Thread(target=hold, daemon=True)
+        holder.start()
+        assert began.wait(10)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(tx, "turn", InterruptedWait(tx.turn))
+            with pytest.raises(KeyboardInterrupt):
+                tx.begin_in_turn(reads_only=False)
+        assert not tx.turn.acquire(blocking=False)
+        ends.set()
+        holder.join(10)
+        assert not holder.is_alive()
 
 
 @pytest.mark.parametrize("begin", [lambda tx: tx.begin_in_turn(reads_only=False), Transaction.clock_if_due])

@@ -51,7 +51,7 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
     scenarios.SERVER_ERROR: lambda: ServiceFailed("The service failed before it did anything, as the scenario asks."),
 }
 """Scenario → the error that it responds with before the operation runs."""
-MAX_KEPT_TEXT: Final = 20_000
+_MAX_KEPT_TEXT: Final = 20_000
 _MAX_KEPT_ID: Final = 80
 _NOT_KEPT: Final = "(not kept: it may hold a password)"
 _REFUSED: Final = 300
@@ -206,11 +206,11 @@ def _finish(tx: Transaction, call: _Call, response: Response) -> Response:
             own |= _count_call(tx, call, operation, response.status)
     response = replace(response, headers={**own, **response.headers}, is_slow=response.is_slow and succeeded)
     if call.seq is not None:
-        write_down(tx, call, call.seq, response)
+        _write_down(tx, call, call.seq, response)
     return response
 
 
-def write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> None:
+def _write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> None:
     """Record an exchange in the trace, masked."""
     request = call.request
     named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
@@ -220,7 +220,7 @@ def write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> No
             seq=seq,
             at_ms=tx.now_ms,
             method=request.method,
-            path=_masked_text(request.target)[:MAX_KEPT_TEXT],
+            path=_masked_text(request.target)[:_MAX_KEPT_TEXT],
             payment=response.payment or (mask(named)[:_MAX_KEPT_ID] if named else None),
             request_headers={name: _masked_text(value) for name, value in request.headers.items()},
             request_body=_kept_request(request, call.operation),
@@ -250,7 +250,7 @@ def _masked_text(text: str) -> str:
 
 
 def _kept_text(body: bytes) -> str:
-    return mask_beginning(body.decode("utf-8", "replace"), MAX_KEPT_TEXT)
+    return mask_beginning(body.decode("utf-8", "replace"), _MAX_KEPT_TEXT)
 
 
 def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A request as it arrived and a response as it goes back, free of any framework; errors in their formats, logged."""
+"""A request as it arrived and a response as it goes back, free of any framework; the formats of errors."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""The trace: each call written down with its secrets masked, and what has happened read back in one order."""
+"""The trace read back: calls, screens, entries and webhooks in one order."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain

@@ -1,4 +1,4 @@
-"""Who calls, and what a merchant retrieves and lists: from a cursor that is a row, so that new rows shift nothing."""
+"""Who calls, views of stored objects, and what a merchant lists: from a row on, so that new rows shift nothing."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -79,7 +79,7 @@ def view_of(shape: type[V], stored: Struct, **others: object) -> V:
     if hasattr(shape, "created"):
         fields["created"] = stored.created_ms // 1000  # type: ignore[attr-defined]  # what has the one has the other
     if hasattr(shape, "failure_message"):
-        fields["failure_message"] = FAILURES.get(fields["failure_code"])
+        fields["failure_message"] = FAILURES[code] if (code := fields["failure_code"]) else None
     return shape(**fields | others)
 
 

@@ -114,7 +114,7 @@ def _shown_operator(identifier: str, gaps: Gaps) -> str:
 
 
 def _late_money(tx: Transaction, payment: str) -> list[Late]:
-    # As long as none ever came there is nothing to look for.
+    # Every view of a payment asks. As long as none ever came there is nothing to look for.
     return suspense.late_money_of(tx, payment) if tx.journal.came_late else []
 
 

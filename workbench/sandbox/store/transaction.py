@@ -1,4 +1,4 @@
-"""One command's view of the store: its tables, made from `schema.sql`, the moment, new ids, what is due or searched."""
+"""One command's view of the store: its tables, made from `schema.sql`, the moment, new ids, what is due."""
 
 import hashlib
 import logging
@@ -381,7 +381,7 @@ class UnitOfWork(msgspec.Struct):
 
 
 class Transaction:
-    """The unit of work of a command: its reads and writes. Each connection has one, used by one command at a time.
+    """The reads and writes of one command. Each connection has one, used by one command at a time.
 
     `now_ms` is read once when the command begins, in milliseconds since 1970. Clock, counters, the head of the chain
     and small tables are remembered from one command to the next, until somebody else writes to the file.
@@ -420,7 +420,7 @@ class Transaction:
         """Runs the statements of a command: to make another takes as long as many a statement."""
         self.execute = self._cursor.execute
         self.turn = threading.RLock()
-        """Held by the one thread of the process whose command or read it is."""
+        """Held by the one thread of the process whose command or read it is; only its holder can release an RLock."""
         self.never_wait: set[int] = set()
         """Threads to which NotNow is said where others wait."""
         self._wall_ms = wall_ms
