@@ -4,8 +4,9 @@
 
 The confirm is `payment_intents.confirm` in process, in the thread that calls: from the client to the webhook, which
 another thread sends and which is not counted from there. The same calls have run once before, so that nothing is
-loaded or prepared meanwhile. A file counts if one of its functions is called. A call from a function of one file into a function of another is two moves: there and back. What other
-libraries do between the two, such as httpx, counts for nobody.
+loaded or prepared meanwhile. A file counts if one of its functions is called. A call from a function of one file into
+a function of another is two moves: there and back. What other libraries do between the two, such as httpx, counts for
+nobody.
 """
 
 import sys

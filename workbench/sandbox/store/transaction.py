@@ -420,7 +420,7 @@ class Transaction:
         """Runs the statements of a command: to make another takes as long as many a statement."""
         self.execute = self._cursor.execute
         self.turn = threading.RLock()
-        """Held by the one thread of the process whose command or read it is; only its holder can release an RLock."""
+        """Held by the one thread of the process whose command or read it is. Only its holder can release an RLock."""
         self.never_wait: set[int] = set()
         """Threads to which NotNow is said where others wait."""
         self._wall_ms = wall_ms
