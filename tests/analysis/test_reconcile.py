@@ -122,6 +122,7 @@ def facts(result: Reconciliation, account: str) -> dict[str, object]:
         **{name: [None if pd.isna(each) else each for each in breaks[name]] for name in shapes.BREAK},
         **proof.to_dict("records")[0],
         "codes": codes(breaks),
+        "recipes": [body["recipe"] for each in breaks["proposal"].dropna() for body in json.loads(each)],
         "proposed of": [body["entry"] for each in breaks["proposal"].dropna() for body in json.loads(each)],
         "rules": matches["rule"].tolist(),
         "told again": summary.loc[summary["code"] == "told_again", "statement_rows"].sum(),
@@ -328,6 +329,11 @@ SINGLE: dict[str, tuple[Case, Row]] = {
     "a reversal is proposed by the entry that it reverses": (
         (ledger_of(A), [statement_of(A, movement("r", 100, direction="out", type="reversal", related="a"))]),
         {"codes": [("r", "reversed_unmatched")], "proposed of": ["je_1"]},
+    ),
+    "without the entry that it reverses it is unknown money, and once": (
+        (ledger_of(A | {"entry": None}), [statement_of(A, movement("r", 100, direction="out", type="reversal",
+                                                                   related="a", fee_minor=1))]),
+        {"codes": [("r", "reversed_unmatched")], "recipes": ["unknown_debit"]},
     ),
     "the figures stand in the reason": (
         (ledger_of(movement("k", 123_450)), [statement_of(movement("k", 23_450, fee_minor=5))]),

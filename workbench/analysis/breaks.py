@@ -337,10 +337,17 @@ def _follow_statement(pairs: pa.Table) -> Values:
 
 
 def _follow_reversal(pairs: pa.Table) -> Values:
+    """Reverse what only the ledger has; of a reversal on the statement, mirror the entry that it reverses."""
     if pairs["s_no"].null_count:
         return pc.coalesce(pairs["reversals"], reverse(pairs))
     mirror = _booked(pairs, "reversed", pairs["s_amount"], pairs["s_fee"], entry=pairs["reversed_entry"])
     return pc.if_else(pc.is_valid(pairs["reversed_entry"]), mirror, _book(pairs))
+
+
+def _book_kept_fee(pairs: pa.Table) -> Values:
+    """Book again what the operator kept of the fee: the mirror of an entry gives all of it back."""
+    kept = pc.add(pairs["s_signed"], pairs["reversed_signed"])
+    return _net(_FEE, pairs, pc.if_else(pc.is_valid(pairs["reversed_entry"]), kept, None))
 
 
 def _follow_status(pairs: pa.Table) -> Values:
@@ -504,8 +511,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "A reversal that the other side does not have.",
         "{key} reverses {refers} by {moved}; the other side has no such reversal.",
         "Book the reversal too; if only the ledger has it and it never happened, reverse it.",
-        # The mirror gives the fee back as well; what the operator kept of it is booked again.
-        (_follow_reversal, lambda pairs: _net(_FEE, pairs, pc.add(pairs["s_signed"], pairs["reversed_signed"]))),
+        (_follow_reversal, _book_kept_fee),
         item=Item("reversals that only one side has"),
     ),
     PAYOUT_UNPAID: BreakCode(
