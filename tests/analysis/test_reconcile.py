@@ -788,6 +788,12 @@ def found_and_settled() -> tuple[Reconciliation, Reconciliation]:
     return found, together(booked)
 
 
+def test_a_shops_own_payments_may_be_of_any_type():
+    ledger = ledger_of(movement("a", 100), movement("b", 100))
+    ledger["payment"] = pd.Series([1, "order-2"], dtype=object)
+    assert codes(reconcile(ledger, [statement_of(movement("a", 100))]).breaks) == [("b", "timing")]
+
+
 class TestSettling:
     @pytest.mark.parametrize("case", OPEN)
     def test_the_proposed_entries_make_the_next_run_clean(self, case: str):

@@ -1,6 +1,6 @@
 """Builds the breaks: pairs that differ, rows that only one side has (rule 6), and the frame of both.
 
-They are columns of Arrow, since nearly every row may be open: no pair is ever an object.
+They are columns of Arrow, since nearly every row may be open: few pairs are ever objects.
 """
 
 import base64
