@@ -213,6 +213,9 @@ RIGHT: dict[str, list[tuple[str, str]]] = {
         ("", _SPLIT.format("max(1, int((Decimal(gross_minor) * 25 / 1000).quantize(Decimal(1), 'ROUND_HALF_UP')))")),
         ("", _SPLIT.format("max(1, (gross_minor + 20) // 40)")),
         ("", _SPLIT.format("max(1, (gross_minor + 20) // 40)").replace("fee", "pay")),
+        # Names of the notebook that a function inside, or what it holds, has for its own.
+        ("", _SPLIT.format("max([1, (gross_minor + 20) // 40], key=lambda pay: pay)")),
+        ("", _SPLIT.format("[pay for pay in [max(1, (gross_minor + 20) // 40)] if (lambda: pay)()][0]")),
     ],
     "genuine_messages": [
         ("", _BY_HAND.format(f"{_AGE}raise ValueError('old')")),

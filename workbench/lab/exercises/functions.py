@@ -55,8 +55,11 @@ def look_at(came: ast.FunctionDef, solution: ast.FunctionDef, given: object) -> 
         (code,) = functions_in(dedent(inspect.getsource(given))).values()
     except (OSError, TypeError, SyntaxError, ValueError):
         return
-    names = {node.id for node in ast.walk(code) if isinstance(node, ast.Name)}
-    for word in names.intersection(_OF_THE_NOTEBOOK).difference(inspect.unwrap(given).__code__.co_varnames):
+    used = [node for node in ast.walk(code) if isinstance(node, ast.Name)]
+    own = {node.arg for node in ast.walk(code) if isinstance(node, ast.arg)}
+    own |= {node.id for node in used if isinstance(node.ctx, ast.Store)}
+    names = {node.id for node in used}
+    for word in names.intersection(_OF_THE_NOTEBOOK) - own:
         says = f"{name} uses the notebook's {word}, and the check hands it another sandbox. Use its arguments."
         raise Fault(says, word, " or ".join(signature.parameters), f"{word}.")
     if _returns(solution) and not _returns(code):

@@ -164,7 +164,7 @@ class Exercise:
 
 
 def fresh(bench: Bench, **options: object) -> Bench:
-    """Another sandbox of the same kind and of one seed, in which a person's function can be tried without a trace."""
+    """Another sandbox of the same kind and of one seed, which leaves nothing in the notebook's own."""
     return type(bench)(seed="a try", **options)
 
 
