@@ -17,7 +17,7 @@ from workbench.domain.wire.endpoints_and_events import ENDPOINTS
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.errors import ServeRefused, ServiceUnreachable
 from workbench.handset import Phone
-from workbench.merchant.calls import Latencies, checked_text, host_of, invalid
+from workbench.merchant.calls import Latencies, checked_text, host_of, ignore_cookies, invalid
 from workbench.merchant.client import PaymentsClient
 from workbench.merchant.receiver import Receiver
 from workbench.traffic.trace import TraceContext
@@ -54,8 +54,7 @@ class Session(Closing):
             httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
         )
         """A bare httpx client of the sandbox, without credentials, to see the wire with."""
-        # A sandbox sets no cookies, and to look for them in each response takes half of httpx's time.
-        self.http.cookies.extract_cookies = lambda _: None  # type: ignore[assignment, method-assign]  # of this client's jar
+        ignore_cookies(self.http)  # a sandbox sets none
         self.watchers = self.closing.enter_context(watchers or Watchers(self._position))
         self.trace_context = TraceContext(base_url, Latencies())
         self.trace_context.latencies.watch(self.http)

@@ -28,7 +28,7 @@ def test_nine_prefixes_belong_to_three_operators_and_the_numbering_plan_agrees()
 @given(st.sampled_from(sorted(PREFIXES)), st.text("0123456789", min_size=7, max_size=7))
 def test_every_number_of_a_prefix_is_its_operators_and_loses_its_middle(prefix: str, digits: str):
     number = msisdn_from(f"+260{prefix}{digits}", param="phone")
-    assert (number.e164, number.operator.id, number.ending) == (f"+260{prefix}{digits}", PREFIXES[prefix], digits)
+    assert (number.e164, number.operator.id) == (f"+260{prefix}{digits}", PREFIXES[prefix])
     assert phones.mask_phone(number.e164) == f"+260{prefix}••••{digits[4:]}"
 
 

@@ -79,11 +79,6 @@ class Msisdn(NamedTuple):
     e164: str
     operator: Operator
 
-    @property
-    def ending(self) -> str:
-        """The seven digits after the prefix, which tell test numbers apart."""
-        return self.e164[-7:]
-
 
 def mask_phone(e164: str) -> str:
     """Operator prefix and last three digits: enough to tell two customers apart, not to call one."""
@@ -126,9 +121,9 @@ def mask_column(text: str) -> str:
     return masked_number(text) or _ALL_BUT_THREE.sub(HIDDEN, text)
 
 
-def e164_of(text: str, form: str = "e164") -> str:
-    """The number in E.164, where `phone_format` takes its form; else as it is."""
-    return COUNTRY_CODE + text[1:] if form == "national" and _NATIONAL.fullmatch(text) else text
+def e164_of(text: str) -> str:
+    """A number in national form in E.164; another text as it is."""
+    return COUNTRY_CODE + text[1:] if _NATIONAL.fullmatch(text) else text
 
 
 def msisdn_from(text: str, *, param: str, zed: str = "refused", form: str = "e164") -> Msisdn:
@@ -137,7 +132,7 @@ def msisdn_from(text: str, *, param: str, zed: str = "refused", form: str = "e16
     `zed` and `form` are the register's `zed_mobile` and `phone_format`.
     Raises InvalidRequest: another form, another country, or a number without a wallet.
     """
-    text = e164_of(text, form)
+    text = e164_of(text) if form == "national" else text
     if not _E164.fullmatch(text):
         raise InvalidRequest(_why_not(text), code="phone_invalid", param=param)
     prefix, known = text[len(COUNTRY_CODE) : len(COUNTRY_CODE) + 2], _BY_PREFIX[zed]

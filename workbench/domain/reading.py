@@ -184,6 +184,11 @@ def _struct_in(kind: object) -> type[Struct] | None:
     return next(filter(None, map(_struct_in, get_args(kind))), None)
 
 
+def body_from(body: bytes, shape: type[S], *, unknown: str = "ignored", ignored: list[str] | None = None) -> S:
+    """The JSON object in `body` as a `shape`. Raises InvalidRequest as `json_from` and `struct_from` do."""
+    return struct_from(json_from(body), shape, unknown=unknown, ignored=ignored)
+
+
 def struct_from(value: object, shape: type[S], *, unknown: str = "ignored", ignored: list[str] | None = None) -> S:
     """`value` as a `shape`; the names that were ignored are added to `ignored`.
 

@@ -120,10 +120,12 @@ BANK_RETURNED: Final = "bank_returned"
 OF_PAYOUTS: Final = (BANK_REFUSED, BANK_RETURNED)
 """Reasons why a payout may not reach the merchant's account: names of scenarios, and their failure codes."""
 
+ENDING: Final = 7
+"""The number of last digits that make a number a test number."""
 TEST_NUMBERS: Final[Mapping[str, ActingNumber]] = {
     acting.ending: acting for acting in sorted(number for row in SCENARIOS.values() for number in row.numbers)
 }
-"""The last seven digits → the test number."""
+"""Last digits → the test number."""
 _ON: Final = {number.ending: name for name, row in SCENARIOS.items() for number in row.numbers}
 """Test number → its scenario."""
 

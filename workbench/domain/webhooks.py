@@ -1,7 +1,8 @@
 """Webhooks: endpoints, events, deliveries, and what follows an attempt to deliver one."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import msgspec
@@ -59,6 +60,12 @@ def names_of(event_type: str) -> tuple[str, str, str]:
     return "*", f"{event_type.partition('.')[0]}.*", event_type
 
 
+@lru_cache(maxsize=1024)
+def takes(enabled_events: tuple[str, ...], event_type: str) -> bool:
+    """True if a filter takes this type; `payment_intent.*` takes a whole family. The same few come with every event."""
+    return not {*names_of(event_type)}.isdisjoint(enabled_events)
+
+
 def check_filter(enabled_events: Sequence[str], types: Sequence[str], *, param: str = "enabled_events") -> None:
     """Raises InvalidRequest unless every name is one of `types`, a family such as `charge.*`, or `*`."""
     unknown = [name for name in enabled_events if not types_named(name, types)]
@@ -102,10 +109,6 @@ class Endpoint(Stored, frozen=True, kw_only=True):
     failing_since_ms: int | None = None
     faults: tuple[str, ...] = ()
     created_ms: int = 0
-
-    def wants(self, event_type: str) -> bool:
-        """True if the endpoint is enabled and its filter takes this type; `payment_intent.*` takes a whole family."""
-        return self.status == ENABLED and not {*names_of(event_type)}.isdisjoint(self.enabled_events)
 
     def overlapping(self, now_ms: int) -> tuple[OldSecret, ...]:
         """The old secrets that messages are still signed with at a moment."""
@@ -165,11 +168,11 @@ JITTER_PERMILLE: Final = 200
 
 
 def outcome_of(
-    attempt_number: int, status_code: int | None, retry_after_s: int | None, jitter: int, gaps: Gaps
+    attempt_number: int, status_code: int | None, retry_after_s: int | None, draw: Callable[[int], int], gaps: Gaps
 ) -> Outcome:
     """The result of attempt `attempt_number` (from 1).
 
-    `jitter` is a draw from 0 to 400: the wait is multiplied by 0.8 to 1.2.
+    `draw` draws a whole number from 0 up to, not including, its argument: a wait is multiplied by 0.8 to 1.2.
     """
     if status_code in _SUCCESS[gaps.delivery_success]:
         return Outcome(DELIVERED)
@@ -177,7 +180,8 @@ def outcome_of(
         return Outcome(DEAD_LETTER, disables_endpoint=True)
     if attempt_number >= len(gaps.retry_schedule_s):
         return Outcome(DEAD_LETTER)
-    wait_ms = gaps.retry_schedule_s[attempt_number] * (1000 - JITTER_PERMILLE + jitter)
+    jitter_permille = draw(2 * JITTER_PERMILLE + 1) - JITTER_PERMILLE
+    wait_ms = gaps.retry_schedule_s[attempt_number] * (1000 + jitter_permille)
     if status_code in _AT_LEAST_MS and gaps.delivery_retry_after == "honoured":
         at_most_ms = 2 * max(wait_ms, _SLOW_DOWN_MS)
         wait_ms = max(wait_ms, _AT_LEAST_MS[status_code], min((retry_after_s or 0) * 1000, at_most_ms))

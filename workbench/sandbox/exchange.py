@@ -6,7 +6,7 @@ It checks the request's caller and form, replays a kept response, runs the opera
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from workbench.domain import scenarios
 from workbench.domain.masking import mask, mask_beginning
-from workbench.domain.reading import json_from, query_from, struct_from
+from workbench.domain.reading import body_from, json_from, query_from
 from workbench.domain.wire.base import to_json, without_once
 from workbench.domain.wire.endpoints_and_events import API_VERSION
 from workbench.domain.wire.ledger_and_trace import UNSEEN
@@ -336,20 +336,20 @@ def _scenario_of(request: Request, operation: Operation) -> str | None:
 def _run_operation(tx: Transaction, call: _Call, operation: Operation, caller: Caller) -> Response:
     ignored: list[str] = []
     body = _body_of(tx, call.request, operation, ignored)
-    touched = touched_by(tx.gaps, caller, operation, body)
-    asked = caller.scenario
+    touched = partial(touched_by, tx.gaps, caller, operation, body)
+    asked, also = caller.scenario, Rows()
     if operation.phone is not None:
         caller = with_script(tx, caller, operation.phone(body))
-        touched += TRIGGERED if caller.scenario != asked else ()
+        also = TRIGGERED if caller.scenario != asked else ()
     if caller.scenario in _BEFORE:
         # Returned, not raised: the commit keeps that a script's scenario is used up.
         fault = _error_response(tx, call, _BEFORE[caller.scenario]())
-        return replace(fault, relied=fault.relied + touched)
+        return replace(fault, relied=fault.relied + touched() + also)
     named: dict[str, Any] = dict(call.request.path_params)
     if operation.query is not None:
         unknown = tx.gaps.unknown_fields
         named["query"] = query_from(call.request.query, operation.query, unknown=unknown, ignored=ignored)
-    touched += ("unknown_fields",) if ignored else ()
+    also += ("unknown_fields",) if ignored else ()
     arguments = (tx, caller) if body is None else (tx, caller, body)
     result = operation.run(*arguments, **named)
     if caller.scenario == scenarios.SERVER_ERROR_AFTER:
@@ -358,10 +358,10 @@ def _run_operation(tx: Transaction, call: _Call, operation: Operation, caller: C
     if isinstance(result, Refused):
         refused = _error_response(tx, call, result.error)
         triggered = TRIGGERED if operation.phone is not None and asked is None else ()
-        return replace(refused, relied=refused.relied + touched + triggered)
+        return replace(refused, relied=refused.relied + touched() + also + triggered)
     shown = result if operation.shown is None else operation.shown(result)
     kept = to_json(without_once(shown)) if operation.no_store else None
-    is_slow, relied = caller.scenario == scenarios.SLOW, touched + relied_by(operation, result, body)
+    is_slow, relied = caller.scenario == scenarios.SLOW, touched(result) + also
     return Response(operation.success, JSON, to_json(shown), {}, _payment_of(result), kept, is_slow, relied)
 
 
@@ -379,7 +379,7 @@ def _body_of(tx: Transaction, request: Request, operation: Operation, ignored: l
     if media_type.strip().lower() != JSON or (parameters.strip() and charset != "utf-8"):
         message = f"Content-Type must be {JSON}, not {content_type[:60] or 'missing'}."
         raise _body_error(operation, UnsupportedMediaType(message, param="Content-Type"))
-    return struct_from(json_from(request.body), operation.body, unknown=tx.gaps.unknown_fields, ignored=ignored)
+    return body_from(request.body, operation.body, unknown=tx.gaps.unknown_fields, ignored=ignored)
 
 
 def _body_error(operation: Operation, error: ApiError) -> ApiError:

@@ -10,7 +10,7 @@ import msgspec
 from workbench.domain.ledger import MERCHANT_AVAILABLE
 from workbench.domain.money import ZMW, Money
 from workbench.domain.payments import MOBILE_MONEY
-from workbench.domain.reading import json_from, struct_from
+from workbench.domain.reading import body_from
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.base import to_json
 from workbench.domain.wire.sandbox_controls import Input, Script, Simulate, SimulatedCommand
@@ -34,7 +34,7 @@ def done(driver: Driver, request: Request) -> Request:
 
     Raises ApiError: a command cannot be done; those before it are.
     """
-    body = struct_from(json_from(request.body), Simulate)
+    body = body_from(request.body, Simulate)
 
     def planned(tx: Transaction) -> Iterator[Command]:
         caller = caller_of(tx, request, controls.SIMULATE)

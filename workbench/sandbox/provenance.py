@@ -14,7 +14,7 @@ from workbench.domain import scenarios
 from workbench.domain.gaps import Gaps, rows_by, rows_settling
 from workbench.domain.money import ISO_4217, ZMW
 from workbench.domain.payments import BOUNDS_MAJOR, one_minor, unit_minor
-from workbench.domain.phones import COUNTRY_CODE, ZED, e164_of, operator_of
+from workbench.domain.phones import COUNTRY_CODE, ZED
 from workbench.domain.wire.endpoints_and_events import ABOUT, CloudEvent, Event
 from workbench.domain.wire.payments_and_payouts import CreateCharge, CreatePaymentIntent, PaymentIntent
 from workbench.sandbox.operations import Operation
@@ -26,8 +26,8 @@ Rows = tuple[str, ...]
 _ERRORS: Final = 300
 """The first status that is no success."""
 _DECLINED: Final = 402
-_ENDING: Final = 7
-"""The number of last digits that make a number a test number."""
+_OF_ZED: Final = tuple(f"{before}{prefix}" for before in (COUNTRY_CODE, "0") for prefix in ZED.prefixes)
+"""Beginnings of Zed Mobile's numbers, international and national."""
 _OF_KEY, _OF_MEMBER, _OF_FAILURE, _OF_WARNING = map(rows_by, ("key", "member", "failure", "warning"))
 _OF_RESPONSE, _OF_CALL = rows_by("response"), rows_by("call")
 TRIGGERED: Final = _OF_CALL["test_number"]
@@ -90,14 +90,14 @@ _OF_BODY: Final[Mapping[type, tuple[tuple[str, Callable[[Any, Gaps], bool]], ...
 """Struct of a request → words of the column `relied` that a body may fit, and the test of it."""
 
 
-def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object) -> Rows:
-    """The rows that this request touched, and others of its kind do not."""
+def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object, result: object = None) -> Rows:
+    """The rows that this request touched, and others of its kind do not; with the result of a success, its rows too."""
     rows = () if operation.plain_400 else _OF_KEY.get(caller.kind, ())
     for word, fits in _OF_BODY.get(type(body), ()):
         rows += _OF_CALL[word] if fits(body, gaps) else ()
     if operation.phone is not None and caller.scenario is None:
-        rows += TRIGGERED if operation.phone(body)[-_ENDING:] in scenarios.TEST_NUMBERS else ()
-    return rows
+        rows += TRIGGERED if operation.phone(body)[-scenarios.ENDING :] in scenarios.TEST_NUMBERS else ()
+    return rows if result is None else rows + relied_by(operation, result, body)
 
 
 def relied_by(operation: Operation, result: object, body: object = None) -> Rows:
@@ -121,7 +121,7 @@ def relied_by(operation: Operation, result: object, body: object = None) -> Rows
     if operation.phone is not None and body is not None:
         number = operation.phone(body)
         rows += () if number.startswith(COUNTRY_CODE) else _OF_CALL["national_number"]
-        rows += _OF_CALL["zed_number"] if operator_of(e164_of(number, "national")) is ZED else ()
+        rows += _OF_CALL["zed_number"] if number.startswith(_OF_ZED) else ()
     # Where the response does not have its amount, nobody sees that it was rounded.
     if isinstance(body, CreatePaymentIntent) and isinstance(result, PaymentIntent):
         rows += _OF_CALL["rounded"] if result.amount not in (body.amount, UNSET) else ()

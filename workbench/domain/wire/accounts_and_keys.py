@@ -11,9 +11,9 @@ from workbench.domain.wire.base import (
     Made,
     OfSandbox,
     Seconds,
+    ShownSecret,
     Source,
     View,
-    WithSecrets,
     by_register,
     is_id,
     meaning,
@@ -32,7 +32,7 @@ def _who(anybody: str) -> Meta:
     return by_register(lambda gaps: {"description": says[gaps.token_credentials]})
 
 
-class TokenRequest(WithSecrets):
+class TokenRequest(View):
     """Section 4, illustrative."""
 
     __source__ = Source("4", ("email", "password"))
@@ -40,7 +40,7 @@ class TokenRequest(WithSecrets):
     password: Annotated[str, meaning(minLength=1), _who("Any; the password `wrong` is wrong.")]
 
 
-class RefreshRequest(WithSecrets):
+class RefreshRequest(View):
     """Section 4, illustrative; empty if the bearer token in the header is to be refreshed."""
 
     # Without a bearer in the header, which this operation does not ask for, the body is what names the pair.
@@ -48,20 +48,20 @@ class RefreshRequest(WithSecrets):
     refresh_token: str | None = None
 
 
-class Token(WithSecrets):
+class Token(View):
     """Section 4: a bearer token for 86,400 s; the names of the fields are assumed (RFC 6749 §5.1)."""
 
-    access_token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
-    refresh_token: Annotated[str, meaning("Good for one new pair.")]
+    access_token: Annotated[ShownSecret, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
+    refresh_token: Annotated[ShownSecret, meaning("Good for one new pair.")]
     token_type: Annotated[str, meaning(const=BEARER)] = BEARER
     expires_in: Annotated[int, meaning(const=86_400)] = 86_400
 
 
-class NamedToken(WithSecrets):
+class NamedToken(View):
     """A `Token` with the access token in `token`."""
 
-    token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
-    refresh_token: Annotated[str, meaning("Good for one new pair.")]
+    token: Annotated[ShownSecret, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
+    refresh_token: Annotated[ShownSecret, meaning("Good for one new pair.")]
     token_type: Annotated[str, meaning(const=BEARER)] = BEARER
     expires_in: Annotated[int, meaning(const=86_400)] = 86_400
 
@@ -79,7 +79,7 @@ class CreateApiKey(View):
     kind: Annotated[str, meaning(enum=[*KEY_PREFIXES])] = "secret"
 
 
-class ApiKey(Made, WithSecrets):
+class ApiKey(Made):
     """Assumed; `masked` tells keys apart, `value` is there once, when the key is created or rolled."""
 
     __source__ = Source(gap="5")
@@ -87,7 +87,9 @@ class ApiKey(Made, WithSecrets):
     kind: Annotated[str, meaning(enum=[*KEY_PREFIXES])]
     status: Annotated[str, meaning(enum=[ACTIVE, ROLLED, REVOKED])]
     masked: str
-    value: Annotated[str, meaning("The key itself; there once, when it is created or rolled.")] | UnsetType = UNSET
+    value: Annotated[ShownSecret, meaning("The key itself; there once, when it is created or rolled.")] | UnsetType = (
+        UNSET
+    )
     object: Annotated[str, meaning(const="api_key")] = "api_key"
     works_until: Annotated[Seconds, meaning("A rolled key works until then, where old ones do.")] | UnsetType = UNSET
 
@@ -101,25 +103,25 @@ class NewAccount(OfSandbox):
     name: Annotated[str, meaning(minLength=1, maxLength=MAX_NAME, pattern=r"[^\s\x1c-\x1f\x85]")]
 
 
-class NewAccountKeys(WithSecrets):
+class NewAccountKeys(View):
     """A new merchant's keys, shown this once."""
 
     __source__ = Source(gap="")
 
     id: Annotated[str, is_id("acct")]
     name: str
-    secret_key: str
-    publishable_key: str
+    secret_key: ShownSecret
+    publishable_key: ShownSecret
     object: Annotated[str, meaning(const="account")] = "account"
 
 
-class MerchantKeys(WithSecrets):
+class MerchantKeys(View):
     """The merchant's oldest active keys; the publishable one is empty where the last was revoked."""
 
     __source__ = Source(gap="")
 
-    secret_key: str
-    publishable_key: str
+    secret_key: ShownSecret
+    publishable_key: ShownSecret
     object: Annotated[str, meaning(const="keys")] = "keys"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any, ClassVar, Final, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, defstruct
@@ -44,7 +44,12 @@ SECRETS = (
     "client_secret", "access_token", "token", "refresh_token", "secret", "password", "value", "secret_key",
     "publishable_key",
 )  # fmt: skip
-"""Fields that hold a secret."""
+"""Fields that hold a secret in any form."""
+if TYPE_CHECKING:
+    ShownSecret: TypeAlias = str
+    """A secret in a response: text where the service writes it, a `Secret` where a client has read it."""
+else:
+    ShownSecret = Secret
 _LINE = 100
 
 
@@ -60,7 +65,7 @@ class Source(NamedTuple):
 
 
 class View(Struct):
-    """A struct whose repr masks telephone numbers and everything in the form of a secret."""
+    """A struct whose repr masks telephone numbers, secrets, and everything in the form of a secret."""
 
     __source__: ClassVar[Source] = Source()
     __whole__: ClassVar[Schema | Rule] = {}
@@ -70,6 +75,7 @@ class View(Struct):
     def _shown_fields(self) -> list[str]:
         """The fields that are not empty, as `name=value`."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
+        values |= {name: Secret(values[name]) for name in SECRETS if isinstance(values.get(name), str)}
         return [f"{name}={value!r}" for name, value in values.items() if value not in (None, UNSET, [], {})]
 
     def __repr__(self) -> str:
@@ -79,20 +85,6 @@ class View(Struct):
             inner = ",\n".join(fields).replace("\n", "\n    ")
             line = f"{name}(\n    {inner},\n)"
         return mask(line)
-
-
-class WithSecrets(View):
-    """A view with a field that holds a secret in any form."""
-
-    def __post_init__(self) -> None:
-        for name in _secrets_of(type(self)):
-            if isinstance(value := getattr(self, name), str):
-                setattr(self, name, Secret(value))
-
-
-@cache
-def _secrets_of(view: type[View]) -> tuple[str, ...]:
-    return tuple(name for name in SECRETS if name in view.__struct_fields__)
 
 
 class OfSandbox(View):

@@ -23,9 +23,9 @@ from workbench.domain.wire.base import (
     Positive,
     Schema,
     Seconds,
+    ShownSecret,
     Source,
     View,
-    WithSecrets,
     by_register,
     comma_separated,
     is_id,
@@ -78,7 +78,7 @@ class UpdateWebhookEndpoint(View):
     status: Annotated[str, meaning(enum=[webhooks.ENABLED, webhooks.DISABLED])] | None = None
 
 
-class WebhookEndpoint(Made, WithSecrets):
+class WebhookEndpoint(Made):
     """Assumed; `secret` is there once, when the endpoint is created or its secret rolled.
 
     Until `secret_overlap_until` messages are signed with a secret before as well.
@@ -90,7 +90,7 @@ class WebhookEndpoint(Made, WithSecrets):
     enabled_events: list[str]
     status: Annotated[str, meaning(enum=[webhooks.ENABLED, webhooks.DISABLED])]
     object: Annotated[str, meaning(const="webhook_endpoint")] = "webhook_endpoint"
-    secret: Annotated[str, meaning(_SIGNING)] | UnsetType = UNSET
+    secret: Annotated[ShownSecret, meaning(_SIGNING)] | UnsetType = UNSET
     secret_overlap_until: Seconds | None = None
 
 

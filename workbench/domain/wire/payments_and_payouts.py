@@ -29,11 +29,11 @@ from workbench.domain.wire.base import (
     Schema,
     Seconds,
     ShownLowerCurrency,
+    ShownSecret,
     ShownUpperCurrency,
     Source,
     UpperCurrency,
     View,
-    WithSecrets,
     by_register,
     is_id,
     major_amount,
@@ -89,7 +89,7 @@ class MobileMoneyMethod(View):
     mobile_money: MobileMoney
 
 
-class ConfirmPaymentIntent(WithSecrets):
+class ConfirmPaymentIntent(View):
     """Section 2.2."""
 
     __source__ = Source("2.2", ("payment_method",))
@@ -104,7 +104,7 @@ class CancelPaymentIntent(View):
     cancellation_reason: str | None = None
 
 
-class ClientSecretQuery(WithSecrets):
+class ClientSecretQuery(View):
     """The client secret, which a publishable key needs beside it."""
 
     client_secret: (
@@ -178,12 +178,12 @@ class Suspense(View):
 InSuspense = Annotated[list[Suspense], meaning("Money that came late, oldest first; left out where none did.")]
 
 
-class PaymentIntent(WithSecrets):
+class PaymentIntent(View):
     """Section 2.1: id and client_secret are shown, the rest is assumed."""
 
     __source__ = Source("2.1", ("id", "client_secret"), gap="2.5")
     id: IntentId
-    client_secret: Annotated[str, meaning("Used to confirm the intent; not in events.")] | UnsetType = UNSET
+    client_secret: Annotated[ShownSecret, meaning("Used to confirm the intent; not in events.")] | UnsetType = UNSET
     object: Annotated[str, meaning(const="payment_intent")] | UnsetType = "payment_intent"
     amount: MajorAmount | UnsetType = UNSET
     currency: ShownUpperCurrency | UnsetType = UNSET

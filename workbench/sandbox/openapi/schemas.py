@@ -102,7 +102,7 @@ def reference_to(name: str) -> Schema:
 
 def of_type(shape: object) -> str:
     """The name of the component of a response's body."""
-    (schema,), _ = msgspec.json.schema_components([shape], ref_template="{name}")
+    (schema,), _ = _described([shape])
     return _component(schema["$ref"])
 
 
@@ -142,8 +142,13 @@ def _structs() -> Mapping[str, type[View]]:
 
 
 def _components(shapes: Iterable[Any]) -> dict[str, Schema]:
-    _, components = msgspec.json.schema_components(list(shapes), ref_template="{name}")
+    _, components = _described(shapes)
     return {_component(name): _plain_schema(schema) for name, schema in components.items()}
+
+
+def _described(shapes: Iterable[Any]) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
+    """References to the schemas of structs, and all components; msgspec does not know secrets, which are texts."""
+    return msgspec.json.schema_components(shapes, schema_hook=lambda _: TEXT, ref_template="{name}")
 
 
 def _component(name: str) -> str:

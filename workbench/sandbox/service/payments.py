@@ -323,11 +323,12 @@ def _scenario_for(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn
     if caller.scenario is None and caller.script is not None:
         tx.scripts.remove(caller.script)
         return caller.script.scenario
-    if phone.ending not in scenarios.TEST_NUMBERS:
+    ending = phone.e164[-scenarios.ENDING :]
+    if ending not in scenarios.TEST_NUMBERS:
         return scenarios.PERSON
     first = tx.charges.first(order="seq", account=charge.account, phone=charge.phone)
     since_first_ms = tx.now_ms - (first or charge).created_ms
-    return scenarios.scenario_on(phone.ending, attempt=_number_of(tx, charge), since_first_ms=since_first_ms)
+    return scenarios.scenario_on(ending, attempt=_number_of(tx, charge), since_first_ms=since_first_ms)
 
 
 def _number_of(tx: Transaction, charge: Charge) -> int:
@@ -348,7 +349,7 @@ def _number_of(tx: Transaction, charge: Charge) -> int:
 
 def with_script(tx: Transaction, caller: Caller, number: str) -> Caller:
     """The caller with the script of a number; a fault that is next in it is used up, unless the call asks for more."""
-    number = e164_of(number, tx.gaps.phone_format)
+    number = e164_of(number) if tx.gaps.phone_format == "national" else number
     script = tx.scripts.first(order="seq", phone=number)
     if script is None:
         return caller

@@ -25,6 +25,7 @@ from workbench.domain.webhooks import (
     Outcome,
     StoredEvent,
     check_filter,
+    takes,
     types_of,
 )
 from workbench.domain.wire import endpoints_and_events as wire
@@ -79,10 +80,15 @@ def emit(
     )
     body = to_json(PAYLOADS[tx.gaps.event_payload](event, shown.id)).decode()
     stored = tx.events.create(id=event_id, account=account, type=event_type, object_id=shown.id, body=body)
-    for endpoint in tx.endpoints.all(account=account):
-        if endpoint.wants(event_type):
-            _deliver(tx, stored, endpoint)
+    for endpoint in _takers(tx, stored):
+        _deliver(tx, stored, endpoint)
     return shown
+
+
+def _takers(tx: Transaction, event: StoredEvent) -> list[Endpoint]:
+    """The enabled endpoints of an event's account whose filters take its type."""
+    enabled = tx.endpoints.all(account=event.account, status=webhooks.ENABLED)
+    return [endpoint for endpoint in enabled if takes(endpoint.enabled_events, event.type)]
 
 
 def _cloud_event(event: wire.Event, subject: str) -> wire.CloudEvent:
@@ -234,9 +240,14 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
         # Replayed meanwhile: what is due now decides.
         tx.deliveries.put(delivery, attempts=number)
         return
-    jitter = tx.draws.below(401, "jitter", delivery.id, number)
     asked_s = seconds_asked(reply.retry_after, _receivers_now_s(tx, by_sandbox_clock=sending.by_sandbox_clock))
-    outcome = webhooks.outcome_of(number - delivery.spent, reply.status_code, asked_s, jitter, tx.gaps)
+    outcome = webhooks.outcome_of(
+        number - delivery.spent,
+        reply.status_code,
+        asked_s,
+        lambda bound: tx.draws.below(bound, "jitter", sending.delivery.id, number),
+        tx.gaps,
+    )
     delivery = tx.deliveries.put(delivery, status=outcome.status, attempts=number)
     if endpoint is None:
         return
@@ -373,7 +384,7 @@ def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wir
 def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> List[wire.Delivery]:
     """POST /v1/events/{event_id}/replay: send an event again to every enabled endpoint that takes its type."""
     stored = EVENTS.find(tx, caller, event_id)
-    wanting = [endpoint for endpoint in tx.endpoints.all(account=caller.account) if endpoint.wants(stored.type)]
+    wanting = _takers(tx, stored)
     if tx.gaps.replay == "new_id":
         copy = _copied(tx, stored)
         sent = [_deliver(tx, copy, endpoint) for endpoint in wanting]
