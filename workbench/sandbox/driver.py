@@ -135,7 +135,6 @@ class Driver:
         """
         with self._turn():
             with self._command() as tx:
-                tx.release_claims()
                 commands = [*planned(tx)]
             done, together, ends_s = 0, _TOGETHER, time.monotonic() + for_s
             while done < len(commands) and (not done or time.monotonic() < ends_s):
@@ -211,7 +210,6 @@ class Driver:
         What became of an attempt is recorded in the commit that takes the next job.
         """
         with self._command() as tx:
-            tx.release_claims()
             until_ms = None if by_ms is None else tx.now_ms + by_ms
             job, sending = self._next(tx, until_ms)
         while job is not None:
@@ -228,8 +226,11 @@ class Driver:
                 job, sending = self._next(tx, until_ms)
 
     def _next(self, tx: Transaction, until_ms: int | None) -> tuple[Job | None, Sending | None]:
-        """The job that is next, done but for what is to be sent. After the last one the clock goes to the end."""
-        job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms)
+        """The job that is next, done but for what is to be sent. After the last one the clock goes to the end.
+
+        Where one job is done at a time, whatever is claimed is a dead driver's.
+        """
+        job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms, takes_over=True)
         if job is not None:
             self._count(tx, until_ms)
             return job, self._guarded(tx, job, partial(self._begun, tx, job), until_ms, writes=job.kind != DELIVER)
@@ -240,7 +241,7 @@ class Driver:
     def _run_side_by_side(self) -> None:
         """Run due jobs until all attempts have ended or somebody waits for the driver lock.
 
-        The lock is kept while attempts are in flight: its next holder makes claimed jobs due again.
+        The lock is kept while attempts are in flight: its next holder takes over what is claimed.
         """
         dispatch = Dispatch(self._outbound)
         with self._command() as tx:

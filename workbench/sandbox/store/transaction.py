@@ -604,8 +604,7 @@ class Transaction:
         self._take_connection()
         try:
             now_ms = self._look()
-            is_due = self.earliest_job(now_ms) or any(claim.due_ms <= now_ms for claim in self._claims())
-            return self.clock_mode() if is_due else None
+            return self.clock_mode() if self.earliest_job(now_ms, takes_over=True) else None
         finally:
             self.turn.release()
 
@@ -831,9 +830,14 @@ class Transaction:
         self._connection.execute("DELETE FROM job WHERE ref = ?", (ref,))
         self.jobs.forget()
 
-    def earliest_job(self, until_ms: int) -> records.Job | None:
-        """The job that is due first and not in hand, if that is by `until_ms`."""
+    def earliest_job(self, until_ms: int, *, takes_over: bool = False) -> records.Job | None:
+        """The job that is due first and not in hand, if that is by `until_ms`.
+
+        Who `takes_over` also gets a job that a driver had in hand when it died.
+        """
         job = self.jobs.first(order="due_ms, seq", claimed=0)
+        if takes_over and (claims := self._claims()):
+            job = min([*claims, *([job] if job else [])], key=attrgetter("due_ms", "seq"))
         return job if job and job.due_ms <= until_ms else None
 
     def claim(self, job: records.Job) -> records.Job:
