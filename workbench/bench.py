@@ -114,11 +114,11 @@ class Workbench(Session):
         settings = _settings(seed, store, start, gaps)
         choices = settings.gaps
         tolerance_s, types = choices.signature_tolerance_s, types_of(choices.event_types)
+        engine = Engine(settings, raise_bugs=True)
         self._within = Receiver(
-            now=lambda: engine.store.now_ms() / 1000, tolerance_s=tolerance_s, types=types,
-            scheme=choices.signature_scheme,
-        )  # fmt: skip
-        engine = Engine(settings, mounted={MERCHANT_HOST: self._within}, raise_bugs=True)
+            now=engine.store.now_s, tolerance_s=tolerance_s, types=types, scheme=choices.signature_scheme
+        )
+        engine.mount(RECEIVER_URL, self._within, by_sandbox_clock=True)
         keys = engine.store.key("secret"), engine.store.key("publishable")
         watchers = Watchers()
         transport = InProcess(engine, watchers)

@@ -1,12 +1,12 @@
 """Counts how many of the package's files one confirm passes, and how often it moves between two of them.
 
-    python -m tests.benchmarks.moves
+    python -m tests.benchmarks.moves [--each]
 
 The confirm is `payment_intents.confirm` in process, in the thread that calls: from the client to the webhook, which
-another thread sends and which is not counted from there. The same calls have run once before, so that nothing is
-loaded or prepared meanwhile. A file counts if one of its functions is called. A call from a function of one file into
-a function of another is two moves: there and back. What other libraries do between the two, such as httpx, counts for
-nobody.
+the workbench's own receiver gets and judges before the call returns. The same calls have run once before, so that
+nothing is loaded or prepared meanwhile. A file counts if one of its functions is called. A call from a function of one
+file into a function of another is two moves: there and back. What other libraries do between the two, such as httpx,
+counts for nobody. `--each` lists the calls in their order, with their functions.
 """
 
 import sys
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
 import workbench
@@ -25,30 +25,35 @@ _PACKAGE = Path(workbench.__file__).parent
 
 
 class Passed(NamedTuple):
-    """The files that were passed, and the calls from one file into another by (caller, called)."""
+    """The files that were passed, and the calls from a function of one file into one of another, in their order."""
 
     files: set[str]
-    calls: Counter[tuple[str, str]]
+    calls: list[tuple[CodeType, CodeType]]
 
     @property
     def moves(self) -> int:
         """Calls between files and the returns from them."""
-        return 2 * self.calls.total()
+        return 2 * len(self.calls)
+
+    @property
+    def by_files(self) -> Counter[tuple[str | None, str | None]]:
+        """The number of calls by (file of the caller, file that is called)."""
+        return Counter((_path_of(caller), _path_of(called)) for caller, called in self.calls)
 
 
 def passed_by(do: Callable[[], object]) -> Passed:
     """Do something in this thread, and count what it passes."""
-    passed = Passed(set(), Counter())
+    passed = Passed(set(), [])
 
     def count(frame: FrameType, event: str, _: object) -> None:
-        if event != "call" or (path := _path_of(frame)) is None:
+        if event != "call" or (path := _path_of(frame.f_code)) is None:
             return
         passed.files.add(path)
         caller = frame.f_back
-        while caller is not None and _path_of(caller) is None:
+        while caller is not None and _path_of(caller.f_code) is None:
             caller = caller.f_back
-        if caller is not None and (before := _path_of(caller)) is not None and before != path:
-            passed.calls[before, path] += 1
+        if caller is not None and _path_of(caller.f_code) != path:
+            passed.calls.append((caller.f_code, frame.f_code))
 
     sys.setprofile(count)
     try:
@@ -71,13 +76,16 @@ def passed_by_confirm() -> Passed:
         return passed_by(created())
 
 
-def _path_of(frame: FrameType) -> str | None:
-    path = Path(frame.f_code.co_filename)
+def _path_of(code: CodeType) -> str | None:
+    path = Path(code.co_filename)
     return str(path.relative_to(_PACKAGE)) if path.is_relative_to(_PACKAGE) else None
 
 
 if __name__ == "__main__":
     counted = passed_by_confirm()
-    for (caller, called), times in counted.calls.most_common():
+    if "--each" in sys.argv:
+        for call in counted.calls:
+            print(" → ".join(f"{_path_of(code)}:{code.co_qualname}" for code in call))  # noqa: T201  its answer
+    for (caller, called), times in counted.by_files.most_common():
         print(f"{times:3} {caller} → {called}")  # noqa: T201  its answer
     print(f"{len(counted.files)} files, {counted.moves} moves")  # noqa: T201  its answer

@@ -156,7 +156,8 @@ class Sandbox:
         start = {"seed": "7", "start_ms": START_MS} if clock == "manual" else {}
         settings = Settings(path=path, clock=clock, gaps=Gaps.chosen(gaps), **start)
         self.merchant = merchant
-        self.engine = Engine(settings, mounted={"merchant.localhost": merchant}, raise_bugs=raise_bugs)
+        self.engine = Engine(settings, raise_bugs=raise_bugs)
+        self.engine.mount("http://merchant.localhost", merchant, by_sandbox_clock=True)
         self.key = self.engine.store.key("secret")
         at, headers = "http://sandbox.localhost", {"Authorization": f"Bearer {self.key}"}
         self.http = httpx.Client(transport=Calling(self.engine), base_url=at, headers=headers)

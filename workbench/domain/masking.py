@@ -5,7 +5,7 @@ report's text about a statement. `phones.mask_column` masks a column that holds 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from workbench.domain.phones import GAPS, MARK, mask_column
 
@@ -110,6 +110,11 @@ def mask_beginning(text: str, most: int) -> str:
         if len(begun) >= most + _REACH and _ENDS_A_LOOK_AHEAD.search(begun, most):
             return begun[:most]
     return mask(text)[:most]
+
+
+def mask_beginnings(texts: Iterable[str], most: int) -> list[str]:
+    """The first `most` characters of each text, masked as `mask_beginning` does."""
+    return [mask_beginning(text, most) for text in texts]
 
 
 def mask_secrets(text: str) -> str:

@@ -216,22 +216,24 @@ def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller
 
 def _caller_by_credential(tx: Transaction, credential: Credential) -> Caller:
     digest = secret_digest(credential.value)
-    if key := tx.api_keys.first(digest=digest):
+    if found := tx.key_and_account(digest):
+        key, account = found
         if key.status == ROLLED and works_on(tx, key):
-            return Caller(key.kind, key.account, relied=("key_rotation",))
+            return Caller(key.kind, account.id, account.name, relied=("key_rotation",))
         if key.status == ROLLED:
             hint = "The newer key was shown once, when the key was rolled; pass it to bench.use_key."
             message = "The key was rolled and replaced by a newer one."
             raise AuthenticationFailed(message, code="key_rolled", hint=hint)
         if key.status == REVOKED:
             raise AuthenticationFailed("The key was revoked.", code="key_revoked")
-        return Caller(key.kind, key.account)
+        return Caller(key.kind, account.id, account.name)
     if credential.scheme == "Bearer" and (pair := tx.tokens.first(access_digest=digest)):
         if pair.retired:
             raise AuthenticationFailed("The token was replaced by a newer one.", code="token_replaced")
         if tx.now_ms >= pair.issued_ms + LIFETIME_MS:
             raise AuthenticationFailed("The token has expired; refresh it.", code="token_expired")
-        return Caller("token", pair.account)
+        holder = tx.accounts.get(pair.account)
+        return Caller("token", pair.account, holder.name if holder else "")
     raise AuthenticationFailed("The key does not belong to this sandbox.", code="key_invalid")
 
 

@@ -19,13 +19,13 @@ from workbench.sandbox.messages import log_fault
 from workbench.sandbox.outbound import Outbound, Reply
 from workbench.sandbox.service import clearing, payments, payouts, refunds, webhooks
 from workbench.sandbox.service.lists import BY_ITSELF
-from workbench.sandbox.service.webhooks import DELIVER, Sending
+from workbench.sandbox.service.webhooks import Sending
 from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Store, Transaction
 from workbench.sandbox.store.database_files import BESIDE, make_private
 from workbench.sandbox.store.records import Job
 from workbench.sandbox.store.search import Condition
-from workbench.sandbox.store.transaction import unwritten
+from workbench.sandbox.store.transaction import DELIVER, unwritten
 from workbench.text.render import LiveLine
 
 R = TypeVar("R")
@@ -217,7 +217,7 @@ class Driver:
                 with self._command() as tx:
                     job, sending = self._next(tx, until_ms)
                 continue
-            reply = self._outbound.send(sending.url, sending.headers, sending.body, sending.timeout_s)
+            reply = _sent(self._outbound, sending)
             somebody_waits = until_ms is None and self._lock.is_wanted()
             with self._command() as tx:
                 self._guarded(tx, sending.job, partial(self._recorded, tx, sending, reply), until_ms)
@@ -284,7 +284,7 @@ class Driver:
         if job.due_ms > tx.now_ms:
             tx.move_clock(job.due_ms)
         if job.kind == DELIVER:
-            sending = webhooks.sending_for(tx, job, self._outbound)
+            sending = webhooks.sending_for(tx, job)
             if sending is None:
                 self._tell(tx, job.ref, "")
             return sending
@@ -333,6 +333,12 @@ class Driver:
             log_fault(f"{job.kind} {job.ref} failed and is put off by {_PUT_OFF_MS // 1000} s", error)
             tx.jobs.put(job, due_ms=max(tx.now_ms, until_ms or 0) + _PUT_OFF_MS, claimed=0)
             return None
+
+
+def _sent(outbound: Outbound, sending: Sending) -> Reply:
+    """Send what an attempt needs sent."""
+    url, headers, body, timeout_s = sending.url, sending.headers, sending.body, sending.timeout_s
+    return outbound.send(url, headers, body, timeout_s, by_sandbox_clock=sending.by_sandbox_clock)
 
 
 class Dispatch:
@@ -386,7 +392,7 @@ class Dispatch:
             return
 
     def _send(self, sending: Sending) -> None:
-        self._done.put((sending, self._outbound.send(sending.url, sending.headers, sending.body, sending.timeout_s)))
+        self._done.put((sending, _sent(self._outbound, sending)))
 
 
 class DriverLock:

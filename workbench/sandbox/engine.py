@@ -36,7 +36,6 @@ from workbench.sandbox.store.database_files import MERCHANT_ID
 from workbench.sandbox.store.transaction import UNWRITTEN
 from workbench.watching import Watchers
 
-Apps = Mapping[str, WSGIApplication]
 _NOTED_HEADERS = {
     name.lower(): name
     for name in (
@@ -75,16 +74,11 @@ def length_in(text: str) -> int | None:
 
 
 class Engine:
-    """A sandbox over one store. `mounted` are applications of this process by host, which go by its clock.
+    """A sandbox over one store. `speaker` writes a line for each delivery, and for each request that is served."""
 
-    `speaker` writes a line for each delivery, and for each request that is served.
-    """
-
-    def __init__(
-        self, settings: Settings, *, mounted: Apps | None = None, raise_bugs: bool, speaker: Speaker | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, *, raise_bugs: bool, speaker: Speaker | None = None) -> None:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
-        self._outbound = Outbound(mounted, private=settings.private_receivers)
+        self._outbound = Outbound(private=settings.private_receivers)
         self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs, speaker=speaker)
         self.speaker = speaker
         self._exchanges = Exchanges(self.store, raise_bugs=raise_bugs)
@@ -100,14 +94,15 @@ class Engine:
             app.door, door.store, door.speaker = door, self.store, self.speaker
         return app
 
-    def mount(self, url: str, app: object) -> None:
-        """Let a merchant's WSGI or ASGI application answer for the host of a URL; None for one that is to come.
+    def mount(self, url: str, app: object, *, by_sandbox_clock: bool = False) -> None:
+        """Let a WSGI or ASGI application of this process answer for the host of a URL; None for one that is to come.
 
+        A merchant's reads this machine's clock, the workbench's own goes `by_sandbox_clock`.
         Raises TypeError: neither. Raises ServeRefused: it did not start.
         """
         host = urlsplit(url).hostname or ""
         self._outbound.mount(host, *_called(app))
-        self.store.mounted_hosts.add(host)
+        self.store.mounted_hosts[host] = by_sandbox_clock
 
     def signing_secret(self, url: str) -> str | None:
         """The secret of the endpoint that a kept store has for a URL."""
@@ -152,7 +147,7 @@ class Engine:
 
 
 def _called(app: object) -> tuple[Post, Callable[[], object]]:
-    """A merchant's application, and what shuts it down; an ASGI one is started."""
+    """An application, and what shuts it down; an ASGI one is started."""
     if app is None:
         return post_to_nobody, lambda: None
     if not is_asgi(app):

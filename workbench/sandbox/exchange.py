@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from workbench.domain import scenarios
-from workbench.domain.masking import mask, mask_beginning
+from workbench.domain.masking import mask, mask_beginnings
 from workbench.domain.reading import body_from, json_from, query_from
 from workbench.domain.wire.base import to_json, without_once
 from workbench.domain.wire.endpoints_and_events import API_VERSION
@@ -214,6 +214,8 @@ def _write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> N
     """Record an exchange in the trace, masked."""
     request = call.request
     named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
+    bodies = _kept_request(request, call.operation), _text(response.body)
+    request_body, response_body = mask_beginnings(bodies, _MAX_KEPT_TEXT)
     tx.trace(
         StoredCall(
             id=call.id,
@@ -223,10 +225,10 @@ def _write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> N
             path=_masked_text(request.target)[:_MAX_KEPT_TEXT],
             payment=response.payment or (mask(named)[:_MAX_KEPT_ID] if named else None),
             request_headers={name: _masked_text(value) for name, value in request.headers.items()},
-            request_body=_kept_request(request, call.operation),
+            request_body=request_body,
             status=response.status,
             response_headers={"Content-Type": response.content_type, **response.headers},
-            response_body=_kept_text(response.body),
+            response_body=response_body,
         )
     )
 
@@ -240,7 +242,7 @@ def _kept_request(request: Request, operation: Operation | None) -> str:
             return _NOT_KEPT
         if not isinstance(fields, dict) or any(isinstance(field, list | dict) for field in fields.values()):
             return _NOT_KEPT
-    return _kept_text(request.body)
+    return _text(request.body)
 
 
 @lru_cache(maxsize=64)
@@ -249,8 +251,8 @@ def _masked_text(text: str) -> str:
     return mask(text)
 
 
-def _kept_text(body: bytes) -> str:
-    return mask_beginning(body.decode("utf-8", "replace"), _MAX_KEPT_TEXT)
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "replace")
 
 
 def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int) -> dict[str, str]:

@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, partial
+from functools import cache
 from http.client import HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
 from urllib.parse import unquote, urlsplit
@@ -63,21 +63,19 @@ Post = Callable[[str, Mapping[str, str], bytes, int], Received]
 
 
 class Outbound:
-    """Sends webhooks, from several threads. `apps` are WSGI applications of this process by their hosts.
+    """Sends webhooks, from several threads, to applications of this process or over a socket.
 
-    Those go by the sandbox's clock: they are the workbench's own. A merchant's application, which is mounted, reads
-    this machine's. `private` lets a message go to private ranges too.
+    `private` lets a message go to private ranges too.
     """
 
-    def __init__(self, apps: Mapping[str, WSGIApplication] | None = None, *, private: bool = False) -> None:
-        self._posts: dict[str, Post] = {host: partial(post_to_wsgi, app) for host, app in (apps or {}).items()}
+    def __init__(self, *, private: bool = False) -> None:
+        self._posts: dict[str, Post] = {}
         self._ends: dict[str, Callable[[], object]] = {}
         """Hosts, and what shuts down their applications."""
         self._private = private
-        self._by_sandbox_clock = frozenset(self._posts)
 
-    def mount(self, host: str, post: Post, end: Callable[[], object] = lambda: None) -> None:
-        """Let an application of a merchant's answer for a host from now on; the one before is ended."""
+    def mount(self, host: str, post: Post, end: Callable[[], object]) -> None:
+        """Let an application of this process answer for a host from now on; the one before is ended."""
         before = self._ends.get(host)
         self._posts[host], self._ends[host] = post, end
         if before is not None:
@@ -88,20 +86,21 @@ class Outbound:
         for end in self._ends.values():
             end()
 
-    def goes_by_sandbox_clock(self, url: str) -> bool:
-        """True if the receiver at this URL reads the sandbox's clock."""
-        return _host_of(url) in self._by_sandbox_clock
+    def send(
+        self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, by_sandbox_clock: bool = False
+    ) -> Reply:
+        """One POST, no redirect followed, `timeout_s` seconds for the whole answer; never raises.
 
-    def send(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
-        """One POST, no redirect followed, `timeout_s` seconds for the whole answer; never raises."""
-        started, headers, host = time.monotonic(), {**_HEADERS, **headers}, _host_of(url)
-        post = self._posts.get(host)
+        An application that goes `by_sandbox_clock` is never late.
+        """
+        started, headers = time.monotonic(), {**_HEADERS, **headers}
+        post = self._posts.get(_host_of(url))
         if post is None:
             reply = _over_a_socket(url, headers, body, timeout_s, private=self._private)
         else:
             reply = _from_app(post, url, headers, body, timeout_s)
         took_s = time.monotonic() - started
-        if post is not None and took_s > timeout_s and host not in self._by_sandbox_clock:
+        if post is not None and took_s > timeout_s and not by_sandbox_clock:
             # What cannot be interrupted is late all the same: the service would have hung up.
             reply = Reply(None, fault=_too_long(timeout_s))
         return reply._replace(latency_ms=round(took_s * 1000))

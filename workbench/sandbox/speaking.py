@@ -12,8 +12,8 @@ from workbench.domain.moments import rfc3339
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, ENABLED
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.sandbox.messages import Answer, Arrived
-from workbench.sandbox.service.webhooks import DELIVER
 from workbench.sandbox.store import Transaction
+from workbench.sandbox.store.transaction import DELIVER
 from workbench.visible import visible
 
 _MOST: Final = 300

@@ -32,6 +32,8 @@ class Caller(NamedTuple):
 
     kind: str
     account: str
+    name: str = ""
+    """The account's name, which customers read in a prompt."""
     bearer: str | None = None
     """The access token itself, for the operation that refreshes it."""
     cause: Cause = BY_ITSELF

@@ -11,7 +11,7 @@ from workbench.domain import payments, scenarios, ussd
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import JournalEntry
 from workbench.domain.money import Money, major
-from workbench.domain.payments import Charge, PaymentIntent, charge_transitions, intent_transitions, next_state
+from workbench.domain.payments import Charge, PaymentIntent, next_state
 from workbench.domain.phones import EVERY_OPERATOR, Msisdn, Operator, e164_of, mask_phone, operator_named, operator_of
 from workbench.domain.references import reference
 from workbench.domain.scenarios import SCENARIOS
@@ -228,7 +228,7 @@ def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent,
 
 
 def _checked_status(tx: Transaction, intent: PaymentIntent, event: str) -> str:
-    status = intent_transitions(tx.gaps).get((intent.status, event))
+    status = tx.intent_transitions.get((intent.status, event))
     if status is None:
         raise StateConflict(
             f"status is {intent.status}, which does not allow {event}.",
@@ -288,13 +288,12 @@ def _new_charge(tx: Transaction, asked: Operator, phone: Msisdn, **columns: obje
 def _begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, reference: str | None) -> UssdSession:
     """Hold the amount and send the prompt, whose time-out is due from now on."""
     _hold(tx, charge, "opened")
-    merchant = tx.accounts.get(charge.account)
     scenario = _scenario_for(tx, caller, charge, phone)
     session = tx.sessions.create(
         charge=charge.id,
         phone=charge.phone,
         operator=phone.operator.name,
-        merchant=merchant.name if merchant else "",
+        merchant=caller.name,
         amount_minor=charge.amount_minor,
         currency=charge.currency,
         reference=reference,
@@ -473,8 +472,8 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     _show(tx, session, "•" * _pin_length(session))
     tx.sessions.put(session)
     intent = _intent_of(tx, charge)
-    by_intent = intent is None or (intent.status, payments.LATE_FUNDS) in intent_transitions(tx.gaps)
-    if by_intent and (charge.status, payments.LATE_FUNDS) in charge_transitions(tx.gaps):
+    by_intent = intent is None or (intent.status, payments.LATE_FUNDS) in tx.intent_transitions
+    if by_intent and (charge.status, payments.LATE_FUNDS) in tx.charge_transitions:
         _pay_late(tx, charge, intent)
         return
     fees = payments.fees_of(charge.amount_minor, tx.gaps, charge.currency)
@@ -518,7 +517,7 @@ def _move_intent(
 ) -> wire.PaymentIntent:
     """Take an intent along its table, with `changes`, and send an event about it; returns its view."""
     before = intent.status
-    moved = tx.intents.put(intent, status=next_state(intent_transitions(tx.gaps), before, event), **changes)
+    moved = tx.intents.put(intent, status=next_state(tx.intent_transitions, before, event), **changes)
     shown = _intent_view(tx, moved, None, _late_money(tx, intent.id))
     return emit(tx, cause, intent.account, event_type, shown, before={"status": before})
 
@@ -534,7 +533,7 @@ def _move_charge(
     tx: Transaction, cause: Cause, charge: Charge, event: str, event_type: str, **changes: str | tuple[str, ...]
 ) -> None:
     before = charge.status
-    status = next_state(charge_transitions(tx.gaps), before, event)
+    status = next_state(tx.charge_transitions, before, event)
     moved = tx.charges.put(charge, **{"failure_code": None, **changes}, status=status)
     emit(tx, cause, charge.account, event_type, charge_view(tx, moved), before={"status": before})
 

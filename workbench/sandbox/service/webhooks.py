@@ -7,6 +7,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from itertools import count, takewhile
 from typing import Any, Final, NamedTuple, TypeVar, cast
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -33,14 +34,15 @@ from workbench.domain.wire.base import List, Rows, to_json
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund, Suspense
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox.addresses import check_url
-from workbench.sandbox.outbound import Outbound, Reply
+from workbench.sandbox.outbound import Reply
 from workbench.sandbox.service import request_fields
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Listed, Resource, view_of
 from workbench.sandbox.store import Transaction, search
 from workbench.sandbox.store.records import Job
 from workbench.sandbox.store.search import Condition
+from workbench.sandbox.store.transaction import DELIVER
 
-DELIVER, DROP = "deliver", "drop"
+DROP = "drop"
 KEPT_MS: Final = 30 * 86_400_000
 """Milliseconds that a dead letter is kept before it is dropped."""
 HELD_BACK_MS: Final = 10_000
@@ -121,12 +123,10 @@ def _media_type_of(body: str) -> str:
 
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
     """Put an event on its way to an endpoint, now; later where the register or a fault of the endpoint says so."""
-    delivery = tx.deliveries.create(account=event.account, event=event.id, endpoint=endpoint.id)
     is_swapped = OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
     is_swapped = is_swapped or (tx.gaps.ordering == OUT_OF_ORDER and event.type.endswith(ON_THE_WAY))
     late_ms = LATE_MS if tx.gaps.lateness == "thirty_seconds" else 0
-    tx.schedule(DELIVER, delivery.id, in_ms=late_ms + (HELD_BACK_MS if is_swapped else 0))
-    return delivery
+    return tx.deliver(event, endpoint, in_ms=late_ms + (HELD_BACK_MS if is_swapped else 0))
 
 
 def _when_over(tx: Transaction, delivery: Delivery) -> None:
@@ -199,7 +199,7 @@ class Sending(NamedTuple):
     by_sandbox_clock: bool
 
 
-def sending_for(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
+def sending_for(tx: Transaction, job: Job) -> Sending | None:
     """Prepare the message of a due delivery. None if its endpoint is disabled, which ends it, or if it must wait."""
     delivery, event, endpoint = tx.message(job.ref)
     if delivery is None or event is None or endpoint is None or endpoint.status != webhooks.ENABLED:
@@ -212,7 +212,7 @@ def sending_for(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None
         tx.jobs.remove(job)
         tx.schedule(DELIVER, delivery.id, in_ms=max(0, until_ms - tx.now_ms))
         return None
-    by_sandbox_clock = outbound.goes_by_sandbox_clock(endpoint.url)
+    by_sandbox_clock = tx.mounted_hosts.get(urlsplit(endpoint.url).hostname or "", False)
     stamp_s = _receivers_now_s(tx, by_sandbox_clock=by_sandbox_clock)
     body = event.body.encode()
     also = [old.secret for old in endpoint.overlapping(tx.now_ms)]

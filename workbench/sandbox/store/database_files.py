@@ -127,7 +127,7 @@ class Store:
         self.path = settings.path
         self._wall_ms = wall_ms
         self.gaps = settings.gaps
-        self.mounted_hosts: set[str] = set()
+        self.mounted_hosts: dict[str, bool] = {}
         self.before_reset: list[Callable[[], object]] = []
         """Called before a reset deletes what has happened."""
         self._prepare(settings, new_seed)
@@ -241,7 +241,7 @@ class Store:
         """Begin a command: all of it is committed, or none when the block raises."""
         self.grouped = tx.grouped
         """Begin a group of commands, or of reads, of this thread, which are one transaction."""
-        self.now_ms, self.clock_if_due, self.version = tx.moment, tx.clock_if_due, tx.version
+        self.now_s, self.clock_if_due, self.version = tx.moment_s, tx.clock_if_due, tx.version
         tx.begin()
         for kind in KEY_PREFIXES if is_new else ():
             tx.new_key(MERCHANT_ID, kind)

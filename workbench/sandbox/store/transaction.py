@@ -6,13 +6,13 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
 from functools import cache, lru_cache
 from importlib.resources import files
 from operator import attrgetter
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Final, Generic, NamedTuple, TypeVar, get_origin
 
 import msgspec
@@ -34,12 +34,14 @@ _SHORTEST_PAUSE_S: Final = timedelta(milliseconds=1).total_seconds()
 _LONGEST_PAUSE_S: Final = timedelta(milliseconds=20).total_seconds()
 _LOOK_S: Final = timedelta(milliseconds=5).total_seconds()
 """The thread that never waits still gives another thread's command this long to end."""
+DELIVER: Final = "deliver"
+"""The kind of job that makes the next attempt of a delivery."""
 _OF_DELIVERY: Final = "(SELECT object_id FROM event JOIN delivery AS way ON event.id = way.event WHERE way.id = {})"
 _CHANGES: Final = {
     "call": "'request', id, payment", "screen": "'prompt', phone, charge", "entry": "'entry', id, payment",
     "delivery": f"'delivery', id, {_OF_DELIVERY.format('delivery.id')}",
     "attempt": f"'delivery', delivery, {_OF_DELIVERY.format('attempt.delivery')}",
-    "job": f"iif(kind = 'deliver', 'delivery', ''), ref, {_OF_DELIVERY.format('job.ref')}",
+    "job": f"iif(kind = '{DELIVER}', 'delivery', ''), ref, {_OF_DELIVERY.format('job.ref')}",
     "event": "'', '', object_id", **dict.fromkeys(("payment_intent", "charge", "refund"), "'', '', id"),
 }  # fmt: skip
 """Table → the kind and id of what its new rows change, and an object of the payment that they change."""
@@ -391,8 +393,8 @@ class Transaction:
     reads_only: bool
     private_receivers = False
     """True if webhooks may go to private ranges."""
-    mounted_hosts: Container[str] = ()
-    """Hosts for which an application of this process answers."""
+    mounted_hosts: Mapping[str, bool] = MappingProxyType({})
+    """Hosts for which an application of this process answers; True for one that goes by the sandbox's clock."""
 
     opening = 0
     """The number of this opening of a kept file, by which calls that only read are numbered apart."""
@@ -435,6 +437,8 @@ class Transaction:
         self._later: deque[records.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
         self.draws = draws
         self.gaps = gaps
+        self.intent_transitions = payments.intent_transitions(gaps)
+        self.charge_transitions = payments.charge_transitions(gaps)
         self.accounts = Table(self, "account", records.StoredAccount, few=True)
         self.api_keys = Table(self, "api_key", records.StoredKey, "key", few=True)
         self.tokens = Table(self, "token", records.TokenPair, "tok")
@@ -586,10 +590,10 @@ class Transaction:
             for call in self._later:
                 self.calls.add(msgspec.structs.replace(call, seq=self.next_seq()))
 
-    def moment(self) -> int:
-        """The moment, in milliseconds since 1970, for who looks at the clock outside of a command."""
+    def moment_s(self) -> float:
+        """The moment, in seconds since 1970, for who looks at the clock outside of a command."""
         with self.turn:
-            return self._look()
+            return self._look() / 1000
 
     def version(self) -> tuple[int, int, int]:
         """Others whenever somebody has written: to the file, or in this process, where a reset changes no row."""
@@ -744,6 +748,12 @@ class Transaction:
         made = self.api_keys.create(id=key_id, account=account, digest=secret_digest(value), kind=kind, masked=masked)
         return made, value
 
+    def key_and_account(self, digest: str) -> tuple[records.StoredKey, records.StoredAccount] | None:
+        """The key of a digest, and the account whose key it is."""
+        key = self.api_keys.first(digest=digest)
+        account = self.accounts.get(key.account) if key else None
+        return (key, account) if key and account else None
+
     def key(self, account: str, kind: str) -> str:
         """The oldest active key of an account: drawn from the seed, never stored; empty where the last was revoked."""
         key = self.api_keys.first(order="seq", account=account, kind=kind, status=ACTIVE)
@@ -782,6 +792,12 @@ class Transaction:
                 settles=settles,
             )
         )
+
+    def deliver(self, event: webhooks.StoredEvent, endpoint: webhooks.Endpoint, *, in_ms: int) -> webhooks.Delivery:
+        """Put an event on its way to an endpoint: its first attempt is due in so many milliseconds."""
+        delivery = self.deliveries.create(account=event.account, event=event.id, endpoint=endpoint.id)
+        self.schedule(DELIVER, delivery.id, in_ms=in_ms)
+        return delivery
 
     def message(
         self, delivery_id: str
