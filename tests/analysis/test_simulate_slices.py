@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from workbench import Workbench
-from workbench.analysis.simulate import Simulation, Traffic
+from workbench.analysis.simulate import Month, Simulation, Traffic
 from workbench.analysis.simulate.plan import UNREPORTED, Chances, Plan
-from workbench.analysis.simulate.simulation import Month
 from workbench.control import SandboxControl
 from workbench.domain.moments import START, day_start_ms, milliseconds
 from workbench.domain.money import Money
