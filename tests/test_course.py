@@ -18,7 +18,7 @@ from tests.test_house import ROOT, tracked
 from workbench import resources
 from workbench.lab.exercises import EXERCISES
 from workbench.resources import Notebook, course
-from workbench.running.notebook_page import HIDDEN
+from workbench.running import HIDDEN
 
 FOLDER = ROOT / "notebooks"
 TABLE = FOLDER / "course.toml"

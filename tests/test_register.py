@@ -66,7 +66,7 @@ DESCRIBE = {
 }  # fmt: skip
 """What describes bodies and operations, and lets the client follow what is in force."""
 ELSEWHERE = {
-    ("pictures/webhook.py", "retry_schedule_s"), ("pictures/webhook.py", "delivery_success"),
+    ("pictures/payment_steps.py", "retry_schedule_s"), ("pictures/payment_steps.py", "delivery_success"),
     *(("pictures/payment_steps.py", each) for each in ("prompt_timeout_s", "idempotency_keeps_errors",
                                                        "reused_key_status")),
     ("certify/purchases.py", "prompt_timeout_s"), ("certify/run.py", "signature_scheme"),

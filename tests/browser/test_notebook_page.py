@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from workbench.resources import notebooks
-from workbench.running.notebook_page import HIDDEN, write_page
+from workbench.running import HIDDEN, write_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

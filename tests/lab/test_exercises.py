@@ -18,8 +18,7 @@ import pytest
 
 from workbench import Workbench, exercises, resources
 from workbench.errors import ApiError, ExerciseNotDone, InvalidRequest, PaymentDeclined, ServiceUnreachable
-from workbench.lab.exercises import EXERCISES, check
-from workbench.lab.exercises.progress import FILE_VARIABLE, progress
+from workbench.lab.exercises import EXERCISES, FILE_VARIABLE, check, progress
 from workbench.lab.exercises.shape import Exercise
 
 Said = Callable[..., str]

@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 
 from workbench import Workbench, errors, exercises, verify
-from workbench.lab.exercises import EXERCISES
-from workbench.lab.exercises.progress import FILE_VARIABLE, progress
+from workbench.lab.exercises import EXERCISES, FILE_VARIABLE, progress
 
 REPAIRS = {each.name: each for each in EXERCISES if each.repair}
 CHECK = "exercises.check("

@@ -459,7 +459,7 @@ def test_what_a_step_counted_and_what_it_made_of_the_clock_are_undone_with_it(st
                 tx.move_clock(tx.now_ms + tx.count_up("kind"))
                 raise KeyError
             assert (tx.count_up("kind"), tx.now_ms) == (2, START_MS)
-        assert store.now_s() == START_MS / 1000
+        assert store.now_s() == START_MS // 1000
     with closing(opened(store_path)) as store, store.transaction() as tx:
         assert (tx.last("kind"), tx.now_ms) == (2, START_MS)
 

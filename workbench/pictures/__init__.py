@@ -12,8 +12,7 @@ from workbench.domain.payments import Transitions
 from workbench.domain.wire.ledger_and_trace import LedgerEntry, LedgerPosting
 from workbench.merchant.receiver import Arrival
 from workbench.pictures.accounting import Paired, accounts_of, matched_pairs, money_flow
-from workbench.pictures.payment_steps import key_choice, parties, state_machine, waiting
-from workbench.pictures.webhook import retry_timeline, webhook
+from workbench.pictures.payment_steps import key_choice, parties, retry_timeline, state_machine, waiting, webhook
 from workbench.session import Session
 from workbench.text.svg import Drawing
 

@@ -339,7 +339,8 @@ def _run_operation(tx: Transaction, call: _Call, operation: Operation, caller: C
     ignored: list[str] = []
     body = _body_of(tx, call.request, operation, ignored)
     touched = partial(touched_by, tx.gaps, caller, operation, body)
-    asked, also = caller.scenario, Rows()
+    asked = caller.scenario
+    also: Rows = ()
     if operation.phone is not None:
         caller = with_script(tx, caller, operation.phone(body))
         also = TRIGGERED if caller.scenario != asked else ()

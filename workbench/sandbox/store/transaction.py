@@ -241,10 +241,7 @@ class Table(Generic[R]):
     def first(self, order: str = "", **equals: Filters) -> R | None:
         """The first record whose columns equal these."""
         found = self._select(order, " LIMIT 1", equals)
-        if not found:
-            return None
-        self._keep(getattr(found[0], self._key), found[0])
-        return found[0]
+        return found[0] if found else None
 
     def all(self, order: str = "seq", **equals: Filters) -> list[R]:
         """Every record whose columns equal these, in order."""
@@ -317,6 +314,8 @@ class Table(Generic[R]):
         where, values = _where(equals)
         ordered = f" ORDER BY {order}" if order else ""
         found = self._from_file(f"{self._from} WHERE {where}{ordered}{limit}", values)
+        if limit and found:
+            self._keep(getattr(found[0], self._key), found[0])
         if self._few:
             if len(self._known) > _MOST_KNOWN:
                 self.forget()
@@ -590,10 +589,10 @@ class Transaction:
             for call in self._later:
                 self.calls.add(msgspec.structs.replace(call, seq=self.next_seq()))
 
-    def moment_s(self) -> float:
-        """The moment, in seconds since 1970, for who looks at the clock outside of a command."""
+    def moment_s(self) -> int:
+        """The moment, in whole seconds since 1970, for who looks at the clock outside of a command."""
         with self.turn:
-            return self._look() / 1000
+            return self._look() // 1000
 
     def version(self) -> tuple[int, int, int]:
         """Others whenever somebody has written: to the file, or in this process, where a reset changes no row."""

@@ -1,1 +1,0 @@
-"""Notebooks run without a person."""
