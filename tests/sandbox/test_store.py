@@ -19,6 +19,7 @@ from tests.sandbox.conftest import START_MS
 from workbench import Workbench
 from workbench.domain.ledger import JournalEntry, postings_for
 from workbench.errors import LedgerRefused, StoreRefused
+from workbench.sandbox import driver
 from workbench.sandbox.store import Settings, Store, Transaction, journal, records
 from workbench.sandbox.store.database_files import SCHEMA_VERSION
 
@@ -556,6 +557,58 @@ def test_an_interrupt_as_the_connection_is_taken_holds_up_no_other_thread(
         other.join(10)
         tx.turn = own
         assert not other.is_alive()
+
+
+@pytest.mark.parametrize("passed", ["begin_in_turn", "end_in_turn"])
+def test_an_interrupt_between_a_command_and_its_end_undoes_it_and_holds_up_nobody_after_the_next(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch, passed: str
+):
+    def interrupted(tx: Transaction, *_: object, **__: object) -> None:
+        if passed == "begin_in_turn":
+            begin(tx, reads_only=False)
+            tx.note("noted", 1)
+        raise KeyboardInterrupt
+
+    begin = Transaction.begin_in_turn
+    with closing(opened(store_path)) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(Transaction, passed, interrupted)
+            with pytest.raises(KeyboardInterrupt), store.transaction() as tx:
+                tx.note("noted", 1)
+
+        def commit() -> None:
+            with store.transaction() as tx:
+                last.append(tx.last("noted"))
+
+        last: list[int] = []
+        commit()
+        other = threading.Thread(target=commit, daemon=True)
+        other.start()
+        other.join(10)
+        assert last == [0, 0]
+
+
+@pytest.mark.parametrize("has_file", [False, True])
+def test_an_interrupt_as_the_driver_lock_waits_for_its_file_holds_up_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_file: bool
+):
+    kind = vars(driver)["_FileLock"]
+    take_file = kind._take_file  # noqa: SLF001  where it waits
+
+    def interrupted(*waits: Any) -> bool:  # noqa: ANN401  those of the wait
+        if has_file:
+            take_file(*waits)
+        raise KeyboardInterrupt
+
+    lock, others = driver.DriverLock(tmp_path / "store.db"), driver.DriverLock(tmp_path / "store.db")
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "_take_file", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            lock.take()
+    for each in (others, lock):
+        assert each.take()
+        each.give_back()
+        each.close()
 
 
 def test_what_another_made_due_is_seen_and_what_is_in_hand_counts(store_path: Path):

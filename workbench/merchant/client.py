@@ -63,7 +63,7 @@ class Group:
 
 
 class Listed(Group, Generic[T]):
-    """A group whose objects can be listed and retrieved.
+    """A group whose objects can be listed.
 
     `_shape` is one object and `_page` a page of them. A group that can be filtered names its filters, so that a
     misspelt one is no argument.
@@ -72,10 +72,6 @@ class Listed(Group, Generic[T]):
     _shape: type[T]
     _page: type[List[T]]
     _is_on_dashboards = True
-
-    def retrieve(self, identifier: str) -> T:
-        """The object as it is now. Raises NotFound."""
-        return self._send("GET", self._shape, identifier)
 
     def list(
         self,
@@ -124,6 +120,14 @@ class Listed(Group, Generic[T]):
             else:
                 number += 1
                 seen.update(row.id for row in page.data)
+
+
+class Retrieved(Listed[T]):
+    """A group whose objects can be listed, and retrieved one by one."""
+
+    def retrieve(self, identifier: str) -> T:
+        """The object as it is now. Raises NotFound."""
+        return self._send("GET", self._shape, identifier)
 
 
 _CURSORS: Final = {"starting_after", "ending_before"}
@@ -218,7 +222,7 @@ class Balance(Group):
         return self._send("GET", payments_and_payouts.Balance)
 
 
-class Payouts(Listed[Payout]):
+class Payouts(Retrieved[Payout]):
     """Available money on its way to the merchant's bank."""
 
     _path, _shape, _page = "/payouts", Payout, List[Payout]
@@ -247,7 +251,7 @@ class Plants(Group):
         return self._send("POST", Plant, body={"id": id, "name": name, "tag": tag}, key=token)
 
 
-class PaymentIntents(Listed[PaymentIntent]):
+class PaymentIntents(Retrieved[PaymentIntent]):
     """Sections 2.1 and 2.2; listing and canceling are assumed."""
 
     _path, _shape, _page = "/payment_intents", PaymentIntent, List[PaymentIntent]
@@ -305,7 +309,7 @@ class PaymentIntents(Listed[PaymentIntent]):
         return self._send("POST", PaymentIntent, intent_id, "cancel", idempotency_key=idempotency_key, body=body)
 
 
-class Charges(Listed[Charge]):
+class Charges(Retrieved[Charge]):
     """Section 2.3; listing is assumed."""
 
     _host = "charges_url"
@@ -339,7 +343,7 @@ class Charges(Listed[Charge]):
         return self._send("GET", Charge, charge_id, basic=True)
 
 
-class Refunds(Listed[Refund]):
+class Refunds(Retrieved[Refund]):
     """Money given back; assumed. `list` and `each` take `charge`."""
 
     _path, _shape, _page = "/refunds", Refund, List[Refund]
@@ -382,7 +386,7 @@ class Refunds(Listed[Refund]):
         return self._send("POST", Refund, idempotency_key=idempotency_key, body=body)
 
 
-class WebhookEndpoints(Listed[WebhookEndpoint]):
+class WebhookEndpoints(Retrieved[WebhookEndpoint]):
     """URLs that receive events; the interface does not show how an endpoint is registered."""
 
     _path, _shape, _page = "/webhook_endpoints", WebhookEndpoint, List[WebhookEndpoint]
@@ -414,7 +418,7 @@ class WebhookEndpoints(Listed[WebhookEndpoint]):
         return self._send("DELETE", Deleted, endpoint_id)
 
 
-class Events(Listed[Event]):
+class Events(Retrieved[Event]):
     """Events, one for everything that happened; `list` and `each` take `type`, `created_since` and `search`."""
 
     _path, _shape, _page = "/events", Event, List[Event]
@@ -449,7 +453,7 @@ class Events(Listed[Event]):
         return self._send("POST", List[Delivery], event_id, "replay")
 
 
-class Deliveries(Listed[Delivery]):
+class Deliveries(Retrieved[Delivery]):
     """Events on their way to endpoints; `list` and `each` take `status`, `event` and `endpoint`."""
 
     _path, _shape, _page = "/deliveries", Delivery, List[Delivery]

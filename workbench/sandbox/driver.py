@@ -475,13 +475,17 @@ class _FileLock:
         until = time.monotonic() + patience_s
         if not self._threads.acquire(timeout=patience_s):
             return False
-        if not self._closed and self._take_file(max(0.0, until - time.monotonic())):
-            return True
-        self._threads.release()
-        return False
+        is_taken = False
+        try:
+            is_taken = not self._closed and self._take_file(max(0.0, until - time.monotonic()))
+        finally:
+            # Also where Ctrl-C comes while it waits, or as it has the file.
+            if not is_taken:
+                self.free()
+        return is_taken
 
     def free(self) -> None:
-        if self._file is not None:
+        if self._file is not None and self._file.in_transaction:
             self._file.execute("ROLLBACK")
         self._threads.release()
 
@@ -491,6 +495,7 @@ class _FileLock:
             return  # the process ends, and with it the lock
         if self._file is not None:
             self._file.close()
+            self._file = None
         self._threads.release()
 
     def _take_file(self, patience_s: float) -> bool:

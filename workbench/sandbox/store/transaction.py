@@ -399,6 +399,8 @@ class Transaction:
     """The number of this opening of a kept file, by which calls that only read are numbered apart."""
     group: int | None = None
     """The thread whose commands are one transaction now."""
+    _holder: int | None = None
+    """The thread whose command or read has begun and not ended."""
     _version: int | None = None
     _clock: tuple[str, int, int] | None = None
     _latest_ms = 0
@@ -490,7 +492,7 @@ class Transaction:
             self._refuse(error)
             raise
         finally:
-            self.turn.release()
+            self._give_back()
         if isinstance(failure, sqlite3.OperationalError):
             self._refuse(failure)
 
@@ -539,16 +541,21 @@ class Transaction:
 
     def _wait_and_begin(self, *, reads_only: bool) -> None:
         until_s, pause_s = time.monotonic() + BUSY_S, _SHORTEST_PAUSE_S
+        if self._holder == threading.get_ident():
+            # Ctrl-C came between this thread's latest command and its end, which was not reached.
+            self._roll_back()
+            self._give_back()
         while True:
             self._take_connection()
             try:
                 self._cursor.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
                 self.begin(reads_only=reads_only)
+                self._holder = threading.get_ident()
             except BaseException as error:
                 try:
                     self._roll_back()
                 finally:  # a closed connection can't be rolled back either
-                    self.turn.release()
+                    self._give_back()
                 if not is_busy(error) or time.monotonic() > until_s:
                     raise
                 if threading.get_ident() in self.never_wait:
@@ -569,6 +576,11 @@ class Transaction:
             raise
         if not taken:
             raise NotNow
+
+    def _give_back(self) -> None:
+        """Let another thread have the connection."""
+        self._holder = None
+        self.turn.release()
 
     def _roll_back(self) -> None:
         self.drop_memory()
