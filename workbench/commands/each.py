@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "names",
     multiple=True,
     metavar="NAME[=VALUE]",
-    help="Switch only this row, or only to this value, as the result writes it. May be repeated.",
+    help="Switch only this row, or only to this value, written as in the result. May be repeated.",
 )
 @click.option("--section", metavar="NUMBER", help="Switch only rows of this section of the interface, such as 2.5.")
 @click.option(
