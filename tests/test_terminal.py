@@ -157,7 +157,7 @@ def test_a_link_is_shown_as_the_command_that_prints_its_page_and_not_as_a_file(p
     # What stands in a block of code is there to be copied.
     text = re.sub(r"^```.*?^```$", "", seen, flags=re.MULTILINE | re.DOTALL)
     assert not re.search(r"\]\(|!\[|<!--", text)
-    pages = {each for each in re.findall(r"\]\((?:\.\./)*(?:notebooks/)?([\w-]+)\.md", piped)}
+    pages = {*re.findall(r"\]\((?:\.\./)*(?:notebooks/)?([\w-]+)\.md", piped)}
     assert pages <= {*guide(), "interface"}
     assert {each for each in pages if f"(`workbench docs {each}`)" not in " ".join(text.split())} == set()
 

@@ -56,7 +56,7 @@ def show(*paragraphs: str | Tabular) -> None:
 
 
 def show_page(markdown: str) -> None:
-    """Print a page; on a terminal, with its tables in columns, its lines wrapped, and a command for each page it names."""
+    """Print a page; on a terminal, with its tables in columns, its lines wrapped, and links as commands."""
     from workbench.sandbox.openapi.markdown import in_lines
 
     width = terminal_width()
@@ -64,7 +64,7 @@ def show_page(markdown: str) -> None:
 
 
 def _reached_by(href: str) -> str | None:
-    """The command that prints the page of a link, or an address on the web; None where the text of the link is enough."""
+    """The command that prints the page of a link, or an address on the web; None if the text is enough."""
     from workbench import resources
 
     path = Path(href.partition("#")[0])

@@ -30,7 +30,7 @@ LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipp
 @click.option("--account", metavar="NAME", help="With --check: the ledger account, if the file does not name it.")
 @click.option("--date-format", metavar="FORMAT", help="With --check: how the file writes dates, if that is unclear.")
 def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: bool, **reading: Any) -> None:  # noqa: ANN401  --layout to --date-format
-    """Draft a layout for FILE, a statement or a ledger, or check a layout.
+    """Draft or check the layout of FILE, a statement or a ledger.
 
     The draft declares what the rows prove, and names the row that proves it. What the rows leave open is a comment
     that begins with "# ?": decide it yourself. --check reads FILE with the layout of --layout; without --layout, with
