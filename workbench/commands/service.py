@@ -191,7 +191,7 @@ def gaps(names: tuple[str, ...], form: str | None) -> None:
 
 @click.command()
 @click.argument("recordings", nargs=-1, required=True, type=PATH, metavar="FILE…")
-@click.option("--out", type=FILE, help="Write the values that are shown as TOML, for `workbench serve --gaps`.")
+@click.option("--out", type=FILE, help="Write the shown values to this file, as TOML for `workbench serve --gaps`.")
 @click.option(
     "--letter",
     "letter_file",
