@@ -25,7 +25,7 @@ from workbench.analysis.frames import schema_of
 from workbench.analysis.ledger_tables import Ledger, verified
 from workbench.analysis.shapes import ANSWER, COMPLETED, LEDGER_MOVEMENT
 from workbench.analysis.simulate import kinds
-from workbench.analysis.simulate.kinds import DECOYS, Planting, breaks_from
+from workbench.analysis.simulate.kinds import DECOYS, Planting
 from workbench.analysis.simulate.plan import (
     CHARGE,
     INTENT,
@@ -52,7 +52,7 @@ from workbench.errors import SimulationRefused
 from workbench.session import Session
 from workbench.text.render import Column, Table, Tabular, table
 
-__all__ = ["MAX_DAYS", "MAX_PAYMENTS", "Simulation", "Traffic", "breaks_from", "simulate"]
+__all__ = ["MAX_DAYS", "MAX_PAYMENTS", "Simulation", "Traffic", "simulate"]
 
 _BATCH: Final = 1_000
 LEDGER: Final = "ledger.parquet"
