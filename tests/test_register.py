@@ -20,7 +20,7 @@ from workbench.domain.interface import SECTIONS
 from workbench.errors import GapRefused
 from workbench.register import COLUMNS, GapRows, letter, written
 from workbench.resources import course, interface, notebook_name
-from workbench.sandbox.exchange import Exchanges
+from workbench.sandbox.exchange import Responder
 from workbench.sandbox.messages import Request, Response
 from workbench.sandbox.operations import OPERATIONS, Operation, in_force
 from workbench.sandbox.store import Transaction
@@ -388,25 +388,25 @@ class Tried:
         self.named: set[str] = set()
         self.seen: set[tuple[str, bool]] = set()
         self._kinds: set[tuple[str, int, str]] = set()
-        self._begun, self._respond = Exchanges._begun, Exchanges.respond  # noqa: SLF001  every call begins there
+        self._begun, self._respond = Responder._begun, Responder.respond  # noqa: SLF001  every call begins there
         self._gaps: Gaps | None = None
         tried = self
 
         @contextmanager
-        def begun(exchanges: Exchanges, request: Request, *, traced: bool) -> Iterator[Transaction]:
-            with tried._undone(exchanges, request, traced=traced) as tx:
+        def begun(responder: Responder, request: Request, *, traced: bool) -> Iterator[Transaction]:
+            with tried._undone(responder, request, traced=traced) as tx:
                 yield tx
 
-        def respond(exchanges: Exchanges, request: Request, operation: Operation) -> Response:
-            return tried.respond(exchanges, request, operation)
+        def respond(responder: Responder, request: Request, operation: Operation) -> Response:
+            return tried.respond(responder, request, operation)
 
-        patch.setattr(Exchanges, "_begun", begun)
-        patch.setattr(Exchanges, "respond", respond)
+        patch.setattr(Responder, "_begun", begun)
+        patch.setattr(Responder, "respond", respond)
 
     @contextmanager
-    def _undone(self, exchanges: Exchanges, request: Request, *, traced: bool) -> Iterator[Transaction]:
+    def _undone(self, responder: Responder, request: Request, *, traced: bool) -> Iterator[Transaction]:
         try:
-            with self._begun(exchanges, request, traced=traced) as tx:
+            with self._begun(responder, request, traced=traced) as tx:
                 kept, tx.gaps = tx.gaps, self._gaps or tx.gaps
                 try:
                     yield tx
@@ -417,22 +417,22 @@ class Tried:
         except _Undone:
             pass
 
-    def _try(self, exchanges: Exchanges, request: Request, operation: Operation, gaps: Gaps) -> Response:
+    def _try(self, responder: Responder, request: Request, operation: Operation, gaps: Gaps) -> Response:
         self._gaps = gaps
         chosen = {each.id: each for each in in_force(gaps) if not each.gone}
         try:
-            return self._respond(exchanges, request, chosen.get(operation.id, operation))
+            return self._respond(responder, request, chosen.get(operation.id, operation))
         finally:
             self._gaps = None
 
-    def respond(self, exchanges: Exchanges, request: Request, operation: Operation) -> Response:
+    def respond(self, responder: Responder, request: Request, operation: Operation) -> Response:
         if operation.source != "sandbox":
             unseen = {**request.headers, "Sandbox-Unseen": "true"}  # a read that is only tried leaves no trace
-            self._compare(exchanges, msgspec.structs.replace(request, headers=unseen), operation)
-        return self._respond(exchanges, request, operation)
+            self._compare(responder, msgspec.structs.replace(request, headers=unseen), operation)
+        return self._respond(responder, request, operation)
 
-    def _compare(self, exchanges: Exchanges, request: Request, operation: Operation) -> None:
-        by_default = self._try(exchanges, request, operation, Gaps())
+    def _compare(self, responder: Responder, request: Request, operation: Operation) -> None:
+        by_default = self._try(responder, request, operation, Gaps())
         said = by_default.headers["Sandbox-Provenance"]
         kind = (operation.id, by_default.status, said)
         if kind in self._kinds and not self.each:
@@ -442,7 +442,7 @@ class Tried:
         named = {*said.partition('gaps="')[2].rstrip('"').split()}
         for gap in REGISTER:
             for value in [*gap.alternatives][: None if self.all_values else 1]:
-                other = self._try(exchanges, request, operation, Gaps.chosen({gap.name: value}))
+                other = self._try(responder, request, operation, Gaps.chosen({gap.name: value}))
                 if as_seen(other) != as_seen(by_default) and (gap.name, operation.id) not in NOT_ASSUMED:
                     self.named.add(gap.name)
                     if gap.name not in named:

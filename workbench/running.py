@@ -187,7 +187,7 @@ def execute(task: Task) -> Result:
             timings = tuple(_timings(node))
             failure = failure and _placed(failure, node)
             nbformat.write(_cleaned(node), written)
-            write_page(node, page, folder=task.notebook.parent)
+            write_notebook_page(node, page, folder=task.notebook.parent)
         except Exception as error:  # noqa: BLE001  what was executed is no notebook: this one failed, the rest run
             failure = failure or _failed(task, error)
     return Result(task.name, time.monotonic() - started, timings, failure)
@@ -457,7 +457,7 @@ _DRAWN: Final = frozenset(
 _ACTS: Final = re.compile(r"\s(?:on\w+|[\w:]*href)=|url\(|@import", re.IGNORECASE)
 
 
-def write_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None:
+def write_notebook_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None:
     """Write the page of a notebook; the pictures that its text names, from `folder`, are in it."""
     from jinja2 import PackageLoader
     from nbconvert import HTMLExporter

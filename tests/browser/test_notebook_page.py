@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from workbench.resources import notebooks
-from workbench.running import HIDDEN, write_page
+from workbench.running import HIDDEN, write_notebook_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -160,7 +160,7 @@ def test_no_page_is_wider_than_a_phone_or_than_paper(shown: "Page", written: Pat
     pages = [written]
     for each in notebooks():
         pages.append(written.with_name(f"{each.stem}.html"))
-        write_page(nbformat.read(each, as_version=4), pages[-1], folder=each.parent)
+        write_notebook_page(nbformat.read(each, as_version=4), pages[-1], folder=each.parent)
     widths, scrolls = {}, {}
     for each in pages:
         shown.goto(each.as_uri())

@@ -26,7 +26,7 @@ from workbench.domain.wire.base import View
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import ApiError, IllegalTransition
 from workbench.sandbox import controls, exchange, operations, provenance
-from workbench.sandbox.exchange import Exchanges
+from workbench.sandbox.exchange import Responder
 from workbench.sandbox.messages import Request
 from workbench.sandbox.openapi import document as description
 from workbench.sandbox.service.lists import Resource
@@ -95,7 +95,7 @@ class Story:
             body=b"" if row.body is None else json.dumps(example(row)).encode(),
         )  # fmt: skip
         store = self.bench._engine.store  # type: ignore[union-attr]  # noqa: SLF001  it is in process
-        answer = Exchanges(store, raise_bugs=False).respond(request, row._replace(run=bug))
+        answer = Responder(store, raise_bugs=False).respond(request, row._replace(run=bug))
         headers = {**answer.headers, "Content-Type": answer.content_type}
         self.seen.append((row, httpx.Response(answer.status, headers=headers, content=answer.body)))
 

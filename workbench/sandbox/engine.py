@@ -24,7 +24,7 @@ from workbench.sandbox.access import Hosts, Origins, preflight, shared_with
 from workbench.sandbox.addresses import NotLookedUp
 from workbench.sandbox.door import Door
 from workbench.sandbox.driver import Driver
-from workbench.sandbox.exchange import Exchanges
+from workbench.sandbox.exchange import Responder
 from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Arrived, Request, Response
 from workbench.sandbox.openapi.pages import PAGES, Page, entrance
 from workbench.sandbox.operations import Operation
@@ -81,15 +81,15 @@ class Engine:
         self._outbound = Outbound(private=settings.private_receivers)
         self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs, speaker=speaker)
         self.speaker = speaker
-        self._exchanges = Exchanges(self.store, raise_bugs=raise_bugs)
+        self._responder = Responder(self.store, raise_bugs=raise_bugs)
         self._paths = _paths(settings.gaps)
-        self.app = Application(self._exchanges, self._driver, Hosts(), Origins(), self._paths)
+        self.app = Application(self._responder, self._driver, Hosts(), Origins(), self._paths)
 
     def app_to_serve(self, hosts: Hosts, origins: Origins, door: Door | None = None) -> "Application":
         """The application for a real port: a bug is logged, masked, and answered as a 500."""
         # Where a publishable key may do nothing, no page may.
         pages = Origins() if self.store.gaps.publishable_key == "nothing" else origins
-        app = Application(Exchanges(self.store, raise_bugs=False), self._driver, hosts, pages, self._paths)
+        app = Application(Responder(self.store, raise_bugs=False), self._driver, hosts, pages, self._paths)
         if door is not None:
             app.door, door.store, door.speaker = door, self.store, self.speaker
         return app
@@ -187,8 +187,8 @@ _Rest = Callable[[], Response]
 class Application:
     """The service, which answers by the names of `hosts` alone."""
 
-    def __init__(self, exchanges: Exchanges, driver: Driver, hosts: Hosts, origins: Origins, paths: "_Paths") -> None:
-        self._exchanges = exchanges
+    def __init__(self, responder: Responder, driver: Driver, hosts: Hosts, origins: Origins, paths: "_Paths") -> None:
+        self._responder = responder
         self._driver = driver
         self._hosts = hosts
         self._origins = origins
@@ -210,7 +210,7 @@ class Application:
 
     def unreadable(self, error: ApiError) -> Answer:
         """The response to what is no request of HTTP."""
-        return _answer(None, self._exchanges.unreadable(error))
+        return _answer(None, self._responder.unreadable(error))
 
     def _response(self, arrived: Arrived) -> Response | _Rest:
         """The response, readable by pages of an allowed origin; also the response to their preflight."""
@@ -240,19 +240,19 @@ class Application:
                 raise fault
         except ApiError as error:
             # A refusal where there is an operation is one of its responses.
-            return self._exchanges.refuse(request, error, operation, checks_key=False)
+            return self._responder.refuse(request, error, operation, checks_key=False)
         if isinstance(asked, Operation):
             if asked.gone:
                 message = (
                     f"The service does not offer this operation, because of {asked.gone[0]} in the register of gaps."
                 )
                 hint = f"The sandbox's own dashboard has it, below {DASHBOARD}."
-                return self._exchanges.refuse(request, NotFound(message, code="path_not_found", hint=hint), asked)
+                return self._responder.refuse(request, NotFound(message, code="path_not_found", hint=hint), asked)
             return self._run(asked, self.door.let_in(arrived, request, asked) if self.door else request)
         if asked is None:
-            return self._exchanges.refuse(request, _not_offered(request, methods))
+            return self._responder.refuse(request, _not_offered(request, methods))
         page = partial(self.door.page, arrived) if self.door and asked is entrance else asked
-        shown = self._exchanges.show(page, request)
+        shown = self._responder.show(page, request)
         return shown if shown.made is None else partial(self._made, shown, shown.made)
 
     def _made(self, shown: Response, make: Callable[[], bytes]) -> Response:
@@ -262,9 +262,9 @@ class Application:
 
     def _run(self, operation: Operation, request: Request) -> Response | _Rest:
         try:
-            response = self._exchanges.respond(request, operation)
+            response = self._responder.respond(request, operation)
         except NotLookedUp as asked:
-            return partial(asked.then, partial(self._exchanges.respond, request, operation))
+            return partial(asked.then, partial(self._responder.respond, request, operation))
         if response.is_slow:
             return partial(self._slow, response)
         if operation in (controls.ADVANCE, controls.SIMULATE) and response.status == HTTPStatus.OK:
@@ -281,11 +281,11 @@ class Application:
         """Advance or simulate, outside of the transaction that read by how much, or what is to be done."""
         try:
             if operation is controls.SIMULATE:
-                return self._exchanges.respond(month.done(self._driver, request), operation)
+                return self._responder.respond(month.done(self._driver, request), operation)
             self._driver.advance(msgspec.json.decode(response.body, type=int))
         except ApiError as error:
-            return self._exchanges.refuse(request, error, operation)
-        return self._exchanges.respond(request, controls.CLOCK)
+            return self._responder.refuse(request, error, operation)
+        return self._responder.respond(request, controls.CLOCK)
 
 
 def _answer(arrived: Arrived | None, response: Response) -> Answer:

@@ -97,7 +97,7 @@ class _KeptBody(msgspec.Struct):
     suspense: list[msgspec.Raw] = []
 
 
-class Exchanges:
+class Responder:
     """Answers requests from one store.
 
     With `raise_bugs`, an unexpected exception reaches the caller: in process a notebook shows its traceback. A served
