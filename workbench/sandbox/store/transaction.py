@@ -399,8 +399,8 @@ class Transaction:
     """The number of this opening of a kept file, by which calls that only read are numbered apart."""
     group: int | None = None
     """The thread whose commands are one transaction now."""
-    _holder: int | None = None
-    """The thread whose command or read has begun and not ended."""
+    _has_begun = False
+    """True while a command or read has begun and not ended."""
     _version: int | None = None
     _clock: tuple[str, int, int] | None = None
     _latest_ms = 0
@@ -541,16 +541,16 @@ class Transaction:
 
     def _wait_and_begin(self, *, reads_only: bool) -> None:
         until_s, pause_s = time.monotonic() + BUSY_S, _SHORTEST_PAUSE_S
-        if self._holder == threading.get_ident():
-            # Ctrl-C came between this thread's latest command and its end, which was not reached.
-            self._roll_back()
-            self._give_back()
         while True:
             self._take_connection()
             try:
+                if self._has_begun:
+                    # No other thread takes it twice: Ctrl-C came between this one's latest command and its end.
+                    self._give_back()
+                    self._roll_back()
                 self._cursor.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
                 self.begin(reads_only=reads_only)
-                self._holder = threading.get_ident()
+                self._has_begun = True
             except BaseException as error:
                 try:
                     self._roll_back()
@@ -566,9 +566,11 @@ class Transaction:
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def _take_connection(self) -> None:
-        waits_s = _LOOK_S if threading.get_ident() in self.never_wait else -1
         try:
-            taken = self.turn.acquire(blocking=False) or self.turn.acquire(timeout=waits_s)
+            taken = self.turn.acquire(blocking=False)
+            if not taken:
+                waits_s = _LOOK_S if threading.get_ident() in self.never_wait else -1
+                taken = self.turn.acquire(timeout=waits_s)
         except BaseException:
             # Ctrl-C may come when the lock is taken already. Kept, it would hold up every other thread for ever.
             with suppress(RuntimeError):  # it was not taken
@@ -579,7 +581,7 @@ class Transaction:
 
     def _give_back(self) -> None:
         """Let another thread have the connection."""
-        self._holder = None
+        self._has_begun = False
         self.turn.release()
 
     def _roll_back(self) -> None:
