@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     "limit_s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="End a run with all its children after this time, and count it as failed. The default is ten minutes for the "
-    "first run; for every other run it is ten times the first run's time, plus ten seconds.",
+    help="After this time, end a run with every process that it started, and count it as failed. The default is ten "
+    "minutes for the first run; for every other run it is ten times the first run's time, plus ten seconds.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, with the output of each failed run.")
 def each(  # noqa: PLR0913  one argument per option, handed over by name

@@ -310,7 +310,7 @@ class Gaps:
         "the call returns when the customer has answered: 200 succeeded",
         alternatives={"interactive": "200 pending, while the customer's phone asks for the PIN; events follow",
                       "accepted": "202 pending, while the customer's phone asks for the PIN; events follow"},
-        here="the sandbox answers for the customer; a number pays unless it is a test number",
+        here="the sandbox answers for the customer: as a test number says; any other number pays",
         why="200 with succeeded is the only outcome shown",
         shows="A 200 response with `succeeded`.", asks="Does the response to a charge wait for the customer?", cost=3,
         relied=("createCharge", "response 402"), together="wait",
@@ -390,7 +390,7 @@ class Gaps:
     token_credentials: str = row("4", "any",
         "any e-mail address, and any non-empty password but the word wrong; no Authorization needed",
         alternatives={"one_account": "one account with an e-mail address and a password"},
-        why="the flow is illustrative", here="the sandbox makes up the account, and shows it at the start",
+        why="the flow is illustrative", here="one_account: the sandbox makes up the account, and shows it at the start",
         shows="A flow with e-mail address and password, described as illustrative.",
         asks="Whose e-mail address and password does the token operation take?",
         relied=("issueToken", "credentials_wrong"), together="accounts",
@@ -561,7 +561,7 @@ class Gaps:
         happens=("webhook ", "a webhook"), together="retries", unseen={"once": _LUCK},
         code=("sandbox/service/webhooks.py",))
     lateness: str = row("6", "at_once", "at once",
-        alternatives={"thirty_seconds": "thirty seconds after the change that they report"},
+        alternatives={"thirty_seconds": "thirty seconds after the change that it reports"},
         asks="How soon after a payment has succeeded does its webhook come?", cost=2,
         happens=("webhook ", "a webhook"), together="order", code=("sandbox/service/webhooks.py",))
 
