@@ -69,7 +69,7 @@ ELSEWHERE = {
     ("pictures/webhook.py", "retry_schedule_s"), ("pictures/webhook.py", "delivery_success"),
     *(("pictures/payment_steps.py", each) for each in ("prompt_timeout_s", "idempotency_keeps_errors",
                                                        "reused_key_status")),
-    ("certify/purchases.py", "prompt_timeout_s"), ("certify/run.py", "signature_scheme"),
+    ("certify/exam.py", "prompt_timeout_s"), ("certify/run.py", "signature_scheme"),
     ("certify/run.py", "delivery_timeout_s"), ("sandbox/openapi/pages.py", "zed_mobile"),
     ("analysis/simulate/simulation.py", "prompt_timeout_s"),
     ("domain/payments.py", "prompt_timeout_s"),

@@ -1,17 +1,231 @@
-"""Sends an exam's genuine and forged messages, and keeps the responses until the check is judged."""
+"""What an exam sends: payments made by the shop's checkout or directly, their events genuine and forged, responses."""
 
+import json
 import secrets
+import socket
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, NamedTuple
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
-from workbench.certify.purchases import Payment, Payments
-from workbench.certify.sending import Event, Target
+import msgspec
+
+from workbench.domain.payments import REQUIRES_PAYMENT_METHOD
 from workbench.domain.signatures import SCHEMES, headers_for
-from workbench.sandbox.outbound import Reply
+from workbench.domain.wire.base import to_json
+from workbench.domain.wire.sandbox_controls import DASHBOARD
+from workbench.errors import ExamRefused, InvalidRequest, WorkbenchError
+from workbench.sandbox.addresses import is_localhost, is_loopback, split
+from workbench.sandbox.outbound import Outbound, Reply
+from workbench.session import Session
 
-_BURST_S: Final = 30
+_CONNECT_S: Final = 1.0
+_PAYS: Final = "+260960000001"
+"""The phone of a customer who approves after five seconds."""
+_HAS_TOO_LITTLE: Final = "+260960000002"
+_PAYS_LATE: Final = "+260960000010"
+"""The phone of a customer who approves a minute after the prompt has expired."""
+_ANSWERED_S: Final = 6
+_LATE_S: Final = 61
+"""Seconds after the prompt has expired."""
+_PAID: Final = ("succeeded", "successful")
+"""Endings of the last event's type, for both values of the row `event_types`."""
+_AMOUNT: Final = Decimal("87.35")
+
+
+class NotExamined(Exception):
+    """A check cannot be made; the message says why."""
+
+
+class NoAnswer(Exception):
+    """A response did not come in time; the check's other messages would wait as long."""
+
+
+# Payments
+
+
+class Event(NamedTuple):
+    """An event, and the bytes that the exam sends for it."""
+
+    id: str
+    type: str
+    body: bytes
+
+    @classmethod
+    def read(cls, body: bytes) -> "Event":
+        """Reads an event from its bytes."""
+        members = json.loads(body)
+        return cls(members["id"], members["type"], body)
+
+    def altered(self, new_id: str, *, object_members: dict[str, Any] | None = None, **members: object) -> "Event":
+        """A copy of this event with members of its body, or of its object, changed or added."""
+        changed = {**json.loads(self.body, parse_float=Decimal), "id": new_id, **members}
+        if object_members is not None:
+            data = changed["data"]
+            changed["data"] = {**data, "object": {**data["object"], **object_members}}
+        return Event.read(to_json(changed))
+
+    def about(self, ids: tuple[str, ...], others: tuple[str, ...], new_id: str) -> "Event":
+        """This event about another payment: each id in `ids` becomes the id at the same place in `others`."""
+        body = self.body
+        for own_id, other_id in zip((self.id, *ids), (new_id, *others), strict=False):
+            body = body.replace(own_id.encode(), other_id.encode())
+        return Event.read(body)
+
+
+class Payment(NamedTuple):
+    """A payment and its events in order; `ids` are those of the intent and its charge, or only of the charge."""
+
+    ids: tuple[str, ...]
+    events: list[Event]
+
+    @property
+    def success(self) -> Event:
+        """The last event, which reports that the payment succeeded."""
+        return self.events[-1]
+
+
+class _RawEvents(msgspec.Struct):
+    data: list[msgspec.Raw]
+
+
+class Payments:
+    """Makes payments. `checkout` makes the shop create a payment for the customer with a phone number.
+
+    `rows` are the register's values in force; `switched` lists in words the rows that are not at their default.
+    """
+
+    def __init__(
+        self, session: Session, checkout: Callable[[str], object] | None, rows: Mapping[str, Any], switched: str
+    ) -> None:
+        self._session = session
+        # Lists and events may be reserved for the dashboard.
+        self._client = session.acting
+        self._checkout = checkout
+        self._rows = rows
+        self._switched = switched
+
+    def paid(self, **asked: object) -> Payment:
+        """Makes a payment that succeeds, with these fields of its intent. Raises NotExamined."""
+        return self._made(_PAYS, _ANSWERED_S, _PAID, **asked)
+
+    def failed(self) -> Payment:
+        """Makes a payment whose customer has too little money. Raises NotExamined."""
+        return self._made(_HAS_TOO_LITTLE, _ANSWERED_S, ("failed",))
+
+    def late(self) -> Payment:
+        """Makes a payment whose money arrives after the prompt has expired. Raises NotExamined."""
+        return self._made(_PAYS_LATE, self._rows["prompt_timeout_s"] + _LATE_S, ("late_success",))
+
+    def refunded(self) -> tuple[Payment, Sequence[Event]]:
+        """Makes a payment, refunds it in full, and returns it with the refund's events. Raises NotExamined."""
+        payment = self.paid()
+        self._client.refunds.create(charge=payment.ids[-1])
+        self._session.clock.advance(_ANSWERED_S)
+        events = self._events(payment.ids[0])[len(payment.events) :]
+        if not events:
+            raise NotExamined(f"no event tells of a refund: {self._switched}")
+        return payment, events
+
+    def _made(self, phone: str, seconds: int, ending: tuple[str, ...], **asked: Any) -> Payment:  # noqa: ANN401  fields
+        intents = self._session.client.payment_intents
+        if self._checkout is None:
+            payment = intents.create(**{"amount": _AMOUNT, **asked}).id
+        else:
+            payment = self._checked_out(self._checkout, phone)
+        if payment.startswith("pi_"):
+            intent = self._client.payment_intents.retrieve(payment)
+            if intent.status == REQUIRES_PAYMENT_METHOD:
+                intents.confirm(payment, phone=phone, provider="mtn", client_secret=intent.client_secret or None)
+        self._session.clock.advance(seconds)
+        charges = [charge.id for charge in self._client.charges.list() if charge.payment_intent == payment]
+        events = self._events(payment)
+        if not events or not events[-1].type.endswith(ending):
+            came = events[-1].type if events else "no event"
+            why = self._switched or "let --checkout use that number"
+            raise NotExamined(f"the payment of the customer {phone} came to {came}: {why}")
+        return Payment((payment, *charges[:1]), events)
+
+    def _checked_out(self, checkout: Callable[[str], object], phone: str) -> str:
+        """The id of the intent that the shop created, otherwise of the charge. Raises NotExamined."""
+        known = self._ids()
+        broke: WorkbenchError | None = None
+        try:
+            checkout(phone)
+        except WorkbenchError as error:
+            # A checkout may fail because its payment is declined at once.
+            broke = error
+        for payment in self._ids():
+            if payment not in known:
+                return payment
+        raise broke or NotExamined("the checkout created no payment in this sandbox: does it call PAYMENTS_BASE_URL?")
+
+    def _ids(self) -> list[str]:
+        """The ids of the latest intents, then of the latest charges."""
+        client = self._client
+        lists = (client.payment_intents.list(limit=100), client.charges.list(limit=100))
+        return [payment.id for payments in lists for payment in payments]
+
+    def _events(self, payment: str) -> list[Event]:
+        """A payment's events, oldest first, with exactly the bytes that the sandbox sends."""
+        response = self._session.http.get(
+            f"{DASHBOARD if '/events'.startswith(self._session.on_dashboard) else '/v1'}/events",
+            params={"search": payment, "limit": "100"},
+            headers={"Authorization": f"Bearer {self._session.secret_key!s}"},
+        )
+        bodies = msgspec.json.decode(response.content, type=_RawEvents).data
+        return [Event.read(bytes(body)) for body in reversed(bodies)]
+
+
+# Messages
+
+
+class Target:
+    """An endpoint on this machine's loopback, called as the sandbox calls endpoints.
+
+    A response may take `patience_s` seconds.
+    Raises ExamRefused: the URL is not on this machine, or is not plain HTTP.
+    """
+
+    def __init__(self, url: str, *, patience_s: int = 20) -> None:
+        try:
+            self.host, self.port = split(url)
+        except InvalidRequest:
+            self.host = ""
+        if not self.host or not url.lower().startswith("http:"):
+            message = f"{url!r} is not a plain http:// address."
+            raise ExamRefused(message, hint="For example http://127.0.0.1:8000/webhooks.")
+        if not is_loopback(self.host):
+            message = f"{self.host} is not this machine's loopback, and the exam sends what is wrong on purpose."
+            raise ExamRefused(message, hint="Start the endpoint on this machine and name it by 127.0.0.1 or localhost.")
+        self.url = self._called = url
+        self.patience_s = patience_s
+        self._outbound = Outbound()
+
+    def listens(self) -> bool:
+        """True if a program takes connections there. Chooses between the IPv4 and the IPv6 address of `localhost`."""
+        if not is_localhost(self.host):
+            return self._connects(self.host)
+        if self._connects("127.0.0.1"):
+            return True
+        # Node may listen at localhost on IPv6 only.
+        self._called = urlsplit(self.url)._replace(netloc=f"[::1]:{self.port}").geturl()
+        return self._connects("::1")
+
+    def _connects(self, address: str) -> bool:
+        try:
+            with socket.create_connection((address, self.port), timeout=_CONNECT_S):
+                return True
+        except OSError as error:
+            # A program that closes each connection at once listens too.
+            return isinstance(error, ConnectionResetError)
+
+    def post(self, body: bytes, headers: dict[str, str]) -> Reply:
+        """Sends one POST and follows no redirect. Never raises."""
+        sent = {"Content-Type": "application/json", **headers}
+        return self._outbound.send(self._called, sent, body, self.patience_s)
 
 
 class Exchange(NamedTuple):
@@ -22,12 +236,11 @@ class Exchange(NamedTuple):
     body: bytes = b""
 
 
-class NoAnswer(Exception):
-    """A response did not come in time; the check's other messages would wait as long."""
-
-
 class Exam:
-    """Sends the checks' messages: `secret` signs them in `scheme`, a row of `SCHEMES`; `payments` makes payments."""
+    """Sends the checks' messages: `secret` signs them in `scheme`, a row of `SCHEMES`; `payments` makes payments.
+
+    It keeps the responses until the check is judged.
+    """
 
     first: Payment
     """The payment of the first check."""
@@ -37,14 +250,12 @@ class Exam:
     def __init__(
         self, target: Target, secret: str, scheme: str, payments: Payments, restart: Callable[[], object] | None = None
     ) -> None:
-        self.secret = secret
-        self.scheme = scheme
+        self.target, self.secret, self.scheme = target, secret, scheme
         self.way = SCHEMES[scheme]
         self.payments = payments
         self.restart = restart
         self.exchanges: list[Exchange] = []
         """The exchanges of the current check."""
-        self.target = target
         self.slowest = Exchange("", Reply(None))
         """The slowest response to a genuine message."""
         self.waited_ms = 0
@@ -61,13 +272,9 @@ class Exam:
         at_s = int(time.time()) + away_s
         return headers_for(secret or self.secret, event.id, at_s, event.body, also=also, scheme=self.scheme)
 
-    def sent_s(self, headers: dict[str, str]) -> int | None:
-        """The signed timestamp in seconds since 1970; None if the scheme has no timestamp."""
-        return self.way.read(headers).sent_s
-
     def send(self, label: str, body: bytes, headers: dict[str, str]) -> None:
         """Sends one message unchanged and notes the exchange."""
-        self._note(Exchange(label, self.target.post(body, headers), body))
+        self.note(Exchange(label, self.target.post(body, headers), body))
 
     def deliver_payment(self, payment: Payment, *, backwards: bool = False) -> Payment:
         """Delivers a payment's events and returns the payment.
@@ -88,32 +295,20 @@ class Exam:
             with ThreadPoolExecutor(len(events)) as threads:
                 exchanges = list(threads.map(self._delivered, events))
         for exchange in exchanges:
-            self._note(exchange, genuine=True)
+            if exchange.reply.latency_ms >= self.slowest.reply.latency_ms:
+                self.slowest = exchange
+            self.note(exchange)
         for place, event in enumerate(events if again else (), start=sent):
             if not is_accepted(self.exchanges[place].reply):
                 self.exchanges[place] = self._delivered(event)
 
-    def burst(self, events: Iterable[Event]) -> None:
-        """Sends many events one after the other, for at most 30 seconds."""
-        until = time.monotonic() + _BURST_S
-        for event in events:
-            if time.monotonic() > until:
-                self._note(Exchange("the rest", Reply(None, fault=f"{_BURST_S} s are up")))
-                return
-            self.deliver([event])
-
-    def look_at_the_slowest(self) -> None:
-        """Notes the slowest response to a genuine message, so that the check judges it."""
-        self._note(self.slowest)
-
     def _delivered(self, event: Event) -> Exchange:
         return Exchange(event.type, self.target.post(event.body, self.signed(event)), event.body)
 
-    def _note(self, exchange: Exchange, *, genuine: bool = False) -> None:
+    def note(self, exchange: Exchange) -> None:
+        """Keeps an exchange for the check. Raises NoAnswer."""
         self.exchanges.append(exchange)
         self.waited_ms += exchange.reply.latency_ms
-        if genuine and exchange.reply.latency_ms >= self.slowest.reply.latency_ms:
-            self.slowest = exchange
         if exchange.reply.status_code is None and exchange.reply.latency_ms >= self.target.patience_s * 1000:
             raise NoAnswer
 

@@ -1,22 +1,32 @@
-"""Runs the exam: makes and judges the checks in turn, and reports the results."""
+"""Runs the exam: makes and judges the checks in turn, finds what explains several failures, and reports the results."""
 
-import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
-from workbench.certify.causes import causes_of
-from workbench.certify.checks import CHECKS, ORDER_CHECKS, REFUSED_BADLY, Check, Result, refused, times
-from workbench.certify.exam import Exam, Exchange, NoAnswer, is_accepted
-from workbench.certify.purchases import NotExamined, Payments
+from workbench.certify.checks import (
+    CHECKS,
+    ORDER_CHECKS,
+    PARSES_FIRST,
+    REFUSED,
+    REFUSED_BADLY,
+    RESPONDS_LATE,
+    Check,
+    Judge,
+    Result,
+    accepted,
+    refused,
+    times,
+)
+from workbench.certify.exam import Event, Exam, Exchange, NoAnswer, NotExamined, Payments, Target, is_accepted
 from workbench.certify.report import FAILED, NOT_EXAMINED, PASSED, WARNING, Report, Row, some, switched_text
-from workbench.certify.sending import Target
 from workbench.certify.shop import ShopOrder, total
 from workbench.domain.moments import rfc3339
-from workbench.domain.signatures import SCHEMES, STANDARD
+from workbench.domain.signatures import SCHEMES, STANDARD, respellings
 from workbench.errors import ApiError, ExamRefused, SignatureRefused
 from workbench.resources import notebook_name
 from workbench.session import Session
@@ -106,15 +116,10 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
             results.append(result)
             if result.verdict != NOT_EXAMINED:
                 ended(_row(result, cause_by_check))
-        causes, cause_by_check = causes_of(exam, results, limit_s)
+        causes, cause_by_check = _causes_of(exam, results, limit_s)
     except KeyboardInterrupt:
         raise Interrupted(report()) from None
     return report()
-
-
-def new_secret(scheme: str = STANDARD) -> str:
-    """A new random signing secret; `scheme` is a row of `SCHEMES`."""
-    return SCHEMES[scheme].new_secret(secrets.token_bytes(32))
 
 
 def check_secret(secret: str, scheme: str = STANDARD) -> None:
@@ -204,23 +209,24 @@ def _order_results(
         except ExamRefused as error:
             # The command worked before the first check.
             broke, why_not = True, str(error)
-        is_taken = any(made[name].verdict == PASSED for name in orders_of)
-        if not is_known and is_taken and not any(order.fulfilled for order in orders_of.values()):
-            orders_of, why_not = {}, "the shop does not know the payments: let --checkout make them"
+    in_all = total(orders_of.values()).fulfilled
+    if not is_known and not in_all and any(made[name].verdict == PASSED for name in orders_of):
+        orders_of, why_not = {}, "the shop does not know the payments: let --checkout make them"
     for check in ORDER_CHECKS:
         name, _, what = check.name.partition(".")
-        if name in orders_of:
-            verdict, came = (_status_verdict if what == "status" else _count_verdict)(made[name], name, orders_of)
-            if name == "restart" and gone:
-                verdict, came = FAILED, f"{gone} earlier order{'s are' if gone > 1 else ' is'} gone"
+        result = made[name]
+        if name == "restart" and gone and name in orders_of:
+            verdict, came = FAILED, f"{gone} earlier order{'s are' if gone > 1 else ' is'} gone"
+        elif name in orders_of:
+            judge = _status_verdict if what == "status" else _count_verdict
+            verdict, came = judge(result, orders_of[name], in_all)
         elif broke:
             verdict, came = FAILED, why_not
+        elif result.verdict == NOT_EXAMINED:
+            # The order has the same reason: no --cmd, or too little time.
+            verdict, came = NOT_EXAMINED, result.came
         else:
-            # If the check itself was not examined (no --cmd, or too little time), its order has the same reason.
-            verdict, result = NOT_EXAMINED, made[name]
-            came = result.came
-            if result.verdict != NOT_EXAMINED:
-                came = why_not or (_BROKE if result.broke else _UNACCEPTED)
+            verdict, came = NOT_EXAMINED, why_not or (_BROKE if result.broke else _UNACCEPTED)
         yield Result(check, verdict, came, broke=broke)
 
 
@@ -246,7 +252,7 @@ def _settled(orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
 def _row(result: Result, cause_by_check: Mapping[str, Row]) -> Row:
     """The report's row for a result; a known cause replaces its why and fix."""
     name, title, sent, expected, why, fix, notebook = result.check[:7]
-    if result.check.judge is refused and result.faulty and _is_refused(result):
+    if result.faulty and _is_refused(result):
         why, fix = REFUSED_BADLY
     row = Row(name, title, result.verdict, result.came, sent, expected, why, fix, notebook_name(notebook))
     cause = cause_by_check.get(name) or cause_by_check.get(name.partition(".")[0])
@@ -255,22 +261,124 @@ def _row(result: Result, cause_by_check: Mapping[str, Row]) -> Row:
     return row._replace(printed=result.printed)
 
 
-def _count_verdict(result: Result, name: str, orders_of: Mapping[str, ShopOrder]) -> tuple[str, str]:
-    has, due = orders_of[name].fulfilled, result.check.order.fulfilled if result.check.order else 0
+def _count_verdict(result: Result, order: ShopOrder, in_all: int) -> tuple[str, str]:
+    has, due = order.fulfilled, result.check.order.fulfilled if result.check.order else 0
     if has < due and result.verdict == FAILED:
         return NOT_EXAMINED, _UNACCEPTED
-    if not has and not due and not any(order.fulfilled for order in orders_of.values()):
+    if not has and not due and not in_all:
         return NOT_EXAMINED, "no order was fulfilled at all"
-    is_early = has and not due and result.check.judge is refused and _is_refused(result)
+    is_early = has and not due and _is_refused(result)
     return PASSED if has == due else FAILED, times(has) + ", although the message was rejected" * bool(is_early)
 
 
-def _is_refused(result: Result) -> bool:
-    return not any(is_accepted(exchange.reply) for exchange in result.faulty)
-
-
-def _status_verdict(result: Result, name: str, orders_of: Mapping[str, ShopOrder]) -> tuple[str, str]:
-    status = orders_of[name].status
-    if not status:
+def _status_verdict(result: Result, order: ShopOrder, _: int) -> tuple[str, str]:
+    if not order.status:
         return NOT_EXAMINED, '--orders with a "status" in each line would examine it'
-    return PASSED if result.check.order and status.casefold() == result.check.order.status else FAILED, status
+    is_due = result.check.order and order.status.casefold() == result.check.order.status
+    return PASSED if is_due else FAILED, order.status
+
+
+def _is_refused(result: Result) -> bool:
+    """True if the shop rejected all forged messages of a check."""
+    return result.check.judge is refused and not any(is_accepted(exchange.reply) for exchange in result.faulty)
+
+
+# What explains several failures
+
+
+class _Cause(NamedTuple):
+    """A cause of failures: it explains a failed check if all faulty exchanges of the check fit."""
+
+    name: str
+    title: str
+    came: str
+    why: str
+    fix: str
+    notebook: str
+    fits: Callable[[Exchange, int, int | None], bool]
+    """An exchange, the limit in seconds, and the place of the JSON spelling that the shop verifies → True if it fits.
+    """
+    judge: Judge | None = None
+    """The judge of the checks that it may explain; None for all."""
+    needs: tuple[str, ...] = ()
+    """Checks that must be among the failures."""
+    least: int = 2
+    """The fewest failures that the cause must explain."""
+
+
+def _is_rejected_respelling(exchange: Exchange, place: int | None) -> bool:
+    """True if the shop rejected a message whose bytes differ from the JSON spelling at `place`."""
+    if place is None or exchange.reply.status_code not in REFUSED:
+        return False
+    return _spellings(exchange.body)[place] != exchange.body
+
+
+_VERIFY: Final = "verify_webhooks"
+CAUSES: Final = (
+    _Cause("too_slow", "The responses are late", "no whole response within {limit_s} s", *RESPONDS_LATE,
+           "retries_dead_letters_and_replay",
+           lambda exchange, limit_s, _: exchange.reply.latency_ms >= limit_s * 1000, least=1),
+    _Cause("verifies_after_parsing", "The signature is verified after parsing",
+           "genuine messages are rejected, and accepted once the rewritten JSON is what is signed", *PARSES_FIRST,
+           _VERIFY, lambda exchange, _, place: _is_rejected_respelling(exchange, place), accepted, least=1),
+    _Cause("verifies_nothing", "Signatures are not verified", "2xx to messages that are not genuine",
+           "Anybody who knows the address can tell the shop that an order is paid.",
+           "Verify each message with the endpoint's secret before anything else, and respond 400 if that fails.",
+           _VERIFY, lambda exchange, *_: is_accepted(exchange.reply), refused, ("wrong_secret", "missing_headers")),
+    _Cause("uncaught", "An exception is not caught", "5xx to messages that are rejected", *REFUSED_BADLY, _VERIFY,
+           lambda exchange, *_: exchange.reply.status_code in range(500, 1000), refused),
+    _Cause("command", "A command of the exam's fails", "", "Without it, these checks show nothing about your shop.",
+           "Run the command by hand, in the shell from which the exam is started.", "going_live", lambda *_: True),
+)  # fmt: skip
+
+
+def _causes_of(exam: Exam, results: Iterable[Result], limit_s: int) -> tuple[list[Row], dict[str, Row]]:
+    """The causes that explain failures, and check name → its cause.
+
+    Sends some genuine messages again to a shop that rejected them.
+    """
+    failed = [result for result in results if result.verdict in {FAILED, WARNING} and (result.faulty or result.broke)]
+    spelling = _verified_spelling(exam, failed)
+    rows: list[Row] = []
+    cause_by_check: dict[str, Row] = {}
+    for cause in CAUSES:
+        group = [
+            result for result in failed
+            if result.check.name not in cause_by_check and cause.judge in {None, result.check.judge}
+            and result.broke is (cause.name == "command")
+            and all(cause.fits(exchange, limit_s, spelling) for exchange in result.faulty)
+        ]  # fmt: skip
+        names = {result.check.name for result in group}
+        # The check `slow` repeats the slowest response of another check, so it does not count as a second failure.
+        if len(names - {"slow"}) >= cause.least and names.issuperset(cause.needs):
+            came = cause.came.format(limit_s=limit_s) or group[0].came
+            sent = ", ".join(result.check.title for result in group)
+            printed = next((result.printed for result in group if result.printed), "")
+            notebook = notebook_name(cause.notebook)
+            rows.append(Row(cause.name, cause.title, FAILED, came, sent, "", cause.why, cause.fix, notebook, printed))
+            cause_by_check.update(dict.fromkeys(names, rows[-1]))
+    return rows, cause_by_check
+
+
+def _verified_spelling(exam: Exam, failed: Sequence[Result]) -> int | None:
+    """Finds the spelling that the shop verifies: sends rejected genuine messages again, signed over each spelling."""
+    for result in failed:
+        for exchange in result.faulty if result.check.judge is accepted else ():
+            event, spellings = Event.read(exchange.body), _spellings(exchange.body)
+            places = [place for place in range(len(spellings)) if _is_rejected_respelling(exchange, place)]
+            if not places or is_accepted(exam.target.post(exchange.body, exam.signed(event))):
+                continue
+            for place in places:
+                headers = exam.signed(event._replace(body=spellings[place]))
+                if is_accepted(exam.target.post(exchange.body, headers)):
+                    return place
+            break
+    return None
+
+
+def _spellings(body: bytes) -> list[bytes]:
+    """The body's JSON as different libraries write it."""
+    return [
+        *respellings(body),
+        *respellings(body, lambda text: int(Decimal(text)) if Decimal(text) == int(Decimal(text)) else float(text)),
+    ]

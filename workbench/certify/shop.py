@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Final, NamedTuple
 
-from workbench.certify.purchases import NotExamined
-from workbench.certify.sending import Target
+from workbench.certify.exam import NotExamined, Target
 from workbench.domain.masking import mask
 from workbench.errors import ExamRefused
 from workbench.process import NOTHING, Process, ended_when_asked, printed

@@ -1,6 +1,7 @@
 """`workbench certify`: the exam for a webhook endpoint on this machine."""
 
 import os
+import secrets
 import signal
 import sys
 from contextlib import ExitStack
@@ -88,9 +89,10 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     """
     from workbench.bench import Workbench
     from workbench.certify import report, run
-    from workbench.certify.sending import Target
+    from workbench.certify.exam import Target
     from workbench.certify.shop import PHONE, output_of, read_orders, running
     from workbench.domain.gaps import Gaps
+    from workbench.domain.signatures import SCHEMES
 
     for path in reports:
         report.form_of(path)
@@ -101,7 +103,7 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
         )
     rows = switched(rows)
     scheme = Gaps.chosen(rows).signature_scheme
-    secret = secret or run.new_secret(scheme)
+    secret = secret or SCHEMES[scheme].new_secret(secrets.token_bytes(32))
     run.check_secret(secret, scheme)
     with ExitStack() as open_:
         # Events of yesterday are dated a day before the rest, which is dated now.
