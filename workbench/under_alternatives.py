@@ -204,83 +204,77 @@ def _runs(
         try:
             while waiting or running:
                 while waiting and len(running) < plan.jobs:
-                    running.append(_Running(plan, *waiting.pop(0), limit_s))
-                for command in [command for command in running if command.is_over]:
-                    run = command.end()
-                    running.remove(command)
-                    closers.submit(command.close)
-                    yield run, command.relied
+                    running.append(_running(plan, *waiting.pop(0), limit_s, closers))
+                for command in [*running]:
+                    try:
+                        next(command)
+                    except StopIteration as ended:
+                        running.remove(command)
+                        yield ended.value
                 time.sleep(POLL_S)
         finally:
             for command in running:
                 closers.submit(command.close)
 
 
-class _Running:
-    """The command beside a sandbox of its own."""
+_Running = Generator[None, None, tuple[Run, set[str] | None]]
 
-    relied: set[str] | None = None
-    """The rows on which all its sandboxes relied, once it has ended; None where one of them did not tell."""
 
-    def __init__(self, plan: Plan, row: str, value: Value | None, limit_s: float) -> None:
-        self._plan, self._row, self._value, self._limit_s = plan, row, value, limit_s
-        with ExitStack() as opening:
-            self._folder = Path(opening.enter_context(tempfile.TemporaryDirectory(prefix="workbench-each-")))
-            self._relied_file = self._folder / "relied"
-            self._log = opening.enter_context(tempfile.TemporaryFile())
-            gaps = {row: value} if row else {}
-            engine = Engine(Settings(seed="each", clock="running", gaps=Gaps.chosen(gaps)), raise_bugs=False)
-            opening.callback(engine.close, patience_s=0)
-            base_url = opening.enter_context(listening(engine, 0, ticks=True))
-            port = free_port(LOOPBACK, 0).port
-            environment = {
-                "PAYMENTS_BASE_URL": base_url,
-                "PAYMENTS_SECRET_KEY": engine.store.key("secret"),
-                "PAYMENTS_PUBLISHABLE_KEY": engine.store.key("publishable"),
-                "PORT": str(port),
-                FOLDER: str(self._folder),
-                JUNIT: str(self._folder / "junit.xml"),
-                GAPS: json.dumps(gaps),
-                RELIED: str(self._relied_file),
-            }
-            if plan.webhook:
-                url = f"http://{LOOPBACK}:{port}{plan.webhook}"
-                environment["PAYMENTS_WEBHOOK_SECRET"] = engine.registered(url)
-            with looking_at(engine) as control:
-                self._own = {endpoint.id for endpoint in control.delivery_faults()}
-            self._engine, self._before_it = engine, _last(engine)
-            self._relied = None if row else Relied(engine, self._counts)
-            self._report = plan.junit or self._folder / "junit.xml"
-            self._before = _ages(self._report)
-            self._began = time.monotonic()
-            self._process = Process(plan.command, environment, self._log)
-            opening.callback(self._process.end)
-            self.close = opening.pop_all().close
+def _running(plan: Plan, row: str, value: Value | None, limit_s: float, closers: ThreadPoolExecutor) -> _Running:
+    """Runs the command beside a sandbox of its own, and yields until it has ended or used up its time.
 
-    @property
-    def is_over(self) -> bool:
-        """True once the command has ended or used up its time."""
-        return self._process.status is not None or time.monotonic() - self._began > self._limit_s
+    Returns how it went, and the rows on which all its sandboxes relied: None where one of them did not tell.
+    """
+    gaps = {row: value} if row else {}
+    with ExitStack() as opened:
+        folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="workbench-each-")))
+        log = opened.enter_context(tempfile.TemporaryFile())
+        engine = Engine(Settings(seed="each", clock="running", gaps=Gaps.chosen(gaps)), raise_bugs=False)
+        opened.callback(engine.close, patience_s=0)
+        base_url = opened.enter_context(listening(engine, 0, ticks=True))
+        port, relied_file = free_port(LOOPBACK, 0).port, folder / "relied"
+        environment = {
+            "PAYMENTS_BASE_URL": base_url,
+            "PAYMENTS_SECRET_KEY": engine.store.key("secret"),
+            "PAYMENTS_PUBLISHABLE_KEY": engine.store.key("publishable"),
+            "PORT": str(port),
+            FOLDER: str(folder),
+            JUNIT: str(folder / "junit.xml"),
+            GAPS: json.dumps(gaps),
+            RELIED: str(relied_file),
+        }
+        if plan.webhook:
+            environment["PAYMENTS_WEBHOOK_SECRET"] = engine.registered(f"http://{LOOPBACK}:{port}{plan.webhook}")
+        with looking_at(engine) as control:
+            own = {endpoint.id for endpoint in control.delivery_faults()}
+        before_it = _last(engine)
 
-    def end(self) -> Run:
-        """End what is left of the command; how it went. The sandbox stays open until `close`."""
-        status, took_s = self._process.status, time.monotonic() - self._began
+        def counts(row: TraceRow) -> bool:
+            """Leaves out how its own endpoint was registered, and what was sent there while nobody listened."""
+            if row.kind == WEBHOOK and row.detail["endpoint"] in own:
+                return "ConnectError" not in (row.detail["fault"] or "")
+            return row.seq > before_it
+
+        relied = None if row else Relied(engine, counts)
+        report = plan.junit or folder / "junit.xml"
+        before, began = _ages(report), time.monotonic()
+        process = Process(plan.command, environment, log)
+        opened.callback(process.end)
+        while process.status is None and time.monotonic() - began <= limit_s:
+            yield
+        status, took_s = process.status, time.monotonic() - began
         # A server that it started tells what it relied on when it ends, which takes it a while.
-        self._process.end(_TELLS_S if self._relied else None)
-        written_now = [file for file, age in _ages(self._report).items() if self._before.get(file) != age]
-        reached = self._relied_file.exists() or _last(self._engine) > self._before_it
-        run = Run(self._row, self._value, status, took_s, tuple(_failed(written_now)), reached=reached)
-        if self._relied:
-            others = reported(self._relied_file)
-            self.relied = None if others is None else others | self._relied.rows()
-        said = [visible(mask(f"{failure.name}: {failure.says}"), lines=True) for failure in run.failed if failure.says]
-        return run if run.passed else run._replace(printed="\n\n".join(filter(None, [*said, printed(self._log)])))
-
-    def _counts(self, row: TraceRow) -> bool:
-        """Leaves out how its own endpoint was registered, and what was sent there while nobody listened."""
-        if row.kind == WEBHOOK and row.detail["endpoint"] in self._own:
-            return "ConnectError" not in (row.detail["fault"] or "")
-        return row.seq > self._before_it
+        process.end(_TELLS_S if relied else None)
+        failed = tuple(_failed(file for file, age in _ages(report).items() if before.get(file) != age))
+        reached = relied_file.exists() or _last(engine) > before_it
+        run = Run(row, value, status, took_s, failed, reached=reached)
+        if not run.passed:
+            said = [visible(mask(f"{test.name}: {test.says}"), lines=True) for test in failed if test.says]
+            run = run._replace(printed="\n\n".join(filter(None, [*said, printed(log)])))
+        others = reported(relied_file) if relied else None
+        told = others | relied.rows() if relied and others is not None else None
+        closers.submit(opened.pop_all().close)
+        return run, told
 
 
 def _last(engine: Engine) -> int:

@@ -154,6 +154,10 @@ class Sign(NamedTuple):
     """Ids of operations, with `webhook` for webhooks; `calls` for all operations, empty for every exchange."""
     shows: Shows
 
+    def is_about(self, call: ObservedCall) -> bool:
+        """True if it is an exchange of these."""
+        return call.id != WEBHOOK if self.operations == CALLS else call.id in (self.operations.split() or {call.id})
+
 
 def first(*cases: tuple[Reading, Test]) -> Shows:
     """The value of the first case that an exchange is."""

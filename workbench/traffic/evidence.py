@@ -5,6 +5,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from http import HTTPStatus
@@ -18,21 +19,7 @@ from workbench.domain.masking import shortened
 from workbench.domain.money import MAX_MAJOR_DIGITS
 from workbench.domain.payments import BOUNDS_MAJOR
 from workbench.domain.phones import EVERY_OPERATOR
-from workbench.domain.signs import (
-    CALLS,
-    CENT,
-    SUCCESS,
-    WEBHOOK,
-    Body,
-    ObservedCall,
-    Other,
-    Part,
-    Reading,
-    Value,
-    number_in,
-    tried,
-    within,
-)
+from workbench.domain.signs import CENT, WEBHOOK, ObservedCall, Other, Part, Reading, Value, number_in, tried, within
 from workbench.domain.webhooks import TOLD_AS
 from workbench.errors import TrafficRefused
 from workbench.sandbox.operations import OPERATIONS, Operation
@@ -55,8 +42,9 @@ def _offered(row: str) -> list[Any]:
     return [gap.default, *gap.alternatives]
 
 
-def _time_s(event: Body) -> Decimal:
-    return moment_s(str(event.get("timestamp") or event.get("time")))
+def _time_s(event: ObservedCall) -> Decimal:
+    """When a webhook's event was made."""
+    return moment_s(str(event.asked.get("timestamp") or event.asked.get("time")))
 
 
 # What several exchanges show together
@@ -95,7 +83,7 @@ def _prompt_timeout(traffic: Sequence[ObservedCall]) -> Readings:
     """The time from a confirmation, or its event, to the prompt's end."""
     for call in traffic:
         if call.id == WEBHOOK and call.event.endswith("requires_action"):
-            begun_s = _time_s(call.asked)
+            begun_s = _time_s(call)
         elif call.id == "confirmPaymentIntent" and call.ok:
             begun_s = call.at_s
         else:
@@ -281,7 +269,7 @@ def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -
 
 def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
     """Finds the only schedule that fits the waits, give or take a fifth; None while several fit."""
-    failed = next((at for at, attempt in enumerate(tries) if attempt.status in SUCCESS), len(tries))
+    failed = next((at for at, attempt in enumerate(tries) if attempt.ok), len(tries))
     waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
     is_over = failed == len(tries) and ended_s - tries[-1].at_s > _GAVE_UP_S
 
@@ -302,7 +290,7 @@ def _order(traffic: Sequence[ObservedCall]) -> Readings:
     newest: dict[object, Decimal] = {}
     known, tried, late_by, soonest = set(), set(), {}, {}
     for call in traffic:
-        at_s, about = _time_s(call.asked), next((item["id"] for item in call.objects), None)
+        at_s, about = _time_s(call), next((item["id"] for item in call.objects), None)
         if call.id != WEBHOOK or not at_s or about is None:
             continue
         same, is_late = (about, call.event, at_s), at_s < newest.get(about, at_s)
@@ -455,13 +443,10 @@ _PATHS: Final = tuple(
 
 def _operation(method: str, url: str) -> Operation | None:
     """The operation of a call, whatever the host and whatever stands before its path."""
-    try:
+    with suppress(ValueError):
         path = urlsplit(url).path.lstrip("/")
-    except ValueError:
-        return None
-    return next(
-        (operation for operation, pattern in _PATHS if operation.method == method and pattern.fullmatch(path)), None
-    )
+        return next((row for row, pattern in _PATHS if row.method == method and pattern.fullmatch(path)), None)
+    return None
 
 
 def fit(*places: str | Path) -> Evidence:
@@ -495,16 +480,13 @@ def fit(*places: str | Path) -> Evidence:
 
 def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
     shown_by_row: dict[str, dict[Value | Other, dict[str, list[str]]]] = defaultdict(dict)
-    whole = []
     for row, shown, place in _shown(traffic):
         if shown is not None:
             value, what, most = shown if isinstance(shown, Part) else (shown, "", 0)
             parts = shown_by_row[row].setdefault(value, {})
             parts.setdefault(what, []).append(place)
             if len(parts) == most:
-                whole.append(parts)
-    for parts in whole:
-        parts.setdefault("", [])
+                parts.setdefault("", [])
     for gap in REGISTER:
         row, value = gap.unless
         yield Finding(gap, {} if value in shown_by_row.get(row, {}) else shown_by_row.get(gap.name, {}))
@@ -513,12 +495,6 @@ def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
 def _shown(traffic: Sequence[ObservedCall]) -> Readings:
     for gap in REGISTER:
         if gap.sign:
-            operations, shows = gap.sign
-            for call in traffic:
-                is_about = (
-                    call.id != WEBHOOK if operations == CALLS else not operations or call.id in operations.split()
-                )
-                if is_about:
-                    yield gap.name, shows(call), call.place
+            yield from ((gap.name, gap.sign.shows(call), call.place) for call in traffic if gap.sign.is_about(call))
     for name in dict.fromkeys(gap.together for gap in REGISTER if gap.together):
         yield from TOGETHER[name](traffic)
