@@ -463,7 +463,7 @@ def test_secrets_and_numbers_are_masked_before_anything_looks(tmp_path: Path):
     form["request"]["postData"]["text"] = f"grant=a&client_secret={SECRETS[4]}&phone={SECRETS[2]}"
     file = saved(tmp_path / "a.har", entry("POST", url, 200, asked, body, **heads), form)
     read, posted = recorded(file)
-    told = repr((read, posted, read.request.body, read.response.body))
+    told = repr((vars(read), vars(posted)))
     assert [each for each in SECRETS if each in told] == []
     assert posted.request.text == "grant=a&client_secret=••••&phone=096••••567"
     assert "Bearer sk_" in told

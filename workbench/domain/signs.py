@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -57,43 +58,38 @@ class Message(NamedTuple):
     body: object = None
 
 
-class Recorded(NamedTuple):
-    """One exchange as it was recorded."""
+@dataclass(eq=False)
+class ObservedCall:
+    """An exchange as it was recorded, and what signs look at.
+
+    `ok` is a success that is no copy of an earlier one; `took` also what the service took and the customer declined.
+    `holds` is how the credential begins, `sk_`, `pk_` or anything else; `phone` the number that was asked for, masked.
+    `is_mixed`: another operator is asked for than that of the number. `unknown` are fields that no such request has.
+    """
 
     place: str
     """The name of its file and its number there, from 1."""
-    method: str
     url: str
     request: Message
     status: int
     response: Message
     at_s: Decimal
     """When it began, in seconds since 1970; 0 where the file does not say."""
+    id: str = ""
+    """An operation's id, or `WEBHOOK`; the next two are the operation's documented schemes and its request's fields."""
+    schemes: tuple[str, ...] = ()
+    fields: tuple[str, ...] | None = None
 
-
-class ObservedCall:
-    """An exchange of the interface, or a webhook, with its bodies.
-
-    `operation` is an operation's id, or `WEBHOOK`, with its documented `schemes` and its request's `fields`.
-    `ok` is a success that is no copy of an earlier one; `took` also what the service took and the customer declined.
-    `holds` is how the credential begins, `sk_`, `pk_` or anything else; `phone` the number that was asked for, masked.
-    `is_mixed`: another operator is asked for than that of the number. `unknown` are fields that no such request has.
-    """
-
-    def __init__(
-        self, exchange: Recorded, operation: str, schemes: tuple[str, ...], fields: tuple[str, ...] | None
-    ) -> None:
-        self.place, self.url, self.status, self.at_s = exchange.place, exchange.url, exchange.status, exchange.at_s
-        self.id, self.schemes = operation, schemes
-        self.sent, self.got = exchange.request.headers, exchange.response.headers
-        self.text, self.sent_text = exchange.response.text, exchange.request.text
-        self.asked, self.body = within(exchange.request.body), within(exchange.response.body)
+    def __post_init__(self) -> None:
+        self.sent, self.got = self.request.headers, self.response.headers
+        self.text, self.sent_text = self.response.text, self.request.text
+        self.asked, self.body = within(self.request.body), within(self.response.body)
         self.ok = self.status in SUCCESS and "idempotent-replayed" not in self.got
         self.took = self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
         self.event = str(self.asked.get("type", ""))
         scheme, _, credential = self.sent.get("authorization", "").partition(" ")
         self.scheme, self.holds = scheme.lower(), credential[:3]
-        is_charge = operation == "createCharge"
+        is_charge = self.id == "createCharge"
         payer = self.asked if is_charge else within(self.asked, "payment_method", "mobile_money")
         self.operator = _short_operator_id(payer.get("channel" if is_charge else "provider"))
         self.phone = str(payer.get("phone", ""))
@@ -105,10 +101,10 @@ class ObservedCall:
         # A number longer than any amount would be rounded.
         self.amount = amount if amount is not None and amount.is_finite() and abs(amount.adjusted()) < _DIGITS else None
         self.is_fraction = self.amount is not None and self.amount != round(self.amount, 2)
-        self.unknown = [name for name in self.asked if fields is not None and name not in fields]
+        self.unknown = [name for name in self.asked if self.fields is not None and name not in self.fields]
         listed = self.body.get("data") if self.status in SUCCESS else []
         items = listed if isinstance(listed, list) else [self.body]
-        items = [within(self.asked, "data", "object")] if operation == WEBHOOK else items
+        items = [within(self.asked, "data", "object")] if self.id == WEBHOOK else items
         self.objects: list[Body] = [item for item in map(within, items) if isinstance(item.get("id"), str)]
         intents = "createPaymentIntent retrievePaymentIntent listPaymentIntents"
         self.intents: list[Body] = self.of_kind("payment_intent", intents)

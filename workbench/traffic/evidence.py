@@ -5,7 +5,6 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from http import HTTPStatus
@@ -22,9 +21,9 @@ from workbench.domain.phones import EVERY_OPERATOR
 from workbench.domain.signs import CENT, WEBHOOK, ObservedCall, Other, Part, Reading, Value, number_in, tried, within
 from workbench.domain.webhooks import TOLD_AS
 from workbench.errors import TrafficRefused
-from workbench.sandbox.operations import OPERATIONS, Operation
+from workbench.sandbox.operations import OPERATIONS
 from workbench.text.render import Table, Tabular, table
-from workbench.traffic.har import files_of, moment_s, recorded
+from workbench.traffic.har import About, files_of, moment_s, recorded
 
 MOST_TEXT: Final = 64 * 2**20
 """So much of what is recognised is looked at; what follows is left out, and the result says so."""
@@ -436,17 +435,23 @@ class Evidence(Tabular):
 
 
 _PATHS: Final = tuple(
-    (operation, re.compile(rf"(?:.*/)?{re.sub(r'{[a-z_]+}', '[^/]+', operation.path.lstrip('/'))}/?"))
+    (
+        operation.method,
+        re.compile(rf"(?:.*/)?{re.sub(r'{[a-z_]+}', '[^/]+', operation.path.lstrip('/'))}/?"),
+        (operation.id, operation.schemes, getattr(operation.body, "__struct_encode_fields__", None)),
+    )
     for operation in OPERATIONS
 )
 
 
-def _operation(method: str, url: str) -> Operation | None:
-    """The operation of a call, whatever the host and whatever stands before its path."""
-    with suppress(ValueError):
+def _about(method: str, url: str) -> About | None:
+    """The operation of a call, whatever the host and whatever stands before its path; for any other POST, a webhook."""
+    try:
         path = urlsplit(url).path.lstrip("/")
-        return next((row for row, pattern in _PATHS if row.method == method and pattern.fullmatch(path)), None)
-    return None
+    except ValueError:
+        path = ""
+    known = (about for called, pattern, about in _PATHS if called == method and pattern.fullmatch(path))
+    return next(known, (WEBHOOK, (), None) if method == "POST" else None)
 
 
 def fit(*places: str | Path) -> Evidence:
@@ -456,21 +461,14 @@ def fit(*places: str | Path) -> Evidence:
     """
     traffic, room = [], MOST_TEXT
     files = [file for place in places for file in files_of(Path(place))]
-
-    # A webhook is known by its headers and its body, whatever it is sent to.
-    def is_wanted(method: str, url: str) -> bool:
-        return method == "POST" or _operation(method, url) is not None
-
-    for exchange in chain.from_iterable(recorded(file, is_wanted) for file in files):
+    for call in chain.from_iterable(recorded(file, _about) for file in files):
         if room <= 0:
             break
-        operation, sent = _operation(exchange.method, exchange.url), exchange.request
-        is_signed = any("signature" in name or name == "webhook-id" for name in sent.headers)
-        if operation is not None or (is_signed and isinstance(sent.body, dict)):
-            schemes, body = (operation.schemes, operation.body) if operation else ((), None)
-            fields = getattr(body, "__struct_encode_fields__", None)
-            traffic.append(ObservedCall(exchange, operation.id if operation else WEBHOOK, schemes, fields))
-            room -= _EXCHANGE + len(exchange.request.text) + len(exchange.response.text)
+        # A webhook is known by its headers and its body, whatever it is sent to.
+        is_signed = any("signature" in name or name == "webhook-id" for name in call.sent)
+        if call.id != WEBHOOK or (is_signed and isinstance(call.request.body, dict)):
+            traffic.append(call)
+            room -= _EXCHANGE + len(call.sent_text) + len(call.text)
     if not traffic:
         hint = "Calls are known by method and path, such as POST …/v1/charges, webhooks by the header of a signature."
         raise TrafficRefused(f"Nothing of this interface is in {', '.join(map(str, places))}.", hint=hint)
