@@ -406,8 +406,9 @@ def test_what_a_shop_prints_is_given_once_without_colours_and_secrets():
 def test_the_copies_of_a_message_arrive_at_the_same_moment():
     together, target = threading.Barrier(4, timeout=5), exam.Target("http://127.0.0.1:9/webhooks")
     target.post = lambda *_: Reply(200 + together.wait())  # type: ignore[method-assign]  answers once all four are there
-    examined = exam.Exam(target, SECRET, STANDARD, payments=None)  # type: ignore[arg-type]  it makes none
-    examined.deliver([exam.Event.read(b'{"id": "evt_1", "type": "plant.watered"}')] * 4, at_once=True)
+    with sandbox() as bench:
+        examined = exam.Exam(bench, target, SECRET, STANDARD, {})
+        examined.deliver([exam.Event.read(b'{"id": "evt_1", "type": "plant.watered"}')] * 4, at_once=True)
     assert {each.reply.status_code for each in examined.exchanges} == {200, 201, 202, 203}
 
 

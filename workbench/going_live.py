@@ -56,10 +56,8 @@ class Item(NamedTuple):
 class Checked(msgspec.Struct):
     """One check of an exam's report."""
 
-    name: str
     title: str
     verdict: Literal["passed", "failed", "warning", "not examined"]
-    came: str
     why: str
     fix: str
 

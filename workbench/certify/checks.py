@@ -109,12 +109,12 @@ class Result(NamedTuple):
 
 
 def _valid(exam: Exam) -> Payment:
-    exam.first = exam.payments.paid()
+    exam.first = exam.made()
     return exam.deliver_payment(exam.first)
 
 
 def _duplicate(exam: Exam) -> Payment:
-    payment = exam.payments.paid()
+    payment = exam.made()
     exam.deliver(payment.events[:-1])
     exam.deliver([payment.success] * _AT_ONCE, again=True, at_once=True)
     exam.deliver([payment.success])
@@ -123,7 +123,7 @@ def _duplicate(exam: Exam) -> Payment:
 
 def _unknown_type(exam: Exam) -> None:
     plant = {"id": "plant_1", "object": "plant", "name": "Monstera"}
-    new = exam.payments.paid().success.altered(
+    new = exam.made().success.altered(
         exam.new_id(), type="plant.watered", data={"object": plant, "previous_attributes": {}}
     )
     exam.deliver([new])
@@ -131,13 +131,13 @@ def _unknown_type(exam: Exam) -> None:
 
 def _unknown_fields(exam: Exam) -> None:
     more = {"loyalty_points": 3, "till": {"name": "Kabwe Road", "number": 7}}
-    events = exam.payments.paid().events
+    events = exam.made().events
     exam.deliver([event.altered(event.id, object_members=more, region="lusaka", tags=["a", None]) for event in events])
 
 
 def _exact_bytes(exam: Exam) -> None:
     """Sends events in JSON that no library writes: with blanks, line breaks and an escaped letter."""
-    bodies = [event.body for event in exam.payments.paid(amount=Decimal("150.00"), description="Größe ½").events]
+    bodies = [event.body for event in exam.made(amount=Decimal("150.00"), description="Größe ½").events]
     laid_out = [msgspec.json.format(body, indent=1) for body in bodies]
     exam.deliver([Event.read(body.replace(b'"mobile_money"', b'"mobile\\u005fmoney"')) for body in laid_out])
 
@@ -145,7 +145,7 @@ def _exact_bytes(exam: Exam) -> None:
 def _tampered(exam: Exam) -> Payment:
     """Changes a delivered message; a shop that looks up the id before it verifies takes the message for a duplicate."""
     genuine, headers = exam.first.success, exam.signed(exam.first.success)
-    unpaid = exam.payments.failed()
+    unpaid = exam.made("failed")
     other = genuine.about(exam.first.ids, unpaid.ids, genuine.id)
     exam.send("the body changed", other.body, headers)
     if ID_HEADER in headers:
@@ -157,7 +157,7 @@ def _tampered(exam: Exam) -> Payment:
 
 
 def _wrong_secret(exam: Exam) -> Payment:
-    unpaid = exam.payments.failed()
+    unpaid = exam.made("failed")
     for label, secret in (
         ("another secret", other_secret(exam.secret, exam.scheme)),
         ("the specification's example", _PUBLISHED),
@@ -168,7 +168,7 @@ def _wrong_secret(exam: Exam) -> Payment:
 
 
 def _away(label: str, away_s: int, exam: Exam) -> None:
-    event = exam.payments.paid().success
+    event = exam.made().success
     headers = exam.signed(event, away_s=away_s)
     if exam.way.read(headers).sent_s is None:
         raise NotExamined(f"a signature of the scheme {exam.scheme} has no timestamp")
@@ -176,7 +176,7 @@ def _away(label: str, away_s: int, exam: Exam) -> None:
 
 
 def _missing_headers(exam: Exam) -> None:
-    event = exam.payments.paid().success
+    event = exam.made().success
     headers = exam.signed(event)
     for missing in headers:
         kept = {name: value for name, value in headers.items() if name != missing}
@@ -186,7 +186,7 @@ def _missing_headers(exam: Exam) -> None:
 
 
 def _malformed_headers(exam: Exam) -> None:
-    event = exam.payments.paid().success
+    event = exam.made().success
     headers = exam.signed(event)
     *_, last = headers
     signed_at = exam.way.read(headers).sent_s
@@ -200,7 +200,7 @@ def _malformed_headers(exam: Exam) -> None:
 
 
 def _several_signatures(exam: Exam) -> None:
-    event = exam.payments.paid().success
+    event = exam.made().success
     headers = exam.signed(event)
     *_, last = headers
     two_signatures = _with_future_signature(exam)
@@ -211,7 +211,7 @@ def _rolled_secret(exam: Exam) -> None:
     _with_future_signature(exam)
     other = other_secret(exam.secret, exam.scheme)
     for label, secret, also in (("new, old", other, exam.secret), ("old, new", exam.secret, other)):
-        event = exam.payments.paid().success
+        event = exam.made().success
         exam.send(f"the signatures {label}", event.body, exam.signed(event, secret=secret, also=(also,)))
 
 
@@ -219,19 +219,19 @@ def _restart(exam: Exam) -> Payment:
     """Sends events again after a restart, as if their responses had been lost."""
     if exam.restart is None:
         raise NotExamined("--cmd would examine it")
-    payment = exam.deliver_payment(exam.payments.paid())
+    payment = exam.deliver_payment(exam.made())
     exam.restart()
     return exam.deliver_payment(payment)
 
 
 def _large(exam: Exam) -> None:
-    event = exam.payments.paid().success
+    event = exam.made().success
     exam.deliver([event.altered(event.id, object_members={"metadata": {"note": "x" * LARGE_BYTES}})])
 
 
 def _burst(exam: Exam) -> None:
     """Sends many events one after the other, for at most 30 seconds."""
-    event, until = exam.payments.paid().events[0], time.monotonic() + _BURST_S
+    event, until = exam.made().events[0], time.monotonic() + _BURST_S
     family, status = ("payment_intent", "processing") if event.type.startswith("payment") else ("charge", "pending")
     for _ in range(BURST):
         if time.monotonic() > until:
@@ -241,7 +241,7 @@ def _burst(exam: Exam) -> None:
 
 
 def _refund_first(exam: Exam) -> Payment:
-    payment, refund = exam.payments.refunded()
+    payment, refund = exam.refunded()
     exam.deliver([*refund, *payment.events], again=True)
     return payment
 
@@ -310,7 +310,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         "2xx to each, at the second try at the latest",
         "Order is not guaranteed: a retry of an early event arrives after a later one.",
         "Use each event on its own, or retrieve the payment; never require that another came first.",
-        _RETRIES, lambda exam: exam.deliver_payment(exam.payments.paid(), backwards=True),
+        _RETRIES, lambda exam: exam.deliver_payment(exam.made(), backwards=True),
         order=Order(1, "A late payment_intent.processing must not undo or repeat what success did.",
                     "Let an order only move forward: paid is final, whatever arrives later.", PAID),
     ),
@@ -318,7 +318,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         "failed", "A payment that fails", "Each event of a payment whose customer has too little money.", _TAKEN,
         f"{_RETRIED}; failures are as frequent as successes in some hours.",
         "Handle payment_intent.payment_failed and charge.failed, or ignore them, and return 200.", _FAIL,
-        lambda exam: exam.deliver_payment(exam.payments.failed()),
+        lambda exam: exam.deliver_payment(exam.made("failed")),
         order=Order(0, "Goods for an order that was never paid.", "Check the event's type, not only that it arrived."),
     ),
     Check(
@@ -432,7 +432,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         "The events of a payment that fails at 300 s, and whose money arrives at 360 s.", _TAKEN,
         "This case loses real money: the customer has paid, but the payment has failed.",
         "Handle payment_intent.late_success and charge.late_success: tell a person, and return 200.",
-        _FAIL, lambda exam: exam.deliver_payment(exam.payments.late()),
+        _FAIL, lambda exam: exam.deliver_payment(exam.made("late")),
         order=Order(0, "The money waits in suspense: it is not yours until it is credited, and may go back.",
                     "Do not fulfil on late_success; settle it, then fulfil by hand."),
     ),

@@ -6,7 +6,9 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import count
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -22,17 +24,15 @@ from workbench.sandbox.outbound import Outbound, Reply
 from workbench.session import Session
 
 _CONNECT_S: Final = 1.0
-_PAYS: Final = "+260960000001"
-"""The phone of a customer who approves after five seconds."""
-_HAS_TOO_LITTLE: Final = "+260960000002"
-_PAYS_LATE: Final = "+260960000010"
-"""The phone of a customer who approves a minute after the prompt has expired."""
-_ANSWERED_S: Final = 6
-_LATE_S: Final = 61
-"""Seconds after the prompt has expired."""
-_PAID: Final = ("succeeded", "successful")
-"""Endings of the last event's type, for both values of the row `event_types`."""
 _AMOUNT: Final = Decimal("87.35")
+_CUSTOMERS: Final = {
+    "paid": ("+260960000001", 6, ("succeeded", "successful")),
+    "failed": ("+260960000002", 6, ("failed",)),
+    "late": ("+260960000010", 61, ("late_success",)),
+}
+"""Outcome → the phone of a customer who approves after five seconds, has too little money, or approves a minute after
+the prompt has expired; the seconds to wait; and endings of the last event's type, for each value of `event_types`.
+"""
 
 
 class NotExamined(Exception):
@@ -41,9 +41,6 @@ class NotExamined(Exception):
 
 class NoAnswer(Exception):
     """A response did not come in time; the check's other messages would wait as long."""
-
-
-# Payments
 
 
 class Event(NamedTuple):
@@ -89,97 +86,6 @@ class Payment(NamedTuple):
 
 class _RawEvents(msgspec.Struct):
     data: list[msgspec.Raw]
-
-
-class Payments:
-    """Makes payments. `checkout` makes the shop create a payment for the customer with a phone number.
-
-    `rows` are the register's values in force; `switched` lists in words the rows that are not at their default.
-    """
-
-    def __init__(
-        self, session: Session, checkout: Callable[[str], object] | None, rows: Mapping[str, Any], switched: str
-    ) -> None:
-        self._session = session
-        # Lists and events may be reserved for the dashboard.
-        self._client = session.acting
-        self._checkout = checkout
-        self._rows = rows
-        self._switched = switched
-
-    def paid(self, **asked: object) -> Payment:
-        """Makes a payment that succeeds, with these fields of its intent. Raises NotExamined."""
-        return self._made(_PAYS, _ANSWERED_S, _PAID, **asked)
-
-    def failed(self) -> Payment:
-        """Makes a payment whose customer has too little money. Raises NotExamined."""
-        return self._made(_HAS_TOO_LITTLE, _ANSWERED_S, ("failed",))
-
-    def late(self) -> Payment:
-        """Makes a payment whose money arrives after the prompt has expired. Raises NotExamined."""
-        return self._made(_PAYS_LATE, self._rows["prompt_timeout_s"] + _LATE_S, ("late_success",))
-
-    def refunded(self) -> tuple[Payment, Sequence[Event]]:
-        """Makes a payment, refunds it in full, and returns it with the refund's events. Raises NotExamined."""
-        payment = self.paid()
-        self._client.refunds.create(charge=payment.ids[-1])
-        self._session.clock.advance(_ANSWERED_S)
-        events = self._events(payment.ids[0])[len(payment.events) :]
-        if not events:
-            raise NotExamined(f"no event tells of a refund: {self._switched}")
-        return payment, events
-
-    def _made(self, phone: str, seconds: int, ending: tuple[str, ...], **asked: Any) -> Payment:  # noqa: ANN401  fields
-        intents = self._session.client.payment_intents
-        if self._checkout is None:
-            payment = intents.create(**{"amount": _AMOUNT, **asked}).id
-        else:
-            payment = self._checked_out(self._checkout, phone)
-        if payment.startswith("pi_"):
-            intent = self._client.payment_intents.retrieve(payment)
-            if intent.status == REQUIRES_PAYMENT_METHOD:
-                intents.confirm(payment, phone=phone, provider="mtn", client_secret=intent.client_secret or None)
-        self._session.clock.advance(seconds)
-        charges = [charge.id for charge in self._client.charges.list() if charge.payment_intent == payment]
-        events = self._events(payment)
-        if not events or not events[-1].type.endswith(ending):
-            came = events[-1].type if events else "no event"
-            why = self._switched or "let --checkout use that number"
-            raise NotExamined(f"the payment of the customer {phone} came to {came}: {why}")
-        return Payment((payment, *charges[:1]), events)
-
-    def _checked_out(self, checkout: Callable[[str], object], phone: str) -> str:
-        """The id of the intent that the shop created, otherwise of the charge. Raises NotExamined."""
-        known = self._ids()
-        broke: WorkbenchError | None = None
-        try:
-            checkout(phone)
-        except WorkbenchError as error:
-            # A checkout may fail because its payment is declined at once.
-            broke = error
-        for payment in self._ids():
-            if payment not in known:
-                return payment
-        raise broke or NotExamined("the checkout created no payment in this sandbox: does it call PAYMENTS_BASE_URL?")
-
-    def _ids(self) -> list[str]:
-        """The ids of the latest intents, then of the latest charges."""
-        client = self._client
-        lists = (client.payment_intents.list(limit=100), client.charges.list(limit=100))
-        return [payment.id for payments in lists for payment in payments]
-
-    def _events(self, payment: str) -> list[Event]:
-        """A payment's events, oldest first, with exactly the bytes that the sandbox sends."""
-        response = self._session.http.get(
-            f"{DASHBOARD if '/events'.startswith(self._session.on_dashboard) else '/v1'}/events",
-            params={"search": payment, "limit": "100"},
-            headers={"Authorization": f"Bearer {self._session.secret_key!s}"},
-        )
-        bodies = msgspec.json.decode(response.content, type=_RawEvents).data
-        return [Event.read(bytes(body)) for body in reversed(bodies)]
-
-
-# Messages
 
 
 class Target:
@@ -236,36 +142,103 @@ class Exchange(NamedTuple):
     body: bytes = b""
 
 
+@dataclass(eq=False)
 class Exam:
-    """Sends the checks' messages: `secret` signs them in `scheme`, a row of `SCHEMES`; `payments` makes payments.
+    """Makes payments, sends their events genuine and forged, and keeps the responses until the check is judged.
 
-    It keeps the responses until the check is judged.
+    `secret` signs in `scheme`, a row of `SCHEMES`. `checkout` makes the shop create a payment for the customer with a
+    phone number. `rows` are the register's values in force; `switched` lists in words those not at their default.
     """
 
-    first: Payment
+    session: Session
+    target: Target
+    secret: str
+    scheme: str
+    rows: Mapping[str, Any]
+    switched: str = ""
+    checkout: Callable[[str], object] | None = None
+    restart: Callable[[], object] | None = None
+    first: Payment = field(init=False)
     """The payment of the first check."""
-    yesterday: Payment
+    yesterday: Payment = field(init=False)
     """A payment of a day ago; the exam has sent none of its events yet."""
+    exchanges: list[Exchange] = field(default_factory=list)
+    """The exchanges of the current check."""
+    slowest: Exchange = field(init=False)
+    """The slowest response to a genuine message."""
+    waited_ms: int = 0
 
-    def __init__(
-        self, target: Target, secret: str, scheme: str, payments: Payments, restart: Callable[[], object] | None = None
-    ) -> None:
-        self.target, self.secret, self.scheme = target, secret, scheme
-        self.way = SCHEMES[scheme]
-        self.payments = payments
-        self.restart = restart
-        self.exchanges: list[Exchange] = []
-        """The exchanges of the current check."""
-        self.slowest = Exchange("", Reply(None))
-        """The slowest response to a genuine message."""
-        self.waited_ms = 0
-        self._id_prefix = f"evt_exam{secrets.token_hex(4)}"
-        self._id_count = 0
+    def __post_init__(self) -> None:
+        # Lists and events may be reserved for the dashboard.
+        self._client = self.session.acting
+        self.way, self.slowest = SCHEMES[self.scheme], Exchange("", Reply(None))
+        # A shop may remember the ids of earlier exams.
+        self._new_ids = map(f"evt_exam{secrets.token_hex(4)}{{:04}}".format, count(1))
 
     def new_id(self) -> str:
-        """A new event id, which differs from those of earlier exams, because a shop may remember them."""
-        self._id_count += 1
-        return f"{self._id_prefix}{self._id_count:04}"
+        """A new event id."""
+        return next(self._new_ids)
+
+    def made(self, outcome: str = "paid", **asked: Any) -> Payment:  # noqa: ANN401  the fields of its intent
+        """Makes a payment with an outcome of `_CUSTOMERS`. Raises NotExamined."""
+        phone, seconds, ending = _CUSTOMERS[outcome]
+        intents = self.session.client.payment_intents
+        if self.checkout is None:
+            payment = intents.create(**{"amount": _AMOUNT, **asked}).id
+        else:
+            payment = self._checked_out(self.checkout, phone)
+        if payment.startswith("pi_"):
+            intent = self._client.payment_intents.retrieve(payment)
+            if intent.status == REQUIRES_PAYMENT_METHOD:
+                intents.confirm(payment, phone=phone, provider="mtn", client_secret=intent.client_secret or None)
+        self.session.clock.advance(seconds + (self.rows["prompt_timeout_s"] if outcome == "late" else 0))
+        charges = [charge.id for charge in self._client.charges.list() if charge.payment_intent == payment]
+        events = self._events(payment)
+        if not events or not events[-1].type.endswith(ending):
+            came = events[-1].type if events else "no event"
+            why = self.switched or "let --checkout use that number"
+            raise NotExamined(f"the payment of the customer {phone} came to {came}: {why}")
+        return Payment((payment, *charges[:1]), events)
+
+    def refunded(self) -> tuple[Payment, Sequence[Event]]:
+        """Makes a payment, refunds it in full, and returns it with the refund's events. Raises NotExamined."""
+        payment = self.made()
+        self._client.refunds.create(charge=payment.ids[-1])
+        self.session.clock.advance(_CUSTOMERS["paid"][1])
+        events = self._events(payment.ids[0])[len(payment.events) :]
+        if not events:
+            raise NotExamined(f"no event tells of a refund: {self.switched}")
+        return payment, events
+
+    def _checked_out(self, checkout: Callable[[str], object], phone: str) -> str:
+        """The id of the intent that the shop created, otherwise of the charge. Raises NotExamined."""
+        known = self._ids()
+        broke: WorkbenchError | None = None
+        try:
+            checkout(phone)
+        except WorkbenchError as error:
+            # A checkout may fail because its payment is declined at once.
+            broke = error
+        for payment in self._ids():
+            if payment not in known:
+                return payment
+        raise broke or NotExamined("the checkout created no payment in this sandbox: does it call PAYMENTS_BASE_URL?")
+
+    def _ids(self) -> list[str]:
+        """The ids of the latest intents, then of the latest charges."""
+        client = self._client
+        lists = (client.payment_intents.list(limit=100), client.charges.list(limit=100))
+        return [payment.id for payments in lists for payment in payments]
+
+    def _events(self, payment: str) -> list[Event]:
+        """A payment's events, oldest first, with exactly the bytes that the sandbox sends."""
+        response = self.session.http.get(
+            f"{DASHBOARD if '/events'.startswith(self.session.on_dashboard) else '/v1'}/events",
+            params={"search": payment, "limit": "100"},
+            headers={"Authorization": f"Bearer {self.session.secret_key!s}"},
+        )
+        bodies = msgspec.json.decode(response.content, type=_RawEvents).data
+        return [Event.read(bytes(body)) for body in reversed(bodies)]
 
     def signed(self, event: Event, *, away_s: int = 0, secret: str = "", also: tuple[str, ...] = ()) -> dict[str, str]:
         """Signs an event `away_s` seconds from now, with another `secret` if given, and with the secrets `also`."""

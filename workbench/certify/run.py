@@ -22,7 +22,7 @@ from workbench.certify.checks import (
     refused,
     times,
 )
-from workbench.certify.exam import Event, Exam, Exchange, NoAnswer, NotExamined, Payments, Target, is_accepted
+from workbench.certify.exam import Event, Exam, Exchange, NoAnswer, NotExamined, Target, is_accepted
 from workbench.certify.report import FAILED, NOT_EXAMINED, PASSED, WARNING, Report, Row, some, switched_text
 from workbench.certify.shop import ShopOrder, total
 from workbench.domain.moments import rfc3339
@@ -88,13 +88,13 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
     if not target.listens():
         raise ExamRefused(f"Nothing listens at {url}.", hint='Start your shop first, or start it with --cmd "…".')
     known: dict[str, int | ShopOrder] = {}
-    payments = Payments(session, checkout, rows, switched_text(switched))
-    exam = Exam(target, secret, scheme, payments, restart and partial(_restarted, restart, orders, known))
+    restarted = restart and partial(_restarted, restart, orders, known)
+    exam = Exam(session, target, secret, scheme, rows, switched_text(switched), checkout, restarted)
     began = time.monotonic()
     if orders is not None:
         orders()
     try:
-        exam.first = exam.yesterday = exam.payments.paid()
+        exam.first = exam.yesterday = exam.made()
     except NotExamined as error:
         raise ExamRefused(f"No payment could be made: {error}.") from None
     session.clock.advance(days=1)

@@ -9,7 +9,7 @@ import json
 import mmap
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from http.client import responses
@@ -110,36 +110,22 @@ def recorded(
         with file.open("rb") as opened:
             if not opened.seek(0, 2):
                 raise TrafficRefused(f"{file} is empty.", hint="Save the recording again.")
-            with closing(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)) as mapped:
-                yield from _entries(file, mapped, about)
+            # It is unmapped when nothing looks into it any more.
+            mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise TrafficRefused(f"{file} cannot be read: {error.strerror}.") from None
-
-
-def _entries(file: Path, mapped: mmap.mmap, about: Callable[[str, str], About | None]) -> Iterator[ObservedCall]:
-    view = memoryview(mapped)[len(_BOM) if mapped[: len(_BOM)] == _BOM else 0 :]
-    listed: list[msgspec.Raw] = []
-    try:
-        listed = _decoded(file, view).log.entries
-        for number, raw in enumerate(listed, 1):
-            if memoryview(raw).nbytes > MOST_BYTES:
-                continue
-            # An entry of another form, such as of a call that was broken off, is passed over.
-            with suppress(msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-                entry = msgspec.json.decode(raw, type=_Entry)
-                asked, answered = entry.request, entry.response
-                if found := about(asked.method, asked.url):
-                    request, response = (
-                        _message(asked.headers, asked.post),
-                        _message(answered.headers, answered.content),
-                    )
-                    url, place = _hidden(_PASSED_ON.sub("//", asked.url)), f"{file.name} #{number}"
-                    yield ObservedCall(place, url, request, answered.status, response, moment_s(entry.started), *found)
-    finally:
-        # What was mapped is let go only when nothing looks into it any more.
-        listed.clear()
-        raw = msgspec.Raw()
-        view.release()
+    text = memoryview(mapped)[len(_BOM) if mapped[: len(_BOM)] == _BOM else 0 :]
+    for number, raw in enumerate(_decoded(file, text).log.entries, 1):
+        if memoryview(raw).nbytes > MOST_BYTES:
+            continue
+        # An entry of another form, such as of a call that was broken off, is passed over.
+        with suppress(msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            entry = msgspec.json.decode(raw, type=_Entry)
+            asked, answered = entry.request, entry.response
+            if found := about(asked.method, asked.url):
+                request, response = _message(asked.headers, asked.post), _message(answered.headers, answered.content)
+                url, place = _hidden(_PASSED_ON.sub("//", asked.url)), f"{file.name} #{number}"
+                yield ObservedCall(place, url, request, answered.status, response, moment_s(entry.started), *found)
 
 
 def _decoded(file: Path, text: memoryview) -> _File:
