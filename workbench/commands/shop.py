@@ -95,7 +95,7 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     start, 130 after Ctrl-C.
     """
     from workbench.process import ended_when_asked
-    from workbench.under_alternatives import Each, Plan
+    from workbench.under_alternatives import Each
 
     rows = _chosen(names, section)
     if webhook and not webhook.startswith("/"):
@@ -109,7 +109,7 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
         came = "" if run.passed else f": {len(run.failed)} failed" if run.failed else f": {run.why}"
         click.echo(f"{number:>3}/{of} {run.took_s:6.1f} s  {run.switched}{came}", err=True)
 
-    result, status = Each(Plan(command, webhook, junit, limit_s, jobs), rows), 128 + signal.SIGINT
+    result, status = Each(command, rows, webhook, junit, limit_s, jobs), 128 + signal.SIGINT
     try:
         with ended_when_asked():
             result.run(ended)
