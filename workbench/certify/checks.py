@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from workbench.certify.exam import Event, Exam, Exchange, NotExamined, Payment, is_accepted
-from workbench.certify.shop import PAID
+from workbench.certify.exam import PAID, Event, Exam, Exchange, NotExamined, Payment, is_accepted
 from workbench.domain.signatures import ID_HEADER, SECRET_PREFIX, STANDARD
 from workbench.domain.signing import other_secret
 from workbench.sandbox.outbound import Reply
@@ -34,7 +33,7 @@ _TO_COME: Final[Mapping[str, str]] = {
 """A header's value with the signature of a future version of the scheme; `{}` stands for the known signature."""
 
 Judge = Callable[[Reply, int], str]
-"""A response and the limit in seconds → the fault in words, or an empty text."""
+"""A response and the limit in milliseconds → the fault in words, or an empty text."""
 
 
 def accepted(reply: Reply, _: int) -> str:
@@ -51,9 +50,9 @@ def refused(reply: Reply, _: int) -> str:
     return "" if reply.status_code in REFUSED else shown(reply)
 
 
-def in_time(reply: Reply, limit_s: int) -> str:
+def in_time(reply: Reply, limit_ms: int) -> str:
     """Expects the whole response within the limit."""
-    return "" if reply.latency_ms < limit_s * 1000 else f"{shown(reply)} after {reply.latency_ms} ms"
+    return "" if reply.latency_ms < limit_ms else f"{shown(reply)} after {reply.latency_ms} ms"
 
 
 def shown(reply: Reply) -> str:
@@ -220,6 +219,7 @@ def _restart(exam: Exam) -> Payment:
     if exam.restart is None:
         raise NotExamined("--cmd would examine it")
     payment = exam.deliver_payment(exam.made())
+    exam.known.update(exam.orders() if exam.orders else {})
     exam.restart()
     return exam.deliver_payment(payment)
 

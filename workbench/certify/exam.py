@@ -9,21 +9,25 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
 
+from workbench.domain.gaps import written
 from workbench.domain.payments import REQUIRES_PAYMENT_METHOD
 from workbench.domain.signatures import SCHEMES, headers_for
 from workbench.domain.wire.base import to_json
 from workbench.domain.wire.sandbox_controls import DASHBOARD
-from workbench.errors import ExamRefused, InvalidRequest, WorkbenchError
+from workbench.errors import ExamRefused, InvalidRequest, SignatureRefused, WorkbenchError
 from workbench.sandbox.addresses import is_localhost, is_loopback, split
 from workbench.sandbox.outbound import Outbound, Reply
 from workbench.session import Session
 
 _CONNECT_S: Final = 1.0
+_PATIENCE_S: Final = 5
+"""The exam waits this many seconds beyond the limit, because a late response is another fault than none."""
+PAID: Final = "paid"
 _AMOUNT: Final = Decimal("87.35")
 _CUSTOMERS: Final = {
     "paid": ("+260960000001", 6, ("succeeded", "successful")),
@@ -41,6 +45,19 @@ class NotExamined(Exception):
 
 class NoAnswer(Exception):
     """A response did not come in time; the check's other messages would wait as long."""
+
+
+def check_secret(secret: str, scheme: str) -> None:
+    """Checks a secret's form. Raises ExamRefused: the scheme does not accept the secret."""
+    try:
+        SCHEMES[scheme].key(secret)
+    except SignatureRefused as refused:
+        raise ExamRefused(refused.message, hint="It is not shown here.") from None
+
+
+def switched_text(rows: Mapping[str, Any]) -> str:
+    """Rows of the register with their values."""
+    return ", ".join(f"{name} = {written(value)}" for name, value in rows.items())
 
 
 class Event(NamedTuple):
@@ -142,26 +159,45 @@ class Exchange(NamedTuple):
     body: bytes = b""
 
 
+class ShopOrder(NamedTuple):
+    """How often the shop fulfilled a payment's order, and the order's status if the shop gives one."""
+
+    fulfilled: int
+    status: str | None = None
+
+
+def total(orders: Iterable[int | ShopOrder]) -> ShopOrder:
+    """Adds up the orders of one payment; their status is `paid` only if no order has another one."""
+    read = [order if isinstance(order, ShopOrder) else ShopOrder(order) for order in orders]
+    statuses = sorted((order.status for order in read if order.status), key=PAID.__eq__)
+    return ShopOrder(sum(order.fulfilled for order in read), statuses[0] if statuses else None)
+
+
+Orders: TypeAlias = Callable[[], Mapping[str, int | ShopOrder]]
+
+
 @dataclass(eq=False)
 class Exam:
     """Makes payments, sends their events genuine and forged, and keeps the responses until the check is judged.
 
-    `secret` signs in `scheme`, a row of `SCHEMES`. `checkout` makes the shop create a payment for the customer with a
-    phone number. `rows` are the register's values in force; `switched` lists in words those not at their default.
+    Its first fields are the arguments of `certify`. Raises ExamRefused: the URL is not on this machine, or the secret
+    is invalid.
     """
 
     session: Session
-    target: Target
+    url: str
     secret: str
-    scheme: str
-    rows: Mapping[str, Any]
-    switched: str = ""
     checkout: Callable[[str], object] | None = None
+    orders: Orders | None = None
+    printed: Callable[[], str] = str
     restart: Callable[[], object] | None = None
+    limit_s: int | None = None
     first: Payment = field(init=False)
     """The payment of the first check."""
     yesterday: Payment = field(init=False)
     """A payment of a day ago; the exam has sent none of its events yet."""
+    known: dict[str, int | ShopOrder] = field(default_factory=dict)
+    """The shop's orders before its restart."""
     exchanges: list[Exchange] = field(default_factory=list)
     """The exchanges of the current check."""
     slowest: Exchange = field(init=False)
@@ -169,9 +205,16 @@ class Exam:
     waited_ms: int = 0
 
     def __post_init__(self) -> None:
+        register = self.session.control.gaps()
+        self.rows = {row["name"]: row["value"] for row in register}
+        self.switched = {row["name"]: row["value"] for row in register if row["value"] != row["default"]}
+        self.limit_ms = 1000 * (self.limit_s or int(self.rows["delivery_timeout_s"]))
+        self.target = Target(self.url, patience_s=self.limit_ms // 1000 + _PATIENCE_S)
+        self.scheme = self.rows["signature_scheme"]
+        check_secret(self.secret, self.scheme)
+        self.way, self.slowest = SCHEMES[self.scheme], Exchange("", Reply(None))
         # Lists and events may be reserved for the dashboard.
         self._client = self.session.acting
-        self.way, self.slowest = SCHEMES[self.scheme], Exchange("", Reply(None))
         # A shop may remember the ids of earlier exams.
         self._new_ids = map(f"evt_exam{secrets.token_hex(4)}{{:04}}".format, count(1))
 
@@ -196,7 +239,7 @@ class Exam:
         events = self._events(payment)
         if not events or not events[-1].type.endswith(ending):
             came = events[-1].type if events else "no event"
-            why = self.switched or "let --checkout use that number"
+            why = switched_text(self.switched) or "let --checkout use that number"
             raise NotExamined(f"the payment of the customer {phone} came to {came}: {why}")
         return Payment((payment, *charges[:1]), events)
 
@@ -207,7 +250,7 @@ class Exam:
         self.session.clock.advance(_CUSTOMERS["paid"][1])
         events = self._events(payment.ids[0])[len(payment.events) :]
         if not events:
-            raise NotExamined(f"no event tells of a refund: {self.switched}")
+            raise NotExamined(f"no event tells of a refund: {switched_text(self.switched)}")
         return payment, events
 
     def _checked_out(self, checkout: Callable[[str], object], phone: str) -> str:

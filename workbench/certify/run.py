@@ -4,7 +4,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import partial
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -22,18 +21,15 @@ from workbench.certify.checks import (
     refused,
     times,
 )
-from workbench.certify.exam import Event, Exam, Exchange, NoAnswer, NotExamined, Target, is_accepted
-from workbench.certify.report import FAILED, NOT_EXAMINED, PASSED, WARNING, Report, Row, some, switched_text
-from workbench.certify.shop import ShopOrder, total
+from workbench.certify.exam import Event, Exam, Exchange, NoAnswer, NotExamined, Orders, ShopOrder, is_accepted, total
+from workbench.certify.report import FAILED, NOT_EXAMINED, PASSED, WARNING, Report, Row, some
 from workbench.domain.moments import rfc3339
-from workbench.domain.signatures import SCHEMES, STANDARD, respellings
-from workbench.errors import ApiError, ExamRefused, SignatureRefused
+from workbench.domain.signatures import respellings
+from workbench.errors import ApiError, ExamRefused
 from workbench.resources import notebook_name
 from workbench.session import Session
 
 DAY_S: Final = 86_400
-_PATIENCE_S: Final = 5
-"""The exam waits this many seconds beyond the limit, because a late response is another fault than none."""
 _EXAM_S: Final = 300
 """No check begins later than this many seconds after the exam's start."""
 _TIME_UP: Final = f"{_EXAM_S} s are up"
@@ -43,9 +39,6 @@ _POLL_S: Final = 0.2
 _GONE: Final = "nothing listens any more"
 _UNACCEPTED: Final = "let your shop accept genuine messages first"
 _BROKE: Final = "let the command that failed succeed first"
-
-Checkout = Callable[[str], object]
-Orders = Callable[[], Mapping[str, int | ShopOrder]]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -61,7 +54,7 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
     url: str,
     secret: str,
     *,
-    checkout: Checkout | None = None,
+    checkout: Callable[[str], object] | None = None,
     orders: Orders | None = None,
     printed: Callable[[], str] = str,
     restart: Callable[[], object] | None = None,
@@ -78,18 +71,9 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
     session's clock by a day and some minutes. It takes seconds for a quick endpoint, and a few minutes at most.
     Raises ExamRefused: the URL is not on this machine, nothing listens there, or the secret is invalid. Interrupted.
     """
-    register = session.control.gaps()
-    rows = {row["name"]: row["value"] for row in register}
-    switched = {row["name"]: row["value"] for row in register if row["value"] != row["default"]}
-    scheme = rows["signature_scheme"]
-    limit_s = limit_s or int(rows["delivery_timeout_s"])
-    target = Target(url, patience_s=limit_s + _PATIENCE_S)
-    check_secret(secret, scheme)
-    if not target.listens():
+    exam = Exam(session, url, secret, checkout, orders, printed, restart, limit_s)
+    if not exam.target.listens():
         raise ExamRefused(f"Nothing listens at {url}.", hint='Start your shop first, or start it with --cmd "…".')
-    known: dict[str, int | ShopOrder] = {}
-    restarted = restart and partial(_restarted, restart, orders, known)
-    exam = Exam(session, target, secret, scheme, rows, switched_text(switched), checkout, restarted)
     began = time.monotonic()
     if orders is not None:
         orders()
@@ -106,45 +90,33 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
         left = [Result(check, NOT_EXAMINED, "interrupted") for check in (*CHECKS, *ORDER_CHECKS)[len(results) :]]
         shown = tuple(_row(result, cause_by_check) for result in (*results, *left))
         took_s = round(time.monotonic() - began, 1)
-        return Report(url, rfc3339(int(time.time() * 1000)), took_s, shown, switched, tuple(causes))
+        return Report(url, rfc3339(int(time.time() * 1000)), took_s, shown, exam.switched, tuple(causes))
 
     try:
-        for result in chain(
-            _results(exam, limit_s, printed, until=began + _EXAM_S),
-            _order_results(orders, results, known, is_known=bool(checkout)),
-        ):
+        for result in chain(_results(exam, began + _EXAM_S), _order_results(exam, results)):
             results.append(result)
             if result.verdict != NOT_EXAMINED:
                 ended(_row(result, cause_by_check))
-        causes, cause_by_check = _causes_of(exam, results, limit_s)
+        causes, cause_by_check = _causes_of(exam, results)
     except KeyboardInterrupt:
         raise Interrupted(report()) from None
     return report()
 
 
-def check_secret(secret: str, scheme: str = STANDARD) -> None:
-    """Checks a secret's form. Raises ExamRefused: the scheme does not accept the secret."""
-    try:
-        SCHEMES[scheme].key(secret)
-    except SignatureRefused as refused:
-        raise ExamRefused(refused.message, hint="It is not shown here.") from None
-
-
-def _results(exam: Exam, limit_s: int, printed: Callable[[], str], *, until: float) -> Iterator[Result]:
+def _results(exam: Exam, until: float) -> Iterator[Result]:
     """Makes and judges the checks, until a check shows that the shop no longer responds; the rest are not examined."""
     timeouts, stopped = 0, ""
     for check in CHECKS:
         if not stopped and time.monotonic() > until:
             stopped = _TIME_UP
-        if stopped == _TIME_UP and check is CHECKS[-1] and exam.waited_ms > _EXAM_S * 500:
-            # The endpoint, not the making of payments, has used more than half of the time.
-            yield Result(check, FAILED, f"{_TIME_UP}; the slowest response took {exam.slowest.reply.latency_ms} ms")
-            continue
         if stopped:
-            yield Result(check, NOT_EXAMINED, stopped)
+            # The endpoint, not the making of payments, has used more than half of the time.
+            is_slow = stopped == _TIME_UP and check is CHECKS[-1] and exam.waited_ms > _EXAM_S * 500
+            slowest = f"{_TIME_UP}; the slowest response took {exam.slowest.reply.latency_ms} ms"
+            yield Result(check, FAILED, slowest) if is_slow else Result(check, NOT_EXAMINED, stopped)
             continue
         exam.exchanges, payment = [], None
-        printed()
+        exam.printed()
         try:
             payment = check.run(exam)
         except NoAnswer:
@@ -154,11 +126,11 @@ def _results(exam: Exam, limit_s: int, printed: Callable[[], str], *, until: flo
             continue
         except ExamRefused as error:
             # The command that fails now has worked for the first payment.
-            yield Result(check, FAILED, str(error), None, printed(), broke=True)
+            yield Result(check, FAILED, str(error), None, exam.printed(), broke=True)
             stopped = "" if exam.target.listens() else _GONE
             continue
-        result = _judged(check, exam.exchanges, limit_s)
-        yield result._replace(payment=payment, printed="" if result.verdict == PASSED else printed())
+        result = _judged(exam, check)
+        yield result._replace(payment=payment, printed="" if result.verdict == PASSED else exam.printed())
         stopped = _why_stopped(exam, result, timeouts)
 
 
@@ -172,45 +144,36 @@ def _why_stopped(exam: Exam, result: Result, timeouts: int) -> str:
     return _GONE if result.verdict == FAILED and not exam.target.listens() else ""
 
 
-def _judged(check: Check, exchanges: Sequence[Exchange], limit_s: int) -> Result:
+def _judged(exam: Exam, check: Check) -> Result:
     faults: dict[str, list[Exchange]] = {}
-    for exchange in exchanges:
-        if fault := check.judge(exchange.reply, limit_s):
+    for exchange in exam.exchanges:
+        if fault := check.judge(exchange.reply, exam.limit_ms):
             faults.setdefault(fault, []).append(exchange)
     if faults:
         came = [f"{some([exchange.label for exchange in group], ', ')}: {fault}" for fault, group in faults.items()]
         faulty = [exchange for group in faults.values() for exchange in group]
         return Result(check, WARNING if check.warns else FAILED, some(came, "; "), faulty=faulty)
-    counts = Counter(str(exchange.reply.status_code) for exchange in exchanges)
+    counts = Counter(str(exchange.reply.status_code) for exchange in exam.exchanges)
     listed = ", ".join(status if count == 1 else f"{count} times {status}" for status, count in counts.items())
-    slowest_ms = max(exchange.reply.latency_ms for exchange in exchanges)
+    slowest_ms = max(exchange.reply.latency_ms for exchange in exam.exchanges)
     return Result(check, PASSED, f"{listed}, at most {slowest_ms} ms")
 
 
-def _restarted(restart: Callable[[], object], orders: Orders | None, known: dict[str, int | ShopOrder]) -> None:
-    known.update(orders() if orders else {})
-    restart()
-
-
-def _order_results(
-    orders: Orders | None, results: Sequence[Result], known: Mapping[str, int | ShopOrder], *, is_known: bool
-) -> Iterator[Result]:
-    """Judges the orders of the payments in `results`; `known` holds the shop's orders before its restart.
-
-    `is_known` is true if the shop made the payments itself.
-    """
+def _order_results(exam: Exam, results: Sequence[Result]) -> Iterator[Result]:
+    """Judges the orders of the payments in `results`."""
+    orders = exam.orders
     made = {result.check.name: result for result in results}
     orders_of: dict[str, ShopOrder] = {}
     broke, why_not, gone = False, "" if orders else "--orders would examine it", 0
     if orders:
         try:
-            orders_of = _settled(lambda: {**known, **orders()}, results)
-            gone = len(known.keys() - orders().keys())
+            orders_of = _settled(exam, orders, results)
+            gone = len(exam.known.keys() - orders().keys())
         except ExamRefused as error:
             # The command worked before the first check.
             broke, why_not = True, str(error)
     in_all = total(orders_of.values()).fulfilled
-    if not is_known and not in_all and any(made[name].verdict == PASSED for name in orders_of):
+    if not exam.checkout and not in_all and any(made[name].verdict == PASSED for name in orders_of):
         orders_of, why_not = {}, "the shop does not know the payments: let --checkout make them"
     for check in ORDER_CHECKS:
         name, _, what = check.name.partition(".")
@@ -230,7 +193,7 @@ def _order_results(
         yield Result(check, verdict, came, broke=broke)
 
 
-def _settled(orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
+def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
     """Check → the order of its payment, once two readings agree and expected fulfilments are in, or after 5 seconds."""
     asked = [
         (result.check.name, result.payment.ids, result.check.order.fulfilled if result.verdict == PASSED else 0)
@@ -238,9 +201,7 @@ def _settled(orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
     ]  # fmt: skip
     until, last = time.monotonic() + _ORDERS_S, None
     while True:
-        read = {
-            payment: order if isinstance(order, ShopOrder) else ShopOrder(order) for payment, order in orders().items()
-        }
+        read = {**exam.known, **orders()}
         orders_of = {name: total(read[key] for key in ids if key in read) for name, ids, _ in asked}
         are_fulfilled = all(orders_of[name].fulfilled >= count for name, _, count in asked)
         if time.monotonic() > until or (orders_of == last and are_fulfilled):
@@ -296,8 +257,7 @@ class _Cause(NamedTuple):
     fix: str
     notebook: str
     fits: Callable[[Exchange, int, int | None], bool]
-    """An exchange, the limit in seconds, and the place of the JSON spelling that the shop verifies → True if it fits.
-    """
+    """An exchange, the limit in milliseconds, the place of the JSON spelling that the shop verifies → True if so."""
     judge: Judge | None = None
     """The judge of the checks that it may explain; None for all."""
     needs: tuple[str, ...] = ()
@@ -317,7 +277,7 @@ _VERIFY: Final = "verify_webhooks"
 CAUSES: Final = (
     _Cause("too_slow", "The responses are late", "no whole response within {limit_s} s", *RESPONDS_LATE,
            "retries_dead_letters_and_replay",
-           lambda exchange, limit_s, _: exchange.reply.latency_ms >= limit_s * 1000, least=1),
+           lambda exchange, limit_ms, _: exchange.reply.latency_ms >= limit_ms, least=1),
     _Cause("verifies_after_parsing", "The signature is verified after parsing",
            "genuine messages are rejected, and accepted once the rewritten JSON is what is signed", *PARSES_FIRST,
            _VERIFY, lambda exchange, _, place: _is_rejected_respelling(exchange, place), accepted, least=1),
@@ -332,7 +292,7 @@ CAUSES: Final = (
 )  # fmt: skip
 
 
-def _causes_of(exam: Exam, results: Iterable[Result], limit_s: int) -> tuple[list[Row], dict[str, Row]]:
+def _causes_of(exam: Exam, results: Iterable[Result]) -> tuple[list[Row], dict[str, Row]]:
     """The causes that explain failures, and check name → its cause.
 
     Sends some genuine messages again to a shop that rejected them.
@@ -346,12 +306,12 @@ def _causes_of(exam: Exam, results: Iterable[Result], limit_s: int) -> tuple[lis
             result for result in failed
             if result.check.name not in cause_by_check and cause.judge in {None, result.check.judge}
             and result.broke is (cause.name == "command")
-            and all(cause.fits(exchange, limit_s, spelling) for exchange in result.faulty)
+            and all(cause.fits(exchange, exam.limit_ms, spelling) for exchange in result.faulty)
         ]  # fmt: skip
         names = {result.check.name for result in group}
         # The check `slow` repeats the slowest response of another check, so it does not count as a second failure.
         if len(names - {"slow"}) >= cause.least and names.issuperset(cause.needs):
-            came = cause.came.format(limit_s=limit_s) or group[0].came
+            came = cause.came.format(limit_s=exam.limit_ms // 1000) or group[0].came
             sent = ", ".join(result.check.title for result in group)
             printed = next((result.printed for result in group if result.printed), "")
             notebook = notebook_name(cause.notebook)

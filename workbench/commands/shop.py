@@ -213,7 +213,7 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     """
     from workbench.bench import Workbench
     from workbench.certify import report, run
-    from workbench.certify.exam import Target
+    from workbench.certify.exam import Target, check_secret
     from workbench.certify.shop import PHONE, output_of, read_orders, running
     from workbench.domain.gaps import Gaps
     from workbench.domain.signatures import SCHEMES
@@ -228,7 +228,7 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     rows = switched(rows)
     scheme = Gaps.chosen(rows).signature_scheme
     secret = secret or SCHEMES[scheme].new_secret(secrets.token_bytes(32))
-    run.check_secret(secret, scheme)
+    check_secret(secret, scheme)
     with ExitStack() as open_:
         # Events of yesterday are dated a day before the rest, which is dated now.
         yesterday = datetime.now(UTC) - timedelta(seconds=run.DAY_S)
