@@ -101,10 +101,6 @@ class Payment(NamedTuple):
         return self.events[-1]
 
 
-class _RawEvents(msgspec.Struct):
-    data: list[msgspec.Raw]
-
-
 class Target:
     """An endpoint on this machine's loopback, called as the sandbox calls endpoints.
 
@@ -280,8 +276,8 @@ class Exam:
             params={"search": payment, "limit": "100"},
             headers={"Authorization": f"Bearer {self.session.secret_key!s}"},
         )
-        bodies = msgspec.json.decode(response.content, type=_RawEvents).data
-        return [Event.read(bytes(body)) for body in reversed(bodies)]
+        listed = msgspec.json.decode(response.content, type=dict[str, msgspec.Raw])["data"]
+        return [Event.read(bytes(body)) for body in reversed(msgspec.json.decode(listed, type=list[msgspec.Raw]))]
 
     def signed(self, event: Event, *, away_s: int = 0, secret: str = "", also: tuple[str, ...] = ()) -> dict[str, str]:
         """Signs an event `away_s` seconds from now, with another `secret` if given, and with the secrets `also`."""
