@@ -7,20 +7,8 @@ from decimal import Decimal
 from itertools import chain
 from typing import Final, NamedTuple
 
-from workbench.certify.checks import (
-    CHECKS,
-    ORDER_CHECKS,
-    PARSES_FIRST,
-    REFUSED,
-    REFUSED_BADLY,
-    RESPONDS_LATE,
-    Check,
-    Judge,
-    Result,
-    accepted,
-    refused,
-    times,
-)
+from workbench.certify import checks
+from workbench.certify.checks import CHECKS, ORDER_CHECKS, Check, Judge, Result, accepted, refused, times
 from workbench.certify.exam import Event, Exam, Exchange, NoAnswer, NotExamined, Orders, ShopOrder, is_accepted, total
 from workbench.certify.report import FAILED, NOT_EXAMINED, PASSED, WARNING, Report, Row, some
 from workbench.domain.moments import rfc3339
@@ -214,7 +202,7 @@ def _row(result: Result, cause_by_check: Mapping[str, Row]) -> Row:
     """The report's row for a result; a known cause replaces its why and fix."""
     name, title, sent, expected, why, fix, notebook = result.check[:7]
     if result.faulty and _is_refused(result):
-        why, fix = REFUSED_BADLY
+        why, fix = checks.REFUSED_BADLY
     row = Row(name, title, result.verdict, result.came, sent, expected, why, fix, notebook_name(notebook))
     cause = cause_by_check.get(name) or cause_by_check.get(name.partition(".")[0])
     if cause and result.verdict in {FAILED, WARNING}:
@@ -268,25 +256,26 @@ class _Cause(NamedTuple):
 
 def _is_rejected_respelling(exchange: Exchange, place: int | None) -> bool:
     """True if the shop rejected a message whose bytes differ from the JSON spelling at `place`."""
-    if place is None or exchange.reply.status_code not in REFUSED:
+    if place is None or exchange.reply.status_code not in checks.REFUSED:
         return False
     return _spellings(exchange.body)[place] != exchange.body
 
 
 _VERIFY: Final = "verify_webhooks"
 CAUSES: Final = (
-    _Cause("too_slow", "The responses are late", "no whole response within {limit_s} s", *RESPONDS_LATE,
+    _Cause("too_slow", "The responses are late", "no whole response within {limit_s} s", *checks.RESPONDS_LATE,
            "retries_dead_letters_and_replay",
            lambda exchange, limit_ms, _: exchange.reply.latency_ms >= limit_ms, least=1),
     _Cause("verifies_after_parsing", "The signature is verified after parsing",
-           "genuine messages are rejected, and accepted once the rewritten JSON is what is signed", *PARSES_FIRST,
-           _VERIFY, lambda exchange, _, place: _is_rejected_respelling(exchange, place), accepted, least=1),
+           "genuine messages are rejected, and accepted once the rewritten JSON is what is signed",
+           *checks.PARSES_FIRST, _VERIFY,
+           lambda exchange, _, place: _is_rejected_respelling(exchange, place), accepted, least=1),
     _Cause("verifies_nothing", "Signatures are not verified", "2xx to messages that are not genuine",
            "Anybody who knows the address can tell the shop that an order is paid.",
            "Verify each message with the endpoint's secret before anything else, and respond 400 if that fails.",
            _VERIFY, lambda exchange, *_: is_accepted(exchange.reply), refused, ("wrong_secret", "missing_headers")),
-    _Cause("uncaught", "An exception is not caught", "5xx to messages that are rejected", *REFUSED_BADLY, _VERIFY,
-           lambda exchange, *_: exchange.reply.status_code in range(500, 1000), refused),
+    _Cause("uncaught", "An exception is not caught", "5xx to messages that are rejected", *checks.REFUSED_BADLY,
+           _VERIFY, lambda exchange, *_: exchange.reply.status_code in range(500, 1000), refused),
     _Cause("command", "A command of the exam's fails", "", "Without it, these checks show nothing about your shop.",
            "Run the command by hand, in the shell from which the exam is started.", "going_live", lambda *_: True),
 )  # fmt: skip
