@@ -177,9 +177,8 @@ class Checklist(Tabular, tuple[Item, ...]):
         ]
 
     def __repr__(self) -> str:
-        return f"Before you go live: {self.summary}\n\n" + "\n".join(
-            f"{item.state:<8} {visible(item.what)}" for item in self
-        )
+        lines = (f"{item.state:<8} {visible(item.what)}" for item in self)
+        return "\n".join([f"Before you go live: {self.summary}", "", *lines])
 
 
 _SIGN: Final = re.compile(r"[\\*`<>\[\]#]|_(?!\w)|(?<!\w)_")

@@ -81,7 +81,8 @@ class Run(NamedTuple):
         return f"not ended after {self.took_s:.0f} s" if self.status is None else f"exit status {self.status}"
 
 
-_Running = Generator[None, None, tuple[Run, set[str] | None]]
+_Ended = tuple[Run, set[str] | None]
+_Running = Generator[None, None, _Ended]
 
 
 @dataclass(eq=False)
@@ -144,9 +145,7 @@ class Each:
                 self.left -= 1
                 ended(run, all_ - self.left, all_)
 
-    def _runs(
-        self, switched: Iterable[_Switched], limit_s: float
-    ) -> Generator[tuple[Run, set[str] | None], None, None]:
+    def _runs(self, switched: Iterable[_Switched], limit_s: float) -> Generator[_Ended, None, None]:
         """Yields each run as it ends, with the rows on which its sandboxes relied."""
         waiting, running = [*switched], list[_Running]()
         # A server takes a while to close: the next run does not wait for it.
@@ -288,8 +287,5 @@ def _failed(files: Iterable[Path]) -> Iterator[Failure]:
         with suppress(ET.ParseError):
             for case in ET.parse(file).iter("testcase"):  # noqa: S314  the report of the user's own tests
                 for fault in (*case.findall("failure"), *case.findall("error"))[:1]:
-                    home, says = (
-                        case.get("classname") or case.get("file") or "",
-                        fault.text or fault.get("message") or "",
-                    )
-                    yield Failure(home, case.get("name", ""), says.strip()[:_MOST_SAID])
+                    home, says = case.get("classname") or case.get("file"), fault.text or fault.get("message") or ""
+                    yield Failure(home or "", case.get("name", ""), says.strip()[:_MOST_SAID])

@@ -240,21 +240,17 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
             "PAYMENTS_PUBLISHABLE_KEY": str(served.publishable_key),
             "PAYMENTS_WEBHOOK_SECRET": secret,
         }
-        started = open_.enter_context(running(cmd, environment, target)) if cmd else None
+        given: dict[str, Any] = {"ended": lambda row: click.echo(row.line(terminal_width()))}
+        if cmd:
+            started = open_.enter_context(running(cmd, environment, target))
+            given |= {"printed": started.printed, "restart": started.restart}
+        if checkout:
+            given["checkout"] = lambda phone: output_of("--checkout", checkout, {**environment, PHONE: phone})
+        if orders:
+            given["orders"] = lambda: read_orders(output_of("--orders", orders, environment))
         status = None
         try:
-            result = run.certify(
-                bench,
-                url,
-                secret,
-                checkout=(lambda phone: output_of("--checkout", checkout, {**environment, PHONE: phone}))
-                if checkout
-                else None,
-                orders=(lambda: read_orders(output_of("--orders", orders, environment))) if orders else None,
-                printed=started.printed if started else str,
-                restart=started.restart if started else None,
-                ended=lambda row: click.echo(row.line(terminal_width())),
-            )
+            result = run.certify(bench, url, secret, **given)
         except run.Interrupted as interrupted:
             result, status = interrupted.report, 128 + signal.SIGINT
     click.echo(f"\n{result.ending(terminal_width())}")

@@ -691,16 +691,11 @@ def rows_named(names: Sequence[str]) -> tuple[Gap, ...]:
 
 
 def _gap_named(name: str) -> Gap:
-    gap = _BY_NAME.get(name)
-    if gap is None:
+    if name not in _BY_NAME:
         near = _nearest(str(name))
-        raise GapRefused(
-            f"There is no gap named {name!r}.",
-            hint=f"Did you mean {near}?" if near else "`workbench gaps` lists them.",
-            name=name,
-            allowed=tuple(_BY_NAME),
-        )
-    return gap
+        hint = f"Did you mean {near}?" if near else "`workbench gaps` lists them."
+        raise GapRefused(f"There is no gap named {name!r}.", hint=hint, name=name, allowed=tuple(_BY_NAME))
+    return _BY_NAME[name]
 
 
 def _nearest(name: str) -> str | None:

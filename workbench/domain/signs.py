@@ -75,10 +75,10 @@ class ObservedCall:
     response: Message
     at_s: Decimal
     """When it began, in seconds since 1970; 0 where the file does not say."""
-    id: str = ""
+    id: str
     """An operation's id, or `WEBHOOK`; the next two are the operation's documented schemes and its request's fields."""
-    schemes: tuple[str, ...] = ()
-    fields: tuple[str, ...] | None = None
+    schemes: tuple[str, ...]
+    fields: tuple[str, ...] | None
 
     def __post_init__(self) -> None:
         self.sent, self.got = self.request.headers, self.response.headers

@@ -81,12 +81,8 @@ def _event_types(traffic: Sequence[ObservedCall]) -> Readings:
 def _prompt_timeout(traffic: Sequence[ObservedCall]) -> Readings:
     """The time from a confirmation, or its event, to the prompt's end."""
     for call in traffic:
-        if call.id == WEBHOOK and call.event.endswith("requires_action"):
-            begun_s = _time_s(call)
-        elif call.id == "confirmPaymentIntent" and call.ok:
-            begun_s = call.at_s
-        else:
-            continue
+        is_event = call.id == WEBHOOK and call.event.endswith("requires_action")
+        begun_s = _time_s(call) if is_event else call.at_s if call.id == "confirmPaymentIntent" and call.ok else 0
         prompts = [within(item, "next_action", "ussd_prompt") for item in call.objects if begun_s]
         for end_s in [end_s for prompt in prompts if (end_s := number_in(prompt.get("expires_at"))) is not None][:1]:
             lasts_s = float(end_s) - float(begun_s)
@@ -251,17 +247,16 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
 
 def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -> Readings:
     """Reads whether an event came a second time; a copy that comes at once is no retry."""
-    if first.status in range(203, 300) and (
-        again.at_s - first.at_s > 1 if again else ended_s - first.at_s > _GAVE_UP_S
-    ):
+    waited_s = (again.at_s if again else ended_s) - first.at_s
+    if first.status in range(203, 300) and waited_s > (1 if again else _GAVE_UP_S):
         taken = Part("2xx", f"{first.status} is not retried")
         yield "delivery_success", Part("200_201_202", f"{first.status} is retried") if again else taken, first.place
     if first.status == HTTPStatus.GONE and again:
         yield "delivery_gone", "retried", again.place
     if first.status in _WAITS and again:
-        wait_s, asked = again.at_s - first.at_s, first.got.get("retry-after", "")
+        asked = first.got.get("retry-after", "")
         least_s = max(_AT_LEAST_S, min(int(asked), 2 * _MINUTE_S)) if asked.isdecimal() else _AT_LEAST_S
-        near = "ignored" if wait_s < _AT_LEAST_S else "honoured" if least_s <= wait_s < _FIRST_WAIT_S else None
+        near = "ignored" if waited_s < _AT_LEAST_S else "honoured" if least_s <= waited_s < _FIRST_WAIT_S else None
         what = "Retry-After" if asked else "a minute after 429, 502 and 504"
         yield "delivery_retry_after", near and Part(near, what, 2), again.place
 
@@ -408,11 +403,10 @@ class Evidence(Tabular):
     def _table(self, most: int = 34) -> Table:
         kinds, rows = ("shown", "contradicted", "open"), []
         for finding in sorted(self.findings, key=lambda finding: (kinds.index(finding.result), not finding.shown)):
-            lines = [f"{text} ({places[0]})" for text, _, places in finding.says] or [
-                finding.why and f"unseen: {finding.why}"
-            ]
-            heads = [(finding.gap.name, finding.result), *[("", "")] * (len(lines) - 1)]
-            rows += [(*head, shortened(line, most)) for head, line in zip(heads, lines, strict=True)]
+            lines = [f"{text} ({places[0]})" for text, _, places in finding.says]
+            for number, line in enumerate(lines or [finding.why and f"unseen: {finding.why}"]):
+                head = ("", "") if number else (finding.gap.name, finding.result)
+                rows.append((*head, shortened(line, most)))
         counts = ", ".join(f"{sum(finding.result == kind for finding in self.findings)} {kind}" for kind in kinds)
         more = "; there were more than are looked at" if self.left_out else ""
         caption = f"{self._heading}: {counts}{more}"

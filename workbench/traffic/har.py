@@ -4,7 +4,6 @@ Keys, secrets, tokens, passwords and numbers are masked before anything else loo
 """
 
 import base64
-import binascii
 import json
 import mmap
 import re
@@ -98,9 +97,7 @@ About: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...] | None]
 """The last three fields of an `ObservedCall`."""
 
 
-def recorded(
-    file: Path, about: Callable[[str, str], About | None] = lambda *_: ("", (), None)
-) -> Iterator[ObservedCall]:
+def recorded(file: Path, about: Callable[[str, str], About | None]) -> Iterator[ObservedCall]:
     """The exchanges of a HAR file, one at a time; `about` says what a method and URL are, and None to pass them over.
 
     The file is mapped, not loaded, so that its size does not matter.
@@ -153,7 +150,7 @@ def _text(content: _Content | None) -> str:
     if content.encoding == "base64":
         try:
             text = base64.b64decode(text).decode("utf-8", "replace")
-        except (binascii.Error, ValueError):
+        except ValueError:
             return ""
     text = _hidden(text)
     return "&".join(_without_secret(field) for field in text.split("&")) if is_form else text
