@@ -71,21 +71,20 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
         raise ExamRefused(f"No payment could be made: {error}.") from None
     session.clock.advance(days=1)
     results: list[Result] = []
-    causes: list[Row] = []
     cause_by_check: dict[str, Row] = {}
 
     def report() -> Report:
         left = [Result(check, NOT_EXAMINED, "interrupted") for check in (*CHECKS, *ORDER_CHECKS)[len(results) :]]
         shown = tuple(_row(result, cause_by_check) for result in (*results, *left))
-        took_s = round(time.monotonic() - began, 1)
-        return Report(url, rfc3339(int(time.time() * 1000)), took_s, shown, exam.switched, tuple(causes))
+        at, took_s = rfc3339(int(time.time() * 1000)), round(time.monotonic() - began, 1)
+        return Report(url, at, took_s, shown, exam.switched, (*dict.fromkeys(cause_by_check.values()),))
 
     try:
         for result in chain(_results(exam, began + _EXAM_S), _order_results(exam, results)):
             results.append(result)
             if result.verdict != NOT_EXAMINED:
                 ended(_row(result, cause_by_check))
-        causes, cause_by_check = _causes_of(exam, results)
+        cause_by_check = _causes_of(exam, results)
     except KeyboardInterrupt:
         raise Interrupted(report()) from None
     return report()
@@ -117,8 +116,8 @@ def _results(exam: Exam, until: float) -> Iterator[Result]:
             yield Result(check, FAILED, str(error), None, exam.printed(), broke=True)
             stopped = "" if exam.target.listens() else _GONE
             continue
-        result = _judged(exam, check)
-        yield result._replace(payment=payment, printed="" if result.verdict == PASSED else exam.printed())
+        result = _judged(exam, check)._replace(payment=payment)
+        yield result
         stopped = _why_stopped(exam, result, timeouts)
 
 
@@ -140,7 +139,7 @@ def _judged(exam: Exam, check: Check) -> Result:
     if faults:
         came = [f"{some([exchange.label for exchange in group], ', ')}: {fault}" for fault, group in faults.items()]
         faulty = [exchange for group in faults.values() for exchange in group]
-        return Result(check, WARNING if check.warns else FAILED, some(came, "; "), faulty=faulty)
+        return Result(check, WARNING if check.warns else FAILED, some(came, "; "), None, exam.printed(), faulty)
     counts = Counter(str(exchange.reply.status_code) for exchange in exam.exchanges)
     listed = ", ".join(status if count == 1 else f"{count} times {status}" for status, count in counts.items())
     slowest_ms = max(exchange.reply.latency_ms for exchange in exam.exchanges)
@@ -281,14 +280,13 @@ CAUSES: Final = (
 )  # fmt: skip
 
 
-def _causes_of(exam: Exam, results: Iterable[Result]) -> tuple[list[Row], dict[str, Row]]:
-    """The causes that explain failures, and check name → its cause.
+def _causes_of(exam: Exam, results: Iterable[Result]) -> dict[str, Row]:
+    """Check name → the cause that explains its failure.
 
     Sends some genuine messages again to a shop that rejected them.
     """
     failed = [result for result in results if result.verdict in {FAILED, WARNING} and (result.faulty or result.broke)]
     spelling = _verified_spelling(exam, failed)
-    rows: list[Row] = []
     cause_by_check: dict[str, Row] = {}
     for cause in CAUSES:
         group = [
@@ -304,9 +302,9 @@ def _causes_of(exam: Exam, results: Iterable[Result]) -> tuple[list[Row], dict[s
             sent = ", ".join(result.check.title for result in group)
             printed = next((result.printed for result in group if result.printed), "")
             notebook = notebook_name(cause.notebook)
-            rows.append(Row(cause.name, cause.title, FAILED, came, sent, "", cause.why, cause.fix, notebook, printed))
-            cause_by_check.update(dict.fromkeys(names, rows[-1]))
-    return rows, cause_by_check
+            row = Row(cause.name, cause.title, FAILED, came, sent, "", cause.why, cause.fix, notebook, printed)
+            cause_by_check.update(dict.fromkeys(names, row))
+    return cause_by_check
 
 
 def _verified_spelling(exam: Exam, failed: Sequence[Result]) -> int | None:
