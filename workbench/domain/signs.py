@@ -87,11 +87,13 @@ class ObservedCall:
         self.ok = self.status in SUCCESS and "idempotent-replayed" not in self.got
         self.took = self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
         self.event = str(self.asked.get("type", ""))
+        self.about = _PAYMENTS.get(self.id, "")
+        """The object that a payment's call makes or looks at, with its article."""
         scheme, _, credential = self.sent.get("authorization", "").partition(" ")
         self.scheme, self.holds = scheme.lower(), credential[:3]
         is_charge = self.id == "createCharge"
         payer = self.asked if is_charge else within(self.asked, "payment_method", "mobile_money")
-        self.operator = _short_operator_id(payer.get("channel" if is_charge else "provider"))
+        self.operator = _IDS.get(str(payer.get("channel" if is_charge else "provider")).lower())
         self.phone = str(payer.get("phone", ""))
         self.prefix = self.phone.removeprefix(COUNTRY_CODE).removeprefix("0")[:2]
         """The two digits that tell the operator."""
@@ -115,21 +117,12 @@ class ObservedCall:
         usual = kind if self.id in operations.split() else ""
         return [item for item in self.objects if item.get("object", usual) == kind]
 
-    @property
-    def about(self) -> str:
-        """The object that a payment's call makes or looks at, with its article."""
-        return _PAYMENTS[self.id]
-
 
 def within(value: object, *names: str) -> Body:
     """The object that stands below these names; an empty one if none does."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
-
-
-def _short_operator_id(named: object) -> str | None:
-    return _IDS.get(str(named).lower())
 
 
 def number_in(value: object) -> Decimal | None:
@@ -248,7 +241,7 @@ def scale_shown(call: ObservedCall) -> Reading:
 def channel_shown(call: ObservedCall) -> Reading:
     """Compares a charge's `channel` and `provider` for a number of another operator."""
     for charge in call.charges:
-        channel, provider = _short_operator_id(charge.get("channel")), _short_operator_id(charge.get("provider"))
+        channel, provider = (_IDS.get(str(charge.get(name)).lower()) for name in ("channel", "provider"))
         if call.id == "createCharge" and call.is_mixed:
             if channel == provider:
                 return "equal"
