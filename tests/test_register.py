@@ -314,7 +314,7 @@ def test_each_section_and_row_has_its_place_on_the_page_and_each_link_leads_to_o
     page = pages["/docs/interface"]
     there = re.findall(r' id="([^"]+)"', page)
     assert there == list(dict.fromkeys(there))
-    assert {*there} == {each.anchor for each in SECTIONS} | {*NAMES} | {"content"}
+    assert {*there} == {f"section-{each.number}" for each in SECTIONS} | {*NAMES} | {"content"}
     leads = re.findall(r'href="#([^"]+)"', page)
     for text in (pages["/docs/errors"], json.dumps(description)):
         leads += re.findall(r"/docs/interface#([\w.-]+)", text)

@@ -13,11 +13,6 @@ class Section(NamedTuple):
     title: str
     shows: tuple[str, ...] = ()
 
-    @property
-    def anchor(self) -> str:
-        """The section's place on its page."""
-        return f"section-{self.number}"
-
 
 def link_to(section: str) -> str:
     """The address at which a section stands; of several, `2.1, 4`, that of the first."""

@@ -209,18 +209,13 @@ def states(
 ) -> Shows:
     """The value that adds a state of its own name, or the `default`, where something else stands for that state."""
 
-    def shows(call: ObservedCall) -> Reading:
-        for item in objects(call):
-            status = item.get("status")
-            if status == added:
-                return added
-            if isinstance(status, str) and status not in known.split():
-                return Other(f"the state {status[:40]}")
-            if is_default(item):
-                return default
-        return None
+    def shown(item: Body) -> Reading:
+        status = item.get("status")
+        if isinstance(status, str) and status not in [added, *known.split()]:
+            return Other(f"the state {status[:40]}")
+        return added if status == added else default if is_default(item) else None
 
-    return shows
+    return lambda call: next((value for item in objects(call) if (value := shown(item))), None)
 
 
 # Signs that need more than a form
