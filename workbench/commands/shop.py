@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "names",
     multiple=True,
     metavar="NAME[=VALUE]",
-    help="Switch only this row, or only to this value, as the result writes it. May be repeated.",
+    help="Switch only this row, or only to this value, written as in the result. May be repeated.",
 )
 @click.option("--section", metavar="NUMBER", help="Switch only rows of this section of the interface, such as 2.5.")
 @click.option(
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     "limit_s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="End a run with all its children after this time, and count it as failed. By default ten minutes for the "
-    "first run, and for every other run ten times as long as the first took, plus ten seconds.",
+    help="End a run with all its children after this time, and count it as failed. The default is ten minutes for the "
+    "first run; for every other run it is ten times the first run's time, plus ten seconds.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, with the output of each failed run.")
 def each(  # noqa: PLR0913  one argument per option, handed over by name
@@ -151,7 +151,7 @@ def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Valu
     metavar="LINE",
     help="A command that starts your shop; the exam restarts it once, and ends it afterwards. Its environment has "
     "PAYMENTS_BASE_URL, PAYMENTS_SECRET_KEY, PAYMENTS_PUBLISHABLE_KEY and PAYMENTS_WEBHOOK_SECRET, a new "
-    "one unless you name one.",
+    "secret unless you give yours.",
 )
 @click.option(
     "--checkout",
@@ -164,7 +164,7 @@ def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Valu
     metavar="LINE",
     help="A command that prints one line of JSON for each order, with how often it was fulfilled: "
     '{"payment": "pi_…", "fulfilled": 1, "status": "paid"}. Without the status, the exam cannot tell whether '
-    "a late event un-pays an order.",
+    "a late event makes a paid order unpaid.",
 )
 @click.option(
     "--report",
@@ -204,10 +204,10 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
 
     The exam serves a sandbox and sends the endpoint messages that are genuine, forged, late, repeated and out of order.
     --cmd starts your shop. Without it, start the shop yourself and give its signing secret with --secret-env or
-    --secret-file. --cmd, --checkout and --orders are shell commands with the same environment. Without --orders the
-    exam cannot tell how often an order was fulfilled; without --checkout it makes the payments itself. --gaps switches
-    rows of the register, for the sandbox and for the exam. Each check is printed when it ends; Ctrl-C ends the exam and
-    writes what is known.
+    --secret-file. --cmd, --checkout and --orders are shell commands, which all get the variables that --cmd lists.
+    Without --orders the exam cannot tell how often an order was fulfilled; without --checkout it makes the payments
+    itself. --gaps switches rows of the register, for the sandbox and for the exam. Each check is printed when it ends;
+    Ctrl-C ends the exam and writes what is known.
 
     Exit status 0 when no examined check fails, 1 when one fails, 2 when the exam cannot run, 130 after Ctrl-C.
     """
@@ -281,8 +281,9 @@ def _secret(name: str | None, path: Path | None) -> str | None:
     "traces",
     multiple=True,
     type=FILE,
-    help='The trace of your tests, as GET /sandbox/trace or bench.trace.save("trace.har") in Python gives it; may be '
-    "repeated, for its pages. Assumptions that the tests did not rely on are then not listed as open.",
+    help='The trace of your tests, as GET /sandbox/trace or bench.trace.save("trace.har") in Python gives it. '
+    "Repeat the option for each page of a trace. Assumptions that the tests did not rely on are then not listed as "
+    "open.",
 )
 @click.option(
     "--out", type=FILE, help="Write the list to this .md or .html file; without --out, it is printed as Markdown."
@@ -296,8 +297,8 @@ def check_live(
     """List what is left to do before real money moves.
 
     The list has forty items or fewer: what to change, ask, fix and watch, each with the evidence that ticks it off.
-    What can cost money comes first. --gaps names the rows that your provider has answered, a row whose default is right
-    too; every other row counts as an assumption. The command works offline. What the files cannot show is marked "by
+    What can cost money comes first. --gaps names the rows that your provider has answered, even those whose default is
+    right; every other row counts as an assumption. The command works offline. What the files cannot show is marked "by
     hand".
 
     Exit status 0 when nothing is open, 1 when something is, 2 when a file is rejected.
