@@ -1,4 +1,4 @@
-"""What an exam sends: payments made by the shop's checkout or directly, their events genuine and forged, responses."""
+"""Makes the payments of an exam, sends their events, genuine and forged, and keeps the responses."""
 
 import json
 import secrets

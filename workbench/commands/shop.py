@@ -1,4 +1,4 @@
-"""`workbench each`, `certify` and `check-live`: what a shop in any language guesses, gets wrong, and has left to do."""
+"""`workbench each`, `certify` and `check-live`: the tests, the exam and the checklist of a shop in any language."""
 
 import os
 import secrets

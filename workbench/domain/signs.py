@@ -144,7 +144,7 @@ class Sign(NamedTuple):
     shows: Shows
 
     def is_about(self, call: ObservedCall) -> bool:
-        """True if it is an exchange of these."""
+        """True if the exchange may show the value."""
         return call.id != WEBHOOK if self.operations == CALLS else call.id in (self.operations.split() or {call.id})
 
 

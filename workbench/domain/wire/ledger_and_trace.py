@@ -235,6 +235,7 @@ class TracedWebhook(OfSandbox):
 DETAILS: Final[Mapping[str, type[OfSandbox]]] = {
     CALL: TracedCall, SCREEN: TracedScreen, ENTRY: TracedEntry, WEBHOOK: TracedWebhook,
 }  # fmt: skip
+"""Kind of a trace's row → its detail."""
 
 
 class TraceRow(OfSandbox):
