@@ -111,6 +111,13 @@ def compact(given: pa.Table | Mapping[str, pa.Array], columns: Columns) -> pa.Ta
     return pa.table(made)
 
 
+def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """The table with this column in the place of the one of its name, or as its last."""
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, column)
+    return table.append_column(name, column)
+
+
 def release_unused() -> None:
     """Memory that nothing uses any more is the system's again: the pools would keep it for themselves."""
     pa.default_memory_pool().release_unused()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,6 @@ from workbench.errors import StatementRefused
 Cell = str | Decimal | datetime
 """A cell of a CSV file is text; one of a workbook may be a number (exact) or a moment (local) as well."""
 
-Value = TypeVar("Value")
-From = TypeVar("From")
 MAX_DIGITS: Final = 13
 """Amounts and balances have at most so many digits before the point, fewer where a currency has more than two
 decimals: sums stay far within 64 bits."""
@@ -31,8 +29,6 @@ _USUAL_DECIMALS: Final = 2
 _SHOWN: Final = 40
 LONGEST_KEY: Final = 32_767
 """As many as a cell of a workbook holds; a key goes through every step, and many of more fill the memory."""
-_REMEMBERED: Final = 100_000
-"""More than a day has seconds."""
 _LIKE_AN_AMOUNT: Final = re.compile(r"[+-]?[0-9][0-9.,' \u00a0\u202f]*")
 CUT_BY_SPREADSHEET: Final = re.compile(r"[0-9][.,][0-9]+[Ee]\+[0-9]+")
 """A key of digits as a spreadsheet saves it: the number has lost its last digits, so it names no row any more."""
@@ -47,20 +43,6 @@ class Wrong(str):
     """Why a cell has no value, to be read after the name of its column."""
 
     __slots__ = ()
-
-
-class Memo(dict[From, Value]):
-    """A function that remembers its answers, so many at most; `memo[cell]` is a look-up in C."""
-
-    def __init__(self, answer: Callable[[From], Value]) -> None:
-        super().__init__()
-        self._answer = answer
-
-    def __missing__(self, asked: From) -> Value:
-        if len(self) >= _REMEMBERED:
-            self.clear()
-        found = self[asked] = self._answer(asked)
-        return found
 
 
 Whole = NDArray[np.int64]

@@ -414,10 +414,6 @@ def fields_of(
 _NO_MOVEMENT: Final = {"direction": "in", "amount_minor": 0, "fee_minor": 0, "status": "completed"}
 
 
-def _by_words(fields: Fields) -> Made:
-    return {"direction": fields.read("direction", pa.string()), "amount_minor": fields.money("amount")}
-
-
 def _by_sign(fields: Fields) -> Made:
     signed = fields.money("amount", by="signed")
     return {"direction": pc.if_else(pc.greater(signed, 0), "in", "out"), "amount_minor": pc.abs(signed)}
@@ -463,4 +459,9 @@ def _by_parties(fields: Fields) -> Made:
     return {"direction": direction, "amount_minor": fields.money("amount")}
 
 
-_WAYS: Final = {"words": _by_words, "sign": _by_sign, "columns": _by_columns, "parties": _by_parties}
+_WAYS: Final[dict[str, Callable[[Fields], Made]]] = {
+    "words": lambda fields: {
+        "direction": fields.read("direction", pa.string()), "amount_minor": fields.money("amount"),
+    },
+    "sign": _by_sign, "columns": _by_columns, "parties": _by_parties,
+}  # fmt: skip

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.frames import compact, release_unused, releasing, typed
+from workbench.analysis.frames import compact, release_unused, releasing, typed, with_column
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import MADE, STATEMENT_ROW
@@ -192,11 +192,6 @@ def as_proven(rows: pa.Table, otherwise: pa.Array, said: Preamble, negative: str
     for name, other in (("direction", turned), ("type", otherwise)):
         rows = with_column(rows, name, pc.if_else(where, other, rows[name].combine_chunks()))
     return rows
-
-
-def with_column(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
-    """The rows with other values in a column."""
-    return rows.set_column(rows.column_names.index(name), name, values)
 
 
 def whole_of(rows: pa.Table, name: str) -> Whole:
