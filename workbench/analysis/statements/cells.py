@@ -321,13 +321,17 @@ _NOTHING: Final = frozenset("-\u2013\u2014")
 
 
 class Amounts:
-    """Reads and writes amounts of a currency in minor units, the way a layout declares."""
+    """Reads and writes amounts of a currency in minor units, the way a layout declares.
 
-    def __init__(self, decimal: str, thousands: str, currency: str = ZMW.code) -> None:
+    With `is_minor` they are written in minor units: whole numbers, whatever the currency.
+    """
+
+    def __init__(self, decimal: str, thousands: str, currency: str = ZMW.code, *, is_minor: bool = False) -> None:
         self._decimal = decimal
         self._currency = currency
-        self._decimals = decimals_of(currency)
-        self._most_digits = MAX_DIGITS - max(0, self._decimals - _USUAL_DECIMALS)
+        self._is_minor = is_minor
+        self._decimals = 0 if is_minor else decimals_of(currency)
+        self._most_digits = MAX_DIGITS - max(0, decimals_of(currency) - _USUAL_DECIMALS)
         self.names_currencies = False
         """Whether any amount ever named a currency: only then must they be compared with the rows'."""
         # A space is written as several characters; they mean the same.
@@ -361,7 +365,8 @@ class Amounts:
             return Wrong(f"{shown(text)} has more than {self._most_digits} digits before the point")
         part = part or ""
         # Three digits behind a mark may be thousands: they are decimals only where the currency has three.
-        if len(part) > max(self._decimals, _USUAL_DECIMALS) or part[self._decimals :].strip("0"):
+        is_too_fine = len(part) > max(self._decimals, _USUAL_DECIMALS) or part[self._decimals :].strip("0")
+        if is_too_fine or (self._is_minor and self._decimal in text):
             return self._too_fine(text)
         return Amount(
             int(whole + part[: self._decimals].ljust(self._decimals, "0")),
@@ -431,6 +436,8 @@ class Amounts:
         return int(minor) if minor == minor.to_integral_value() else self._too_fine(str(number))
 
     def _too_fine(self, text: str) -> Wrong:
+        if self._is_minor:
+            return Wrong(f"{shown(text)} is not a whole number of minor units")
         return Wrong(f"{shown(text)} has more decimals than {self._currency}, which has {self._decimals or 'none'}")
 
     def _why_not(self, text: str, digits: str, style: str) -> Wrong:
@@ -439,23 +446,6 @@ class Amounts:
         if digits and not style:
             return Wrong(f"{shown(text)} has no clear sign")
         return Wrong(f"{shown(text)} is not written as the layout declares: decimals after {self._decimal!r}")
-
-
-class MinorAmounts(Amounts):
-    """Reads amounts that are written in minor units: whole numbers, whatever the currency."""
-
-    def __init__(self, decimal: str, thousands: str, currency: str = ZMW.code) -> None:
-        super().__init__(decimal, thousands, currency)
-        self._decimals = 0
-
-    def styled(self, cell: Cell) -> Amount | Wrong | None:
-        """Whole minor units, and how they are written; None for an empty cell, words for what is none."""
-        found = super().styled(cell)
-        has_point = isinstance(cell, str) and self._decimal in cell
-        return self._too_fine(text_of(cell)) if has_point and isinstance(found, Amount) else found
-
-    def _too_fine(self, text: str) -> Wrong:
-        return Wrong(f"{shown(text)} is not a whole number of minor units")
 
 
 def currencies_named(cell: Cell) -> tuple[str, ...]:

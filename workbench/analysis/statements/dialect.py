@@ -150,11 +150,12 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
     file a block at a time is in memory.
     """
     try:
-        with _in_utf_8(path, encoding) as file:
+        is_utf_8 = encoding.startswith("utf-8")
+        with path.open("rb") if is_utf_8 else io.BytesIO(path.read_bytes().decode(encoding).encode()) as file:
             rows = _rows_in(file, delimiter, after)
             if rows is None or not len(rows.starts) or rows.widths.max(initial=0) < width:
                 return None
-            release_unused()
+            release_unused(len(rows.starts))
             count = int(np.bincount(rows.widths).argmax())
             is_odd = rows.widths != count
             if not width <= count <= _MOST_COLUMNS or is_odd.sum() > _MANY_ODD:
@@ -198,13 +199,6 @@ def _arrow_columns(file: IO[bytes], count: int, delimiter: str, *, has_breaks: b
     ).columns
     # Each is let go of when it has become a column of ours.
     return [Column.of(cut.pop(0)) for _ in names]
-
-
-def _in_utf_8(path: Path, encoding: str) -> IO[bytes]:
-    """The text of a file. Raises UnicodeError: it is of another encoding."""
-    if encoding.startswith("utf-8"):
-        return path.open("rb")
-    return io.BytesIO(path.read_bytes().decode(encoding).encode())
 
 
 class _Rows(NamedTuple):

@@ -19,7 +19,6 @@ from workbench.analysis.statements.cells import (
     Cell,
     Column,
     Mask,
-    MinorAmounts,
     Quick,
     Wrong,
     all_hold,
@@ -85,7 +84,7 @@ def _plain_number(party: str) -> str:
 
 def _readers_of_money(layout: Layout, currency: str) -> dict[str, Any]:
     """Name → reader of amounts in this currency; the others read by `amounts`."""
-    amounts = (MinorAmounts if layout.is_minor else Amounts)(layout.decimal, layout.thousands, currency)
+    amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
     values: dict[str, Callable[[Cell], Any]] = {
         "amount": _checked(amounts, lambda minor: minor <= 0, "not more than zero"),
         "signed": _checked(amounts, lambda minor: minor == 0, "zero"),
@@ -151,8 +150,6 @@ def _currency(cell: Cell, otherwise: str) -> str | Wrong:
 
 _BATCH_ROWS: Final = 50_000
 """The number of phone numbers that are Python objects at a time."""
-IS_OPENING: Final = "is_opening"
-OTHERWISE: Final = "otherwise"
 _MAY_HAVE_A_NUMBER: Final = r"(?s)0.{0,2}[5-79]|\+|%2|FRI:|002|254[17]"
 _MANY_DIGITS: Final = r"(?:\p{Nd}[^\p{Nd}]*){8}"
 """Every customer's number matches both patterns, see `mask_numbers`."""
@@ -374,10 +371,10 @@ def fields_of(
     currency: str,
     key: PhoneKey,
     iso: timedelta | None = None,
-) -> tuple[Made, Dates]:
-    """The columns of STATEMENT_ROW that a file has, with IS_OPENING and OTHERWISE, and the dates of the rows.
+) -> tuple[Made, Dates, Mask, pa.Array]:
+    """The columns of STATEMENT_ROW that a file has, the dates of the rows, and what they are besides.
 
-    IS_OPENING marks rows that only state a balance. OTHERWISE has the type of a supposed reversal if it is none.
+    The mask is of rows that only state a balance; the last array has the type of a supposed reversal if it is none.
     """
     fields, layout = Fields(found, body, key, currency), found.layout
     made: Made = {"line": pa.array(body.lines), **fields.keys()}
@@ -397,9 +394,8 @@ def fields_of(
     }
     types, is_reversal = fields.read("type", pa.string(), absent="other"), made.pop("is_reversal", False)
     made["type"] = pc.if_else(is_reversal, "reversal", types)
-    made[OTHERWISE] = pc.if_else(is_reversal, types, None)
     fields.compare_currencies()
-    is_opening = made[IS_OPENING] = fields.openings()
+    is_opening = fields.openings()
     if is_opening.any():
         where, amounts = pa.array(is_opening), made["amount_minor"]
         if "balance" not in fields.cells:
@@ -408,7 +404,7 @@ def fields_of(
         for name, nothing in _NO_MOVEMENT.items():
             made[name] = pc.if_else(where, nothing, made[name])
     made["problem"] = fields.sentences()
-    return made, dates
+    return made, dates, is_opening, pc.if_else(is_reversal, types, None)
 
 
 _NO_MOVEMENT: Final = {"direction": "in", "amount_minor": 0, "fee_minor": 0, "status": "completed"}

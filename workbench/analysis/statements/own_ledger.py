@@ -46,8 +46,8 @@ from workbench.analysis.statements.layouts import LAYOUTS, LEDGER_FIELDS, Layout
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.analysis.statements.statement import (
     agreed,
-    checked,
     effects_of,
+    follow,
     made_keys,
     newest_first,
     read_rows,
@@ -314,7 +314,7 @@ def _read(
     offset = timedelta(hours=layout.utc_offset_hours) if by_day else None
     read = read_rows(found, formats, whole_currency, key, same, offset)
     rows, local, is_opening = read.table, read.local, read.is_opening
-    is_turned = newest_first(local, partial(checked, rows, said, 0))
+    is_turned, _ = newest_first(local, partial(follow, rows, said))
     cells = {field: read.body.columns[place] for field, place in found.places.items() if field in LEDGER_FIELDS}
     readers = _readers_of(layout)
     # The oldest comes last, and counts.
