@@ -156,7 +156,7 @@ def _invalid(row: Row, making: Making) -> tuple[Row, ...]:
     cells = _BAD_CELLS[making.between(0, len(_BAD_CELLS) - 1, "bad", row)]
     bad = making.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "invalid")
     key = None if "key" in cells else making.new_key(bad)
-    return row, bad._replace(key=key, cells=cells, unreadable="amount" in cells, **making.mark)
+    return row, bad._replace(key=key, cells=cells, **making.mark)
 
 
 def _both_reverse(row: Row, making: Making) -> tuple[Row, ...]:

@@ -305,17 +305,9 @@ def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray
         return values, places
     if by.fixed:
         # Piece by piece: each figure of a date takes memory of its own.
-        pieces = range(0, len(texts), _AT_A_TIME)
-        places = np.concatenate(
-            [
-                start
-                + _read_fixed(
-                    by.pattern, by.fixed, texts[start : start + _AT_A_TIME], values[start : start + _AT_A_TIME]
-                )
-                for start in pieces
-            ]
-            or [places]
-        )
+        pieces = [slice(start, start + _AT_A_TIME) for start in range(0, len(texts), _AT_A_TIME)]
+        left = [piece.start + _read_fixed(by, texts[piece], values[piece]) for piece in pieces]
+        places = np.concatenate([places[:0], *left])
     return values, places[matched(texts.take(pa.array(places)), by.day)]
 
 
@@ -326,8 +318,9 @@ _WITHIN: Final = {
 }  # fmt: skip
 
 
-def _read_fixed(pattern: str, width: int, texts: pa.Array, values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Set the values of texts that have every digit of the pattern, where there is such a day; the other places."""
+def _read_fixed(by: DateFormat, texts: pa.Array, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Set the values of texts that have every digit of the format, where there is such a day; the other places."""
+    pattern, width = by.pattern, by.fixed
     places = np.flatnonzero(mask_of(pc.equal(pc.binary_length(texts), width)))
     if not places.size:
         return np.arange(len(values))

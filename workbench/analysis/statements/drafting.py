@@ -131,7 +131,7 @@ def _dates(draft: Draft) -> None:
     """The formats that read most rows; of those that read fewer, the row that shows it."""
     moments = [cell for _, cell in draft.moments() if isinstance(cell, datetime)]
     texts = [(line, cell) for line, cell in draft.moments() if isinstance(cell, str) and cell]
-    read = readings_of(texts)
+    read = draft.readings = readings_of(texts)
     most = max(map(len, read.values()), default=0)
     if moments and not most:
         has_time = any((at.hour, at.minute, at.second) != (0, 0, 0) for at in moments)
@@ -348,13 +348,9 @@ _MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]
 
 def _lines(draft: Draft) -> None:
     """The lines of totals below the rows, and the rows that only tell a balance."""
-    formats = [DateFormat(pattern) for pattern in draft.declared["dates"]]
     moments: list[tuple[int, Cell]] = draft.moments() or [(line, "") for line, _ in draft.file.rows]
-    dated = [
-        place
-        for place, (_, cell) in enumerate(moments)
-        if isinstance(cell, datetime) or any(by.read(text_of(cell).strip()) is not None for by in formats)
-    ]
+    read = {line for by, at in draft.readings.items() if by.pattern in draft.declared["dates"] for line in at}
+    dated = [place for place, (line, cell) in enumerate(moments) if isinstance(cell, datetime) or line in read]
     # A row with a date that cannot be is no total.
     end = dated[-1] + 1 if dated else len(moments)
     after = zip(draft.file.rows[end:], moments[end:], strict=True)
