@@ -19,7 +19,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from tests.test_certify_shops import SHOP
 from workbench import Workbench
 from workbench.domain.gaps import rows_named
-from workbench.resources import fixture
+from workbench.resources import fixture, guide
 from workbench.text.render import Column, Table, table
 
 RUNS = """
@@ -66,9 +66,10 @@ def _read(terminal: int) -> bytes:
 
 
 def words(text: str, *, is_timed: bool) -> Counter[str]:
-    """What must not be lost: no rules, no anchors, nothing that is cut off, and no times, which differ in each run."""
+    """What must not be lost: no rules, anchors and targets of links, nothing that is cut off, no times that differ."""
     left_out = re.compile(r"[─|-]+|.*….*" + r"|[\d.]+|m?s[.,]?" * is_timed)
-    return Counter(each for each in re.sub(r'<a id="[^"]*"></a>', "", text).split() if not left_out.fullmatch(each))
+    told = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", re.sub(r'<a id="[^"]*"></a>', "", text))
+    return Counter(each.strip(":") for each in told.split() if not left_out.fullmatch(each))
 
 
 BOOKS, STATEMENTS = fixture("books"), fixture("statements")
@@ -148,6 +149,17 @@ def test_where_columns_would_be_too_narrow_a_row_is_a_record_below_headings_of_t
     assert WIDE_ACCOUNTS in wide
     assert "\n  POS SETTLEMENT MERCHANT 00417\n" in narrow
     assert max(map(len, piped.splitlines())) > WIDTHS[-1]
+
+
+@pytest.mark.parametrize("page", [*guide(), "interface"])
+def test_a_link_is_shown_as_the_command_that_prints_its_page_and_not_as_a_file(page: str, folder: Path):
+    piped, seen = shown(folder, "docs", page, widths=(100,))
+    # What stands in a block of code is there to be copied.
+    text = re.sub(r"^```.*?^```$", "", seen, flags=re.MULTILINE | re.DOTALL)
+    assert not re.search(r"\]\(|!\[|<!--", text)
+    pages = {*re.findall(r"\]\((?:\.\./)*(?:notebooks/)?([\w-]+)\.md", piped)}
+    assert pages <= {*guide(), "interface"}
+    assert {each for each in pages if f"(`workbench docs {each}`)" not in " ".join(text.split())} == set()
 
 
 def test_the_register_uses_a_wide_terminal(folder: Path):

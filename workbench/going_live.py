@@ -269,7 +269,7 @@ def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None)
                    f"The provider's answer to: {row['asks']} Name it in the file of --gaps.",
                    OPEN, (row["name"],))
     if rest := left[_MOST_ROWS:]:
-        yield Item(max(row["cost"] for row in rest), ROWS, f"{len(rest)} more assumptions, a wrong one less costly",
+        yield Item(max(row["cost"] for row in rest), ROWS, f"{len(rest)} more assumptions, less costly if wrong",
                    "The interface leaves them open.",
                    "The provider's answers to the letter of --letter. Name them in the file of --gaps.",
                    OPEN, tuple(row["name"] for row in rest))

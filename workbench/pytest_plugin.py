@@ -72,8 +72,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known, and write the report that `workbench each` reads."""
     config.addinivalue_line(
         "markers",
-        "workbench(seed=None, gaps={}, scenario=None, start=None): with what bench and served_bench are opened: "
-        "gaps are rows of the register; scenario is what every call runs into that can be asked for it; start is the "
+        "workbench(seed=None, gaps={}, scenario=None, start=None): how bench and served_bench are opened: "
+        "gaps are rows of the register; scenario happens in every call that can produce it; start is the "
         "clock's first moment, an aware datetime.",
     )
     if (report := os.environ.get(JUNIT)) and not config.getoption("xmlpath", None):

@@ -93,4 +93,4 @@ class Watchers(Closing):
             try:
                 callback()
             except Exception:
-                logging.getLogger("workbench").exception("What watches the sandbox failed.")
+                logging.getLogger("workbench").exception("The code that watches the sandbox failed.")

@@ -122,10 +122,10 @@ class TestACommand:
     @pytest.mark.parametrize(
         ("ledger", "named"),
         [
-            ([ONE, LATE, LAST, NEXT], "the ledger lacks 1 row read in an earlier run, or has them changed: T2 of"),
+            ([ONE, LATE, LAST, NEXT], "the ledger lacks 1 row read in an earlier run, or has changed them: T2 of"),
             ([ONE, TWO._replace(minor=70_000), LATE, LAST, NEXT], "has them changed: T2 of 2026-01-10"),
             ([ONE, TWO._replace(day=11), LATE, LAST, NEXT], "has them changed: T2 of 2026-01-10"),
-            ([LATE, NEXT], "lacks 3 rows read in an earlier run, or has them changed: T1 of 2026-01-05, T2"),
+            ([LATE, NEXT], "lacks 3 rows read in an earlier run, or has changed them: T1 of 2026-01-05, T2"),
             ([NEXT], ("the ledger begins after 3 rows read in an earlier run, and lacks them: T1 of 2026-01-05, T2 of "
              "2026-01-10, T4 of 2026-01-31: give the whole ledger in each period, from its first row")),
         ],
@@ -249,9 +249,9 @@ def test_a_payment_that_was_pending_at_the_close_is_read_when_it_is_completed(tm
 IN_KWACHA, IN_DOLLARS = (f"{ONE.entry},{currency}" for currency in ("ZMW", "USD"))
 TOLD_APART = {
     "a third equal row": ([ONE, ONE], [ONE, ONE, ONE], "booked after the close of 2026-01-31, and read now: T1"),
-    "one of two equal rows": ([ONE, ONE], [ONE], "lacks 1 row read in an earlier run, or has them changed: T1"),
-    "another key": ([ONE], [ONE._replace(key="T9")], "lacks 1 row read in an earlier run, or has them changed: T1"),
-    "another currency": ([IN_KWACHA], [IN_DOLLARS], "lacks 1 row read in an earlier run, or has them changed: T1"),
+    "one of two equal rows": ([ONE, ONE], [ONE], "lacks 1 row read in an earlier run, or has changed them: T1"),
+    "another key": ([ONE], [ONE._replace(key="T9")], "lacks 1 row read in an earlier run, or has changed them: T1"),
+    "another currency": ([IN_KWACHA], [IN_DOLLARS], "lacks 1 row read in an earlier run, or has changed them: T1"),
 }
 """What the ledger has of one movement at the close and later, and what is said of it."""
 

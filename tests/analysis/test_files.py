@@ -138,7 +138,7 @@ def by_hand(old: str = "", new: str = "") -> list[str]:
     [
         ([], "it is empty"),
         ([LEDGER_HEADER.replace("amount_minor", "amount"), LEDGER_ROW], "no column amount_minor; it has account, occ"),
-        ([each.replace(",", ";") for each in by_hand()], "parted by semicolons"),
+        ([each.replace(",", ";") for each in by_hand()], "separated by semicolons"),
         (by_hand("10000", '"10,000"'), "line 2, amount_minor: '10,000' is not a whole number"),
         (by_hand("10000", "100.00"), "amounts are in minor units"),
         (by_hand("10000"), "line 2, amount_minor: '' is not a whole number"),

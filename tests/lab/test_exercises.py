@@ -493,7 +493,7 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
         f"{WEEKEND.format('paid', 'weekday >= 5')} * 1.0":
             "a whole number of ngwee: an int. seen: float64 expected: int",
         "weekend_minor = (paid.amount_minor - paid.refunded_minor)[weekday >= 5].sum()":
-            "It takes off refunds; the task asks for the sum before them",
+            "Your sum is after refunds; the task asks for the sum before refunds",
         "weekend_minor = paid[weekday >= 5].amount_minor": "a whole number of ngwee: an int. seen: Series",
         "weekend_minor = int((weekday >= 5).sum())": "how many payments there are, not how much",
         "weekend_minor = 1": "Which charges count, and which days? seen: K0.01",

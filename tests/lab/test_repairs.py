@@ -77,7 +77,7 @@ _SWALLOWED = """def type_of(body, headers, secret, now_s):
 """
 _CONFIRM = "pay.payment_intents.confirm(intent_id, phone=phone, provider=provider)"
 _CLOSES, _READ = "asked.next_action.ussd_prompt.expires_at", "pay.payment_intents.retrieve(intent_id)"
-_OTHER_MOMENT = "your function returned another moment than that at which the prompt closes. seen: "
+_OTHER_MOMENT = "your function did not return the moment at which the prompt closes. seen: "
 _TWICE = f"    try:\n        {_CONFIRM}\n    except errors.ApiError:\n        asked = {_READ}\n    return {_CLOSES}"
 _TO_ONE = f'pay.payment_intents.confirm(intent_id, phone="+260961234567", provider="mtn")\n    asked = {_READ}'
 _THEN = "int(headers['webhook-timestamp'])"
@@ -492,18 +492,18 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # explore_a_month
     "net_by_operator": [
         ("refunds, left", "refunds.drop_duplicates(), left", "counts twice: the join makes two rows of it. seen: K150"),
-        ("refunds, left", 'refunds.drop_duplicates("charge"), left', "Of two refunds, one is taken off. seen: K70.00"),
-        ("refunds, left", f"{_SUMMED}, left", "A refund that failed is taken off. seen: K55.00 expected: K60.00"),
+        ("refunds, left", 'refunds.drop_duplicates("charge"), left', "One of two refunds is not subtracted. seen: K70"),
+        ("refunds, left", f"{_SUMMED}, left", "A failed refund is subtracted. seen: K55.00 expected: K60.00"),
         ("refunds, left", f"{_SUMMED.replace('refunds', _SUCCEEDED)}, left", "seen: float64 expected: int64 line 5:"),
         ("", _BY_MERGE.replace("].groupby", '].drop_duplicates(["charge", "amount_minor"]).groupby', 1),
-         "K25.00 and K25.00 of them went back. Of two refunds, one is taken off"),
+         "K25.00 and K25.00 of them went back. One of two refunds is not subtracted"),
         ('how="left"', 'how="inner"', "counts twice: the join makes two rows of it"),
         ("return both", "both", "has no return with a value"),
         ("both.groupby", "-both.groupby", "seen: -K150.00"),
         ("", _NET.format("charges"), "A charge that failed counts too. seen: K67.00 expected: K60.00"),
         ("", _NET.format(_OF_PAID).replace(".groupby", ".div(100).groupby"), "count ngwee. seen: K0.50"),
         ("", _NET.format(_OF_PAID).replace(".groupby", ".mul(1.0).groupby"), "makes floats of them. seen: float64"),
-        ("", _NET.format(_OF_PAID).replace(' - paid["refunded_minor"]', ""), "Nothing of what went back is taken off"),
+        ("", _NET.format(_OF_PAID).replace(' - paid["refunded_minor"]', ""), "No refund is subtracted"),
         ("", _NET.format(_OF_PAID + '.query("refunded_minor > 0")'), "airtel has no amount. A payment without"),
         ("", _NET.format(_OF_PAID).replace(".sum()", ".sum().to_dict()"), "seen: dict expected: Series"),
         ("", 'def net_by_operator(charges, refunds):\n    return pd.Series({"mtn": 5000, "airtel": 6000})',

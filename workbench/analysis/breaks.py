@@ -407,14 +407,14 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
     DUPLICATE["statement"]: BreakCode(
         "The statement has a key more than once in one direction, and the ledger does not; each extra row is a break.",
         "{key} is on the statement more than once; this extra row moves {statement}, without an entry in the ledger.",
-        "Ask {whom} whether the money moved twice. If it did, book it as unknown money under the same reference.",
+        "Ask {whom} whether the money moved twice. If so, book this row as unknown money under the same reference.",
         (_book,),
         item=in_books("on the statement twice, booked once"),
     ),
     AMBIGUOUS: BreakCode(
         "Several rows fit equally well, so a person must choose.",
         "{key} moves {moved}, and several rows fit by {fits}.",
-        "Choose the matching row by hand: the files do not tell which it is.",
+        "Choose the matching row by hand: the files do not decide.",
         item=Item("rows that fit several of the other side"),
     ),
     "currency_mismatch": BreakCode(
@@ -441,7 +441,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "One key, two amounts.",
         "{key} is {l_amount} in the ledger and {s_amount} on the statement: {amount_off} apart; "
         "with fees of {l_fee} and {s_fee} that is {ledger} and {statement}.",
-        "Ask {whom} which is right; if the statement is, book the difference.",
+        "Ask {whom} which amount is right; if the statement is right, book the difference.",
         (_book_difference, _book_fee),
         item=in_books("errors: booked with another amount"),
     ),
@@ -449,13 +449,13 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "One key and one amount, two fees.",
         "The fee of {key} is {l_fee} in the ledger and {s_fee} on the statement: {fee_off} apart, "
         "which leaves {ledger} and {statement}.",
-        "Check it against the tariff of {whom}; if the statement is right, book the difference as fee.",
+        "Check the fee against the tariff of {whom}; if the statement is right, book the difference as fee.",
         (_book_difference, _book_fee),
         item=in_books("charges booked with another amount"),
     ),
     "date_mismatch": BreakCode(
         "The same movement on two days, further apart than the tolerance.",
-        "{key} is of {l_day} in the ledger and of {s_day} on the statement: {days_off} days apart.",
+        "{key} is dated {l_day} in the ledger and {s_day} on the statement: {days_off} days apart.",
         "Acknowledge the statement's date.",
         (lambda pairs: _booked(pairs, "redated", pairs["l_amount"], entry=pairs["l_entry"]),),
         item=in_books("errors: booked on another day"),
@@ -463,7 +463,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
     WRONG_REFERENCE: BreakCode(
         "No common key, but phone, amount and time agree (or the fields that you chose): probably one movement.",
         "{l_key} of the ledger and {s_key} of the statement agree in {fits}: {s_amount}.",
-        "If both rows are one movement, book it again under the statement's reference.",
+        "If both rows are one movement, book the movement again under the statement's reference.",
         (reverse, _post_anew, _book_fee_anew),
         item=in_books("errors: booked under another reference"),
     ),
@@ -476,18 +476,18 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         item=in_books("errors: batches booked with another amount"),
     ),
     TIMING: BreakCode(
-        "One side has it; within the cut-off, the other may still follow.",
+        "Only one side has the row; within the cut-off, the other side may still follow.",
         "{key} moves {moved} on {day}, within the cut-off; the other side may still follow.",
-        "Wait: it is carried forward to the next run.",
+        "Wait: the row is carried forward to the next run.",
     ),
     MISSING["ledger"]: BreakCode(
-        "The ledger has it, the statement does not, and it is past the cut-off.",
+        "The ledger has the row, the statement does not, and the row is past the cut-off.",
         "The ledger moves {ledger} on {day} ({l_key}); the statement does not have it.",
         "Ask {whom}; if the money never moved, reverse the entry.",
         (_follow_statement,),
     ),
     MISSING["statement"]: BreakCode(
-        "The statement has it, the ledger does not, and it is past the cut-off.",
+        "The statement has the row, the ledger does not, and the row is past the cut-off.",
         "The statement moves {statement} on {day} ({s_key}); the ledger does not have it.",
         "Find out whose money it is; until then, book it as unknown money.",
         (_follow_statement,),
@@ -495,7 +495,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
     LATE_SUCCESS: BreakCode(
         "Money that arrived after its payment had failed; it is in suspense until somebody decides.",
         "{key} brought {ledger} after the payment had failed; the money is still in suspense.",
-        "Give it to the merchant, or send it back to the customer.",
+        "Give the money to the merchant, or send it back to the customer.",
         (
             lambda pairs: _body(
                 pairs,
@@ -510,7 +510,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
     REVERSED_UNMATCHED: BreakCode(
         "A reversal that the other side does not have.",
         "{key} reverses {refers} by {moved}; the other side has no such reversal.",
-        "Book the reversal too; if only the ledger has it and it never happened, reverse it.",
+        "Book the reversal too; if only the ledger has the reversal and it never happened, reverse the entry.",
         (_follow_reversal, _book_kept_fee),
         item=Item("reversals that only one side has"),
     ),

@@ -58,7 +58,7 @@ def _fault(rows: Iterator[list[str]], schema: pa.Schema) -> str | None:
     if not header:
         return "it is empty"
     if len(header) == 1 and (mark := next((sign for sign in _OTHER_DELIMITERS if sign in header[0]), None)):
-        return f"its cells are parted by {_OTHER_DELIMITERS[mark]}, and by commas they must be"
+        return f"its cells are separated by {_OTHER_DELIMITERS[mark]}, and must be separated by commas"
     if missing := _missing(header, schema):
         return missing
     places = {name: header.index(name) for name in schema.names}

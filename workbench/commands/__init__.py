@@ -56,11 +56,21 @@ def show(*paragraphs: str | Tabular) -> None:
 
 
 def show_page(markdown: str) -> None:
-    """Print a page; on a terminal, with its tables in columns and its lines wrapped."""
+    """Print a page; on a terminal, with its tables in columns, its lines wrapped, and links as commands."""
     from workbench.sandbox.openapi.markdown import in_lines
 
     width = terminal_width()
-    click.echo(in_lines(markdown, width) if width else markdown, nl=False)
+    click.echo(in_lines(markdown, width, _reached_by) if width else markdown, nl=False)
+
+
+def _reached_by(href: str) -> str | None:
+    """The command that prints the page of a link, or an address on the web; None if the text is enough."""
+    from workbench import resources
+
+    path = Path(href.partition("#")[0])
+    if path.suffix == ".md" and path.stem in {*resources.guide(), resources.interface().stem}:
+        return f"`workbench docs {path.stem}`"
+    return href if "://" in href else None
 
 
 _IN_PYTHON: Final = (

@@ -188,7 +188,7 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
     metavar="N",
     default=1,
     show_default=True,
-    help="For this many days before the closing date, a row that one side lacks may still follow.",
+    help="A row of the last N days, the closing date included, may still follow on the side that lacks it.",
 )
 @click.option(
     "--as-of",
@@ -218,7 +218,7 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
     "--journal",
     metavar="FILE",
     type=PATH,
-    help="Write journal lines for what was decided here, a .csv file: one balanced entry a decision.",
+    help="Write journal lines to this .csv file: one balanced entry for each decided break that changes the books.",
 )
 @click.option(
     "--journal-form",
@@ -232,12 +232,12 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
     "journal_accounts",
     multiple=True,
     metavar="NAME=CODE",
-    help="What your books call an account of the journal: a reconciled one, charges, rounding, suspense or 'written "
-    "off'. May be repeated.",
+    help="What your books call an account of the journal: a reconciled account, charges, rounding, suspense or "
+    "'written off'. May be repeated.",
 )
 @click.option("--with-matches", is_flag=True, help="Write every row that agrees into the workbook too.")
 @click.option("--prepared-by", metavar="NAME", default="", help="Who prepared the reconciliation, for the sign-off.")
-@click.option("--reviewed-by", metavar="NAME", default="", help="Who reviewed it: another person.")
+@click.option("--reviewed-by", metavar="NAME", default="", help="Who reviewed the reconciliation: another person.")
 def reconcile(  # noqa: PLR0913  one argument per option
     *,
     given: tuple[str, ...],
@@ -265,8 +265,8 @@ def reconcile(  # noqa: PLR0913  one argument per option
     """Compare a ledger with statements.
 
     Each STATEMENT is a file (.csv, .xlsx or .parquet). LEDGER is such a file of your books or, with --query, the
-    address of your database: postgresql://user@host/database, its password in PGPASSWORD, or sqlite:///path. It needs
-    the columns account, key, occurred_at and amount; --ledger-layout declares columns with other names.
+    address of your database: postgresql://user@host/database, its password in PGPASSWORD, or sqlite:///path. LEDGER
+    needs the columns account, key, occurred_at and amount; --ledger-layout declares columns with other names.
 
     Every row of both sides ends in a match or a break. The command prints the summary and the proof: the breaks
     add up to the ledger's closing balance less the statement's.

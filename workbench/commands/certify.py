@@ -26,7 +26,7 @@ from workbench.visible import visible
     metavar="LINE",
     help="A command that starts your shop; the exam restarts it once, and ends it afterwards. Its environment has "
     "PAYMENTS_BASE_URL, PAYMENTS_SECRET_KEY, PAYMENTS_PUBLISHABLE_KEY and PAYMENTS_WEBHOOK_SECRET, a new "
-    "one unless you name one.",
+    "secret unless you give yours.",
 )
 @click.option(
     "--checkout",
@@ -39,7 +39,7 @@ from workbench.visible import visible
     metavar="LINE",
     help="A command that prints one line of JSON for each order, with how often it was fulfilled: "
     '{"payment": "pi_…", "fulfilled": 1, "status": "paid"}. Without the status, the exam cannot tell whether '
-    "a late event un-pays an order.",
+    "a late event makes a paid order unpaid.",
 )
 @click.option(
     "--report",
@@ -79,10 +79,10 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
 
     The exam serves a sandbox and sends the endpoint messages that are genuine, forged, late, repeated and out of order.
     --cmd starts your shop. Without it, start the shop yourself and give its signing secret with --secret-env or
-    --secret-file. --cmd, --checkout and --orders are shell commands with the same environment. Without --orders the
-    exam cannot tell how often an order was fulfilled; without --checkout it makes the payments itself. --gaps switches
-    rows of the register, for the sandbox and for the exam. Each check is printed when it ends; Ctrl-C ends the exam and
-    writes what is known.
+    --secret-file. --cmd, --checkout and --orders are shell commands, which all get the variables that --cmd lists.
+    Without --orders the exam cannot tell how often an order was fulfilled; without --checkout it makes the payments
+    itself. --gaps switches rows of the register, for the sandbox and for the exam. Each check is printed when it ends;
+    Ctrl-C ends the exam and writes what is known.
 
     Exit status 0 when no examined check fails, 1 when one fails, 2 when the exam cannot run, 130 after Ctrl-C.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "names",
     multiple=True,
     metavar="NAME[=VALUE]",
-    help="Switch only this row, or only to this value, as the result writes it. May be repeated.",
+    help="Switch only this row, or only to this value, written as in the result. May be repeated.",
 )
 @click.option("--section", metavar="NUMBER", help="Switch only rows of this section of the interface, such as 2.5.")
 @click.option(
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     "limit_s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="End a run with all its children after this time, and count it as failed. By default ten minutes for the "
-    "first run, and for every other run ten times as long as the first took, plus ten seconds.",
+    help="End a run with all its children after this time, and count it as failed. The default is ten minutes for the "
+    "first run; for every other run it is ten times the first run's time, plus ten seconds.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, with the output of each failed run.")
 def each(  # noqa: PLR0913  one argument per option, handed over by name

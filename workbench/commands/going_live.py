@@ -18,8 +18,9 @@ from workbench.commands.service import write_out
     "traces",
     multiple=True,
     type=FILE,
-    help='The trace of your tests, as GET /sandbox/trace or bench.trace.save("trace.har") in Python gives it; may be '
-    "repeated, for its pages. Assumptions that the tests did not rely on are then not listed as open.",
+    help='The trace of your tests, as GET /sandbox/trace or bench.trace.save("trace.har") in Python gives it. '
+    "Repeat the option for each page of a trace. Assumptions that the tests did not rely on are then not listed as "
+    "open.",
 )
 @click.option(
     "--out", type=FILE, help="Write the list to this .md or .html file; without --out, it is printed as Markdown."
@@ -33,8 +34,8 @@ def check_live(
     """List what is left to do before real money moves.
 
     The list has forty items or fewer: what to change, ask, fix and watch, each with the evidence that ticks it off.
-    What can cost money comes first. --gaps names the rows that your provider has answered, a row whose default is right
-    too; every other row counts as an assumption. The command works offline. What the files cannot show is marked "by
+    What can cost money comes first. --gaps names the rows that your provider has answered, even those whose default is
+    right; every other row counts as an assumption. The command works offline. What the files cannot show is marked "by
     hand".
 
     Exit status 0 when nothing is open, 1 when something is, 2 when a file is rejected.

@@ -30,11 +30,11 @@ LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipp
 @click.option("--account", metavar="NAME", help="With --check: the ledger account, if the file does not name it.")
 @click.option("--date-format", metavar="FORMAT", help="With --check: how the file writes dates, if that is unclear.")
 def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: bool, **reading: Any) -> None:  # noqa: ANN401  --layout to --date-format
-    """Draft the layout of a statement or ledger, FILE, or check one.
+    """Draft or check the layout of FILE, a statement or a ledger.
 
     The draft declares what the rows prove, and names the row that proves it. What the rows leave open is a comment
-    that begins with "# ?": decide it yourself. --check reads the file with the named layout, the recognised one, or
-    else the draft.
+    that begins with "# ?": decide it yourself. --check reads FILE with the layout of --layout; without --layout, with
+    the layout that FILE's headings fit, or else with the draft.
 
     Exit status 0 when the draft is written, or when every row can be read and the balances agree; 1 when a row cannot
     be read or a balance does not agree; 2 when the file cannot be read.

@@ -39,7 +39,7 @@ _JOBS = min(2, os.cpu_count() or 1)
     show_default=True,
     help="How many notebooks run at a time.",
 )
-@click.option("--solutions", is_flag=True, help="Solve the exercises too; each check must then say that it is done.")
+@click.option("--solutions", is_flag=True, help="Solve the exercises too; every check must then pass.")
 def run(
     notebooks: tuple[str, ...], parameter: tuple[tuple[str, str], ...], out: Path, jobs: int, *, solutions: bool
 ) -> None:
@@ -67,12 +67,12 @@ def run(
 def lab(folder: Path, port: int, *, no_browser: bool) -> None:
     """Open JupyterLab on your copy of the notebooks.
 
-    The notebooks are copied into FOLDER (workbench-notebooks unless you name another). JupyterLab runs until
-    interrupted, and answers only this machine and only with its token.
+    The command copies the notebooks into FOLDER (workbench-notebooks unless you name another). JupyterLab runs until
+    you interrupt it. It answers only this machine, and only with its token.
 
-    A notebook that you have changed is never overwritten; to get the original again, delete yours.
+    A notebook that you have changed is never overwritten; to get the original again, delete your copy.
 
-    Exit status 0 when it was asked to end, 2 when it cannot start.
+    Exit status 0 when JupyterLab was asked to end, 2 when it cannot start.
     """
     # JupyterLab takes seconds to load.
     click.echo("Starting JupyterLab …", err=True)

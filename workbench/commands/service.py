@@ -33,10 +33,10 @@ _CHARGE = (
     default="running",
     show_default=True,
     help="running follows the wall clock and can be advanced; manual moves only when it is advanced. If you reopen a "
-    "store with the other clock, it continues where the clock stopped.",
+    "store with the other kind of clock, its time continues where it stopped.",
 )
 @gaps_option
-@click.option("--webhook", metavar="URL", help="Send every event to this URL, and print its signing secret.")
+@click.option("--webhook", metavar="URL", help="Send every event to this URL, and print the signing secret.")
 @click.option(
     "--allow-host",
     "allow_hosts",
@@ -78,7 +78,7 @@ _CHARGE = (
 @click.option(
     "--quiet",
     is_flag=True,
-    help="Print no line for each request and each delivery on standard error, and no next link to the console.",
+    help="Leave out the lines on standard error: those of requests and deliveries, and further links to the console.",
 )
 def serve(  # noqa: PLR0913  one argument per option, handed over by name
     *,
@@ -94,14 +94,14 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
 ) -> None:
     """Serve a sandbox over HTTP, until interrupted.
 
-    The printed link opens the console in a browser once; after that, standard error has another link.
+    The printed link opens the console in a browser once; after that, standard error shows a new link.
 
     --gaps switches rows of the register; the file of --store does not keep them.
 
     The sandbox answers only this machine, unless --host names another address. Standard error has a line for each
     request and each delivery, in colours on a terminal unless NO_COLOR is set.
 
-    Exit status 0 when it was asked to end, 2 when it cannot start.
+    Exit status 0 when the sandbox was asked to end, 2 when it cannot start.
     """
     from workbench.domain.gaps import Gaps
     from workbench.sandbox import addresses, server
@@ -162,7 +162,7 @@ def laid_out(value: object) -> str:
     "--toml",
     "form",
     flag_value="toml",
-    help="Print the rows as TOML, each with its other values in a comment: a file to begin with for "
+    help="Print the rows as TOML, each with its other values in a comment: a first draft of a file for "
     "`workbench serve --gaps`.",
 )
 def gaps(names: tuple[str, ...], form: str | None) -> None:
@@ -170,7 +170,7 @@ def gaps(names: tuple[str, ...], form: str | None) -> None:
 
     Without NAMES, a table lists all rows; in a pipe or a file, it shortens long texts. Named rows are shown in full.
     A TOML file for `workbench serve --gaps` switches alternatives on. `workbench docs interface` prints the
-    interface itself, section by section. `workbench fit` reads the rows from recorded traffic.
+    interface itself, section by section. `workbench fit` finds values of rows in recorded traffic.
 
     Exit status 0 when the rows are shown, 2 when there is no such row.
     """
@@ -191,7 +191,7 @@ def gaps(names: tuple[str, ...], form: str | None) -> None:
 
 @click.command()
 @click.argument("recordings", nargs=-1, required=True, type=PATH, metavar="FILE…")
-@click.option("--out", type=FILE, help="Write the values that are shown as TOML, for `workbench serve --gaps`.")
+@click.option("--out", type=FILE, help="Write the shown values to this file, as TOML for `workbench serve --gaps`.")
 @click.option(
     "--letter",
     "letter_file",
@@ -242,13 +242,13 @@ def openapi(out: Path | None) -> None:
 
 @click.command()
 @click.argument("page", default="index")
-@click.option("--out", type=FILE, help="Write the page to this file: .md as it is printed, or .html.")
+@click.option("--out", type=FILE, help="Write the page to this file, as Markdown (.md) or as HTML (.html).")
 @click.option("--open", "in_browser", is_flag=True, help="Open the documentation in a browser, at this page.")
 def docs(*, page: str, out: Path | None, in_browser: bool) -> None:
     """Print a page of the documentation, or open it in a browser.
 
-    PAGE is index unless you name another; index lists them all. The page interface says for each section what the
-    interface shows, what it leaves open, and what the sandbox does there.
+    PAGE is index unless you name another; index lists all pages. For each section of the provider's interface, the
+    page `interface` says what the interface shows, what it leaves open, and what the sandbox does there.
 
     A served sandbox shows the same pages at /docs/guide.
 

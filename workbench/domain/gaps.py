@@ -232,7 +232,7 @@ class Gaps:
     operator_ids: str = row("2.5", "short", "responses have mtn, airtel, zamtel; requests may use any case and the "
         "long forms",
         alternatives={"long": "responses have MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"}, why="both forms are in use",
-        shows="That operators have identifiers, but none of them.",
+        shows="That operators have identifiers, but no identifier.",
         asks="Which values do `provider` and `channel` take, and which do your responses have?", cost=2,
         relied=("PaymentIntent", "Charge", "operator_unknown"), together="operator_ids",
         code=("sandbox/service/payments.py",), notebook="going_live")
@@ -310,7 +310,7 @@ class Gaps:
         "the call returns when the customer has answered: 200 succeeded",
         alternatives={"interactive": "200 pending, while the customer's phone asks for the PIN; events follow",
                       "accepted": "202 pending, while the customer's phone asks for the PIN; events follow"},
-        here="the sandbox answers for the customer; a number that is no test number pays",
+        here="the sandbox answers for the customer; a number pays unless it is a test number",
         why="200 with succeeded is the only outcome shown",
         shows="A 200 response with `succeeded`.", asks="Does the response to a charge wait for the customer?", cost=3,
         relied=("createCharge", "response 402"), together="wait",
@@ -390,7 +390,7 @@ class Gaps:
     token_credentials: str = row("4", "any",
         "any e-mail address, and any non-empty password but the word wrong; no Authorization needed",
         alternatives={"one_account": "one account with an e-mail address and a password"},
-        why="the flow is illustrative", here="those of one_account are drawn, and shown at the start",
+        why="the flow is illustrative", here="the sandbox makes up the account, and shows it at the start",
         shows="A flow with e-mail address and password, described as illustrative.",
         asks="Whose e-mail address and password does the token operation take?",
         relied=("issueToken", "credentials_wrong"), together="accounts",
@@ -441,7 +441,7 @@ class Gaps:
         relied=("rollApiKey", "key_rolled"), sign=Sign("listApiKeys rollApiKey", first(
             (Part("overlap", "a rolled key works on for some time"),
              lambda call: any(key.get("works_until") for key in call.objects)))),
-        unseen={"at_once": "keys are masked on reading: which one was refused is not known"},
+        unseen={"at_once": "keys are masked on reading, so nobody knows which key was refused"},
         code=("sandbox/service/accounts.py",))
     key_revocation: str = row("5", "at_once", "at once, 401 key_revoked",
         asks="When does a revoked key stop working, and what is the response to it?", cost=2,
@@ -482,8 +482,8 @@ class Gaps:
     signature_tolerance_s: int = row("6", 300,
         "300 s, both ways", alternatives={600: "600 s, both ways"},
         why="assumed: the specification leaves it to the receiver, and its libraries take five minutes",
-        here="in process the timestamp is the sandbox's clock, over a socket this machine's: a receiver on a port "
-        "checks by its own",
+        here="in process the timestamp is the sandbox's clock, over a socket this machine's clock, by which a "
+        "receiver on a port checks",
         asks="How old may a webhook be before we should reject it?", happens=("webhook ", "a webhook"),
         unseen={None: "the receiver chooses it"},
         code=("bench.py", "sandbox/service/webhooks.py"), notebook="verify_webhooks")
@@ -511,7 +511,7 @@ class Gaps:
         together="retries", code=("domain/webhooks.py",))
     delivery_timeout_s: int = row("6", 15, "15 s for the whole response", alternatives={5: "5 s", 30: "30 s"},
         asks="How quickly must our endpoint respond?", cost=2, happens=("webhook .*took longer", "a slow answer"),
-        unseen={None: "a recording does not tell how long a receiver was waited for"},
+        unseen={None: "a recording does not show how long the service waits for a receiver"},
         code=("sandbox/service/webhooks.py", "sandbox/driver.py"))
     delivery_gone: str = row("6", "disables", "410 disables the endpoint",
         alternatives={"retried": "retried like any failure"},
@@ -529,7 +529,7 @@ class Gaps:
         shows="That undeliverable events go to a dead-letter queue.",
         asks="When does an event become a dead letter, and how long is it kept?", cost=2, relied=("Delivery",),
         happens=("webhook .*dead letter", "a dead letter"),
-        unseen={None: "it shows after thirty days, and by what is no longer listed"},
+        unseen={None: "it shows only after thirty days, when an event is no longer listed"},
         code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
     endpoint_disable_after_s: int = row("6", 432_000,
         "disabled after 432000 s without a success, with an event", alternatives={0: "never"},
@@ -561,7 +561,7 @@ class Gaps:
         happens=("webhook ", "a webhook"), together="retries", unseen={"once": _LUCK},
         code=("sandbox/service/webhooks.py",))
     lateness: str = row("6", "at_once", "at once",
-        alternatives={"thirty_seconds": "thirty seconds after what they tell has happened"},
+        alternatives={"thirty_seconds": "thirty seconds after the change that they report"},
         asks="How soon after a payment has succeeded does its webhook come?", cost=2,
         happens=("webhook ", "a webhook"), together="order", code=("sandbox/service/webhooks.py",))
 

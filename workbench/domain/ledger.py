@@ -261,7 +261,7 @@ def check_chain(entries: Sequence[JournalEntry], *, start: str = GENESIS, before
     for place, entry in enumerate(entries, start=before + 1):
         if entry.number != place or entry.prev_hash != head or entry.hash != _hash_of(entry):
             raise LedgerRefused(
-                f"The chain breaks at entry {place}, {entry.id}: it does not hold what was sealed.",
+                f"The chain breaks at entry {place}, {entry.id}: its content is not what was recorded.",
                 entry=entry.id,
                 place=place,
             )

@@ -457,7 +457,7 @@ def _doubts(account: str, ledger: LedgerRead) -> list[str]:
     if begins is None or begins > day_number(missing["business_date"].max()):
         text = f"the ledger begins after {rows} read in an earlier run, and lacks them: {rows_named(missing)}"
         return [f"{text}: give the whole ledger in each period, from its first row, not the new rows alone"]
-    return [f"the ledger lacks {rows} read in an earlier run, or has them changed: {rows_named(missing)}"]
+    return [f"the ledger lacks {rows} read in an earlier run, or has changed them: {rows_named(missing)}"]
 
 
 def _commonest(counted: Totals, account: str) -> str | None:

@@ -127,7 +127,7 @@ def _suggested(result: Reconciled) -> dict[str, str]:
         ids = breaks.split("; ")
         for break_id in ids:
             others = ", ".join(keys.get(other, other) for other in ids if other != break_id)
-            found[break_id].append(f"Perhaps one with {others}: {why}" if others else why)
+            found[break_id].append(f"Perhaps one movement with {others}: {why}" if others else why)
     return {name: " ".join(texts) for name, texts in found.items()}
 
 

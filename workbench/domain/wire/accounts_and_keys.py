@@ -28,7 +28,10 @@ BEARER: Final = "Bearer"
 
 def _who(anybody: str) -> Meta:
     """Who may sign in."""
-    says = {"any": anybody, "one_account": "That of the account that was given when the sandbox started."}
+    says = {
+        "any": anybody,
+        "one_account": "The e-mail address, or the password, that the sandbox printed when it started.",
+    }
     return by_register(lambda gaps: {"description": says[gaps.token_credentials]})
 
 
@@ -37,7 +40,7 @@ class TokenRequest(WithSecrets):
 
     __source__ = Source("4", ("email", "password"))
     email: Annotated[str, meaning(pattern=f"^{EMAIL.pattern}$"), _who("Any e-mail address.")]
-    password: Annotated[str, meaning(minLength=1), _who("Any; the password `wrong` is wrong.")]
+    password: Annotated[str, meaning(minLength=1), _who("Any password except `wrong`.")]
 
 
 class RefreshRequest(WithSecrets):
@@ -52,7 +55,7 @@ class Token(WithSecrets):
     """Section 4: a bearer token for 86,400 s; the names of the fields are assumed (RFC 6749 §5.1)."""
 
     access_token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
-    refresh_token: Annotated[str, meaning("Good for one new pair.")]
+    refresh_token: Annotated[str, meaning("Works once, for one new pair of tokens.")]
     token_type: Annotated[str, meaning(const=BEARER)] = BEARER
     expires_in: Annotated[int, meaning(const=86_400)] = 86_400
 
@@ -61,7 +64,7 @@ class NamedToken(WithSecrets):
     """A `Token` with the access token in `token`."""
 
     token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
-    refresh_token: Annotated[str, meaning("Good for one new pair.")]
+    refresh_token: Annotated[str, meaning("Works once, for one new pair of tokens.")]
     token_type: Annotated[str, meaning(const=BEARER)] = BEARER
     expires_in: Annotated[int, meaning(const=86_400)] = 86_400
 
@@ -87,9 +90,11 @@ class ApiKey(Made, WithSecrets):
     kind: Annotated[str, meaning(enum=[*KEY_PREFIXES])]
     status: Annotated[str, meaning(enum=[ACTIVE, ROLLED, REVOKED])]
     masked: str
-    value: Annotated[str, meaning("The key itself; there once, when it is created or rolled.")] | UnsetType = UNSET
+    value: Annotated[str, meaning("The key itself; shown once, when it is created or rolled.")] | UnsetType = UNSET
     object: Annotated[str, meaning(const="api_key")] = "api_key"
-    works_until: Annotated[Seconds, meaning("A rolled key works until then, where old ones do.")] | UnsetType = UNSET
+    works_until: (
+        Annotated[Seconds, meaning("When a rolled key stops working, if old keys still work for a while.")] | UnsetType
+    ) = UNSET
 
 
 MAX_NAME: Final = 40

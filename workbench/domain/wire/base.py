@@ -182,7 +182,7 @@ _MAJOR: Schema = {
     "exclusiveMinimum": 0,
     "exclusiveMaximum": TOO_MUCH_MAJOR,
     "multipleOf": Decimal("0.01"),
-    "description": "Major units with at most two decimals: 150, 150.0 and 150.00 are one amount.",
+    "description": "Major units with at most two decimals: 150, 150.0 and 150.00 are the same amount.",
 }
 
 
@@ -229,7 +229,7 @@ def _operator_id(gaps: Gaps) -> Schema:
 
 
 Phone = Annotated[str, by_register(_phone)]
-MaskedPhone = Annotated[str, meaning("Masked: it stays the customer's.", pattern=r"^\+260[0-9]{2}•{4}[0-9]{3}$")]
+MaskedPhone = Annotated[str, meaning("The customer's number, masked.", pattern=r"^\+260[0-9]{2}•{4}[0-9]{3}$")]
 OperatorName = Annotated[str, by_register(_operator_name)]
 OperatorId = Annotated[str, by_register(_operator_id)]
 _MOMENT = "A moment with its zone (RFC 3339), to the millisecond."
@@ -279,12 +279,12 @@ PATHS: Final[Mapping[str, Any]] = {
     "key_id": Annotated[str, parameter("The key's id, not the key.", pattern="^key_[0-9A-Za-z]+$")],
     "entry_id": Annotated[str, parameter("The ledger entry's id.", pattern="^je_[0-9A-Za-z]+$")],
     "payment_id": Annotated[
-        str, parameter("An intent's id, or that of a charge without one.", pattern="^(pi|ch)_[0-9A-Za-z]+$")
+        str, parameter("The id of an intent, or of a charge without an intent.", pattern="^(pi|ch)_[0-9A-Za-z]+$")
     ],
     "request_id": Annotated[str, parameter("The Request-Id of a response.", pattern="^[a-z]+_[0-9A-Za-z]+$")],
     "operation_id": Annotated[str, parameter("An operationId, such as `createCharge`.", pattern="^[A-Za-z]+$")],
     "item": Annotated[
-        str, parameter("The late entry's id, or that of its charge or intent.", pattern="^(je|ch|pi)_[0-9A-Za-z]+$")
+        str, parameter("The id of the late entry, or of its charge or intent.", pattern="^(je|ch|pi)_[0-9A-Za-z]+$")
     ],
     "phone": Annotated[Phone, parameter("The customer's number.")],
 }
@@ -361,7 +361,7 @@ class ListQuery(View):
     """Asks for `limit` rows, newest first: older than `starting_after`, newer than `ending_before`, or between."""
 
     limit: Annotated[int, Meta(ge=1, le=100, description="How many rows at most.")] = 10
-    starting_after: Annotated[str, parameter("The id of a row: only rows older than it.")] | None = None
+    starting_after: Annotated[str, parameter("The id of a row: only older rows.")] | None = None
     ending_before: (
         Annotated[str, parameter("The id of a row: only newer rows; with `starting_after`, the rows between.")] | None
     ) = None
@@ -388,9 +388,9 @@ class FindQuery(View):
     """Asks for a page of search results, newest first."""
 
     limit: Annotated[int, Meta(ge=1, le=1000, description="How many rows at most.")] = 25
-    older_than: Annotated[Seq, parameter("The `seq` of a row: only rows older than it.")] | None = None
+    older_than: Annotated[Seq, parameter("The `seq` of a row: only older rows.")] | None = None
     search: (
-        Annotated[str, Meta(min_length=1, max_length=100, description="Those in which this text stands.")] | None
+        Annotated[str, Meta(min_length=1, max_length=100, description="Only rows that contain this text.")] | None
     ) = None
-    since: Annotated[Moment, parameter("Those of this moment and later.")] | None = None
-    until: Annotated[Moment, parameter("Those before this moment.")] | None = None
+    since: Annotated[Moment, parameter("Only rows of this moment or later.")] | None = None
+    until: Annotated[Moment, parameter("Only rows before this moment.")] | None = None

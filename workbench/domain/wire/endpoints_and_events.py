@@ -39,7 +39,7 @@ ENDPOINTS: Final = "/v1/webhook_endpoints"
 MEDIA_TYPES: Final = {"envelope": "application/json", "cloudevents": "application/cloudevents+json"}
 """The media type of a message, by `event_payload`."""
 _DELIVERIES = [webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER]
-_SIGNING = "What its messages are signed with; there once, when it is created or rolled."
+_SIGNING = "The secret that signs the messages; shown once, when the endpoint is created or its secret is rolled."
 _HOST = rf"({webhooks.HOST_NAME.pattern}|127\.0\.0\.[1-9]|\[::1\])"
 _PORT = "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
 _URL = (
@@ -143,7 +143,7 @@ class CloudEvent(View):
     id: EventId
     source: Annotated[str, meaning("This service.", format="uri-reference")]
     type: Annotated[str, by_register(_event_types)]
-    subject: Annotated[str, meaning("The id of the object that it is about.")]
+    subject: Annotated[str, meaning("The id of the object that the event is about.")]
     time: DateTime
     datacontenttype: Annotated[str, meaning(const="application/json")]
     data: EventData
@@ -176,8 +176,11 @@ _SEARCH = "Only rows whose payload contains this text; three digits or more also
 class EventsQuery(ListQuery):
     """Filters events by type or family such as `charge.*`, by a first moment (RFC 3339), and by a text in them."""
 
-    type: Annotated[str, parameter("Those of this type, or of a family."), by_register(_event_names)] | None = None
-    created_since: Annotated[Moment, parameter("Those of this moment and later.")] | None = None
+    type: (
+        Annotated[str, parameter("Only events of this type, or of this family of types."), by_register(_event_names)]
+        | None
+    ) = None
+    created_since: Annotated[Moment, parameter("Only events of this moment or later.")] | None = None
     search: Annotated[str, Meta(min_length=1, max_length=100, description=_SEARCH)] | None = None
 
 
@@ -211,9 +214,9 @@ class Delivery(Made):
 class DeliveriesQuery(ListQuery):
     """Filters deliveries by states, separated by commas, by event and by endpoint."""
 
-    status: Annotated[str, comma_separated("Those in one of these states", enum=_DELIVERIES)] | None = None
-    event: Annotated[str, parameter("Those of this event.")] | None = None
-    endpoint: Annotated[str, parameter("Those to this endpoint.")] | None = None
+    status: Annotated[str, comma_separated("Only deliveries in one of these states", enum=_DELIVERIES)] | None = None
+    event: Annotated[str, parameter("Only deliveries of this event.")] | None = None
+    endpoint: Annotated[str, parameter("Only deliveries to this endpoint.")] | None = None
 
 
 class DeliveryFaults(OfSandbox):
@@ -230,7 +233,9 @@ class FaultyEndpoint(OfSandbox):
     object: str = "webhook_endpoint"
 
 
-_SigningEndpoint = Annotated[EndpointId, meaning("Its secret signs; by default the newest enabled endpoint's.")]
+_SigningEndpoint = Annotated[
+    EndpointId, meaning("The endpoint whose secret signs; by default the newest enabled endpoint.")
+]
 _SignedAt = Annotated[
     int, Meta(ge=0, le=MAX_AT_MS // 1000), meaning("Seconds since 1970; by default this machine's time.")
 ]
@@ -239,7 +244,7 @@ _SignedAt = Annotated[
 class Sign(OfSandbox):
     """A message for your endpoint, and its deliberate fault; `right` and `several` are genuine."""
 
-    body: Annotated[str, meaning("What is signed, to the byte.")]
+    body: Annotated[str, meaning("The text to sign, byte by byte.")]
     how: Annotated[str, meaning(enum=[*HOW])] = "right"
     endpoint: _SigningEndpoint | None = None
     message_id: Annotated[str, meaning("By default the id in the body.")] | None = None

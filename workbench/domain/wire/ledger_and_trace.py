@@ -102,13 +102,13 @@ class EntriesQuery(View):
     """Asks for rows of the `limit` entries after the entry numbered `after`; without a limit, of all later entries."""
 
     after: Annotated[Seq, parameter("The number of an entry: only entries after it.")] = 0
-    limit: Annotated[int, Meta(ge=1, le=10_000, description="How many rows at most.")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="How many entries at most.")] | None = None
 
 
 class MovementsQuery(EntriesQuery):
     """Filters movements by accounts, separated by commas; by default, the accounts with an operator or the bank."""
 
-    account: Annotated[str, comma_separated("Those on these accounts", pattern="^[a-z0-9_:]+$")] | None = None
+    account: Annotated[str, comma_separated("Only movements on these accounts", pattern="^[a-z0-9_:]+$")] | None = None
 
 
 class LedgerVerified(OfSandbox):
@@ -254,7 +254,7 @@ class TraceStep(OfSandbox):
     source: str = field(name="from")
     target: str = field(name="to")
     label: str
-    response: Annotated[str, meaning("Empty where none came.")] = ""
+    response: Annotated[str, meaning("Empty if no response came.")] = ""
     is_bad: Annotated[bool, meaning("Refused, failed or without a response.")] = False
 
 
@@ -263,22 +263,27 @@ class TracePage(OfSandbox):
 
     data: list[TraceRow]
     has_more: bool = False
-    total: Annotated[NeverNegative | None, meaning("How many rows there are in all; counted for the latest.")] = None
+    total: Annotated[NeverNegative | None, meaning("How many rows there are in all; only with `latest`.")] = None
     object: str = "list"
 
 
 class TraceQuery(View):
     """Asks for rows after a `seq`, oldest first: the first rows, or the latest."""
 
-    since: Annotated[Seq, parameter("What came after this `seq`.")] = 0
+    since: Annotated[Seq, parameter("Only rows after this `seq`.")] = 0
     limit: Annotated[int, Meta(ge=1, le=1_000, description="How many rows at most.")] = 1_000
     latest: (
-        Annotated[int, Meta(ge=1, le=1_000, description="How many of the latest rows, in place of the first.")] | None
+        Annotated[int, Meta(ge=1, le=1_000, description="How many of the latest rows, instead of the first rows.")]
+        | None
     ) = None
-    skip: Annotated[Seq, parameter("How many rows to pass over: before the first, or after the latest.")] = 0
-    kind: Annotated[str, comma_separated("Those of these kinds", enum=[*KINDS])] | None = None
+    skip: Annotated[
+        Seq, parameter("How many rows to leave out first, from the beginning or, with `latest`, from the end.")
+    ] = 0
+    kind: Annotated[str, comma_separated("Only rows of these kinds", enum=[*KINDS])] | None = None
     payment: (
-        Annotated[str, parameter("Those of one payment, by the id of its intent, charge or refund; or of one payout.")]
+        Annotated[
+            str, parameter("Only rows of one payment, by the id of its intent, charge or refund, or of one payout.")
+        ]
         | None
     ) = None
 

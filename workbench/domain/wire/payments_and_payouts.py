@@ -95,7 +95,7 @@ class ConfirmPaymentIntent(WithSecrets):
     __source__ = Source("2.2", ("payment_method",))
     __whole__ = required("payment_method", "client_secret", client_secret_on_confirm="always")  # noqa: S106  a choice
     payment_method: MobileMoneyMethod
-    client_secret: Annotated[str, meaning("Needed with a publishable key; checked whenever it is sent.")] | None = None
+    client_secret: Annotated[str, meaning("Needed with a publishable key; checked whenever you send it.")] | None = None
 
 
 class CancelPaymentIntent(View):
@@ -108,7 +108,8 @@ class ClientSecretQuery(WithSecrets):
     """The client secret, which a publishable key needs beside it."""
 
     client_secret: (
-        Annotated[str, parameter("The intent's; needed with a publishable key, checked whenever sent.")] | None
+        Annotated[str, parameter("The intent's secret: needed with a publishable key, checked whenever you send it.")]
+        | None
     ) = None
 
 
@@ -164,8 +165,8 @@ class Suspense(View):
     status: Annotated[str, meaning(enum=[WAITING, *SETTLED_AS.values()])]
     amount: MajorAmount
     currency: ShownUpperCurrency
-    since: Annotated[Seconds, meaning("When it came; seconds since 1970, UTC.")]
-    operator_reference: Annotated[str, meaning("By which the operator, and its customer, know the movement.")]
+    since: Annotated[Seconds, meaning("When the money came; seconds since 1970, UTC.")]
+    operator_reference: Annotated[str, meaning("The operator's name for the movement, which the customer sees too.")]
     charge: ChargeId
     phone: MaskedPhone
     payment_intent: IntentId | None = None
@@ -175,7 +176,7 @@ class Suspense(View):
     livemode: Live = False
 
 
-InSuspense = Annotated[list[Suspense], meaning("Money that came late, oldest first; left out where none did.")]
+InSuspense = Annotated[list[Suspense], meaning("Money that came late, oldest first; left out if no money came late.")]
 
 
 class PaymentIntent(WithSecrets):
@@ -241,7 +242,7 @@ def _charge_amount(gaps: Gaps) -> Schema:
     said: Schema = {"minimum": 1, "description": f"In {gaps.charge_amount_unit} units."}
     if gaps.charge_amount_unit == "minor":
         return {"type": "integer", **said}
-    says = f"{said['description']} With decimals where it is that of an intent which has them."
+    says = f"{said['description']} With decimals if an intent's amount has decimals."
     return {"type": "number", "exclusiveMinimum": 0, "description": says}
 
 
@@ -275,7 +276,7 @@ class Charge(Made):
 class SuspenseQuery(View):
     """Filters late money by its state."""
 
-    status: Annotated[str, parameter("Those in this state.", enum=[WAITING, *SETTLED_AS.values()])] | None = None
+    status: Annotated[str, parameter("Only rows in this state.", enum=[WAITING, *SETTLED_AS.values()])] | None = None
 
 
 def _refunded(one: str, other: str, **amount: object) -> Schema:
@@ -308,7 +309,7 @@ class Refund(Made):
 
     id: Annotated[str, is_id("re")]
     status: Annotated[str, states_of(payments.REFUND_TRANSITIONS)]
-    amount: Annotated[Decimal, meaning("In the unit of what was named: a charge or an intent.")]
+    amount: Annotated[Decimal, meaning("In the unit of the charge or the intent that the request named.")]
     currency: AnyCurrency
     charge: ChargeId
     payment_intent: IntentId | None = None
@@ -322,7 +323,7 @@ class Refund(Made):
 class RefundsQuery(ListQuery):
     """Filters refunds by charge."""
 
-    charge: Annotated[str, parameter("Those of this charge.")] | None = None
+    charge: Annotated[str, parameter("Only refunds of this charge.")] | None = None
 
 
 class CreatePayout(View):
@@ -372,5 +373,5 @@ class Balance(View):
 class BalancesQuery(View):
     """Asks for balances of entries that occurred by `as_of` and were recorded by `known_at`, moments of RFC 3339."""
 
-    as_of: Annotated[Moment, parameter("What had occurred by this moment.")] | None = None
-    known_at: Annotated[Moment, parameter("What was recorded by this moment.")] | None = None
+    as_of: Annotated[Moment, parameter("Only entries that had occurred by this moment.")] | None = None
+    known_at: Annotated[Moment, parameter("Only entries that were recorded by this moment.")] | None = None

@@ -68,7 +68,7 @@ class Deprecate(OfSandbox):
 
     marked: bool = True
     deprecated_at: Moment | None = None
-    sunset_at: Annotated[Moment, meaning("When it is gone, not before it is deprecated.")] | None = None
+    sunset_at: Annotated[Moment, meaning("When the operation is removed; not before it is deprecated.")] | None = None
 
 
 class Deprecated(OfSandbox):
@@ -100,7 +100,7 @@ class SimulatedCommand(OfSandbox):
     available balance, if there is any.
     """
 
-    at_ms: Annotated[int, Meta(ge=0, le=MAX_AT_MS), meaning("Milliseconds since 1970; not before the one before.")]
+    at_ms: Annotated[int, Meta(ge=0, le=MAX_AT_MS), meaning("Milliseconds since 1970; not before the command before.")]
     what: Annotated[str, meaning(enum=[*SIMULATED])]
     order: str = ""
     phone: str = ""
@@ -112,7 +112,7 @@ class SimulatedCommand(OfSandbox):
 class Simulate(OfSandbox):
     """Commands of a simulated month, from the cursor on."""
 
-    simulation: Annotated[str, meaning("A name of the client's.", pattern="^[0-9A-Za-z]{1,40}$")]
+    simulation: Annotated[str, meaning("A name that the client chooses.", pattern="^[0-9A-Za-z]{1,40}$")]
     cursor: Annotated[int, Meta(ge=0, le=2**53), meaning("How many commands of the simulation came before.")] = 0
     commands: Annotated[list[SimulatedCommand], meaning(maxItems=MAX_COMMANDS)] = field(default_factory=list)
 
@@ -296,7 +296,7 @@ class LoggedRequest(OfSandbox):
     path: str
     status: int
     payment: str | None
-    key: Annotated[str, meaning("What it was sent with, masked; empty for nothing.")]
+    key: Annotated[str, meaning("The key that the request was sent with, masked; empty if it had none.")]
     idempotency_key: str | None
     object: Annotated[str, meaning(const="request")] = "request"
 
@@ -304,17 +304,19 @@ class LoggedRequest(OfSandbox):
 class PaymentsQuery(FindQuery):
     """Filters payments by id, description or a number's last digits; by state, operator and amount."""
 
-    status: Annotated[str, comma_separated("Those in one of these states", enum=PAYMENT_STATES)] | None = None
-    provider: Annotated[str, parameter("Those by this operator.")] | None = None
-    min_minor: Annotated[Seq, parameter("Those of this amount, in minor units, and more.")] | None = None
-    max_minor: Annotated[Seq, parameter("Those of this amount, in minor units, and less.")] | None = None
+    status: Annotated[str, comma_separated("Only payments in one of these states", enum=PAYMENT_STATES)] | None = None
+    provider: Annotated[str, parameter("Only payments of this operator.")] | None = None
+    min_minor: Annotated[Seq, parameter("Only payments of this amount or more, in minor units.")] | None = None
+    max_minor: Annotated[Seq, parameter("Only payments of this amount or less, in minor units.")] | None = None
 
 
 class RequestsQuery(FindQuery):
     """Filters requests by Request-Id, path, payment or idempotency key; by method and the status's first digit."""
 
-    method: Annotated[str, parameter("Those of this method.")] | None = None
-    status: Annotated[int, Meta(ge=1, le=5, description="Those whose status begins so.")] | None = None
+    method: Annotated[str, parameter("Only requests of this method.")] | None = None
+    status: (
+        Annotated[int, Meta(ge=1, le=5, description="Only requests whose status begins with this digit.")] | None
+    ) = None
 
 
 class PaymentDetails(View):
@@ -352,7 +354,7 @@ class Change(OfSandbox):
 
     seq: int
     kind: Annotated[str, meaning(enum=[*CHANGED])]
-    id: Annotated[str, meaning("Of a prompt the customer's number; of the clock `clock`.")]
+    id: Annotated[str, meaning("The object's id; for a prompt the customer's number, for the clock `clock`.")]
 
 
 class Changes(OfSandbox):
@@ -380,4 +382,6 @@ class Changes(OfSandbox):
 class ChangesQuery(View):
     """Asks for the changes after a `seq`."""
 
-    after: Annotated[Seq, parameter("What changed after this `seq`; without it, from now on.")] | None = None
+    after: Annotated[Seq, parameter("Only changes after this `seq`; without `after`, changes from now on.")] | None = (
+        None
+    )

@@ -50,7 +50,7 @@ def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
         total, refunded = (int(chosen[name].sum()) for name in ("amount_minor", "refunded_minor"))
         for answer, slip in (
             (total, ""), (total // 100, _IN_KWACHA), (len(chosen), "It is how many payments there are, not how much."),
-            (total - refunded, "It takes off refunds; the task asks for the sum before them."),
+            (total - refunded, "Your sum is after refunds; the task asks for the sum before refunds."),
         ):  # fmt: skip
             answers.setdefault(answer, " ".join(filter(None, (days, failed_too, utc, slip))))
     if answers.get(given) == "":
@@ -99,11 +99,11 @@ def _net_by_operator(net_by_operator: Callable[..., Any]) -> Iterator[Verdict]:
         for provider, minor, what, slips in (
             ("mtn", 5_000, "With mtn, {} were paid; {} and {} of them went back.", {
                 15_000: "A charge with two refunds counts twice: the join makes two rows of it.",
-                10_000: "Nothing of what went back is taken off.",
-                **dict.fromkeys([10_000 - one, 10_000 - other], "Of two refunds, one is taken off."),
+                10_000: "No refund is subtracted.",
+                **dict.fromkeys([10_000 - one, 10_000 - other], "One of two refunds is not subtracted."),
             }),
             ("airtel", 6_000, "With airtel, {3} and {4} were paid; one payment of {5} failed, and one refund of {6}.", {
-                6_700: "A charge that failed counts too.", 5_500: "A refund that failed is taken off.",
+                6_700: "A charge that failed counts too.", 5_500: "A failed refund is subtracted.",
                 2_000: "A payment without a refund does not count.",
             }),
         ):  # fmt: skip
@@ -118,7 +118,7 @@ def _net_by_operator(net_by_operator: Callable[..., Any]) -> Iterator[Verdict]:
         if net.dtype.kind != "i":
             says = "The amounts are right, but not integers: a missing value or a division makes floats of them."
             yield wrong(says, seen=str(net.dtype), expected="int64", at="fillna")
-    yield done("Each payment counts once, less what went back of it, in whole ngwee.")
+    yield done("Each payment counts once, less its refunds, in whole ngwee.")
 
 
 _SIDES = (

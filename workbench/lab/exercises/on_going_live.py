@@ -71,6 +71,6 @@ def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Ver
             says = f"{where}, the prompt is not on this customer's phone alone."
             yield from same(rung or "none", phone, says, "phone=", str)
             closes = sandbox.client.payment_intents.retrieve(intent.id).next_action.ussd_prompt.expires_at
-            says = f"{where}, your function returned another moment than that at which the prompt closes."
+            says = f"{where}, your function did not return the moment at which the prompt closes."
             yield from same(seen, closes, says, "return", brief)
     yield done("It works whatever the response to the confirm contains, and however long a prompt waits.")

@@ -35,15 +35,19 @@ _BLOCK: Final = re.compile(
 _ITEM: Final = re.compile(r"^(?:-|\d+\.) ", re.MULTILINE)
 _SOFT_BREAK: Final = re.compile(r"\n *(?![ -]|\d+\. )")
 _CELL: Final = re.compile(r"(?<!\\)\|")
+_CODE: Final = r"`(?P<code>[^`]+)`"
+_LINK: Final = r"(?P<picture>!)?\[(?P<text>(?:`[^`]*`|[^]`])+)\]\((?P<href>[^)\s]+)\)"
 _INLINE: Final = re.compile(
-    r"`(?P<code>[^`]+)`"
+    rf"{_CODE}"
     r"|\*\*(?P<strong>.+?)\*\*"
     r"|\*(?P<em>[^\s*][^*]*)\*"
-    r"|(?P<picture>!)?\[(?P<text>(?:`[^`]*`|[^]`])+)\]\((?P<href>[^)\s]+)\)"
+    rf"|{_LINK}"
     r'|&lt;a id="(?P<id>[^"]+)"&gt;&lt;/a&gt;',
     re.DOTALL,
 )
+_LINKED: Final = re.compile(rf"{_CODE}|{_LINK}", re.DOTALL)
 _PLACE: Final = re.compile(r'<a id="([^"]+)"></a>')
+_NOTE: Final = re.compile(r"(?<=\n\n)<!--.*-->\n\n?|^<!--.*-->\n", re.MULTILINE)
 
 
 def rendered(text: str, link: Link) -> Document:
@@ -59,16 +63,31 @@ def rendered(text: str, link: Link) -> Document:
     return Document(title, "\n".join(filter(None, parts)), headings)
 
 
-def in_lines(text: str, width: int) -> str:
-    """The text for a terminal: its tables in columns, other lines wrapped; code stays as it is."""
+def in_lines(text: str, width: int, reached_by: Link) -> str:
+    """The text for a terminal: its tables in columns, other lines wrapped; code stays as it is.
+
+    A link is its text, followed by what `reached_by` gives for its target. A picture is the text that describes it, and
+    a comment is left out.
+    """
+
+    def linked(part: re.Match[str]) -> str:
+        if part["code"]:
+            return part[0]
+        if part["picture"]:
+            return f"Picture: {part['text']}"
+        leads = reached_by(part["href"])
+        return f"{part['text']} ({leads})" if leads else part["text"]
 
     def block(found: re.Match[str]) -> str:
+        if found["code"] is not None:
+            return found[0]
+        told = _LINKED.sub(linked, found[0])
         if found["table"]:
-            head, _, *rows = _cells(found["table"])
+            head, _, *rows = _cells(told)
             return table("", head, rows).text(width)
-        return found[0] if found["code"] is not None else wrapped(_SOFT_BREAK.sub(" ", found[0]), min(width, LONGEST))
+        return wrapped(_SOFT_BREAK.sub(" ", told), min(width, LONGEST))
 
-    return _BLOCK.sub(block, _PLACE.sub("", text))
+    return _BLOCK.sub(block, _NOTE.sub("", _PLACE.sub("", text)))
 
 
 def _anchor(heading: str) -> str:
