@@ -27,7 +27,7 @@ import standardwebhooks
 from click.testing import CliRunner, Result
 
 from workbench import Receiver, Workbench, process
-from workbench.certify import Report, certify, checks, exam, run, sending, shop
+from workbench.certify import Report, certify, checks, exam, run, shop
 from workbench.cli import app
 from workbench.domain.signatures import SECRET_PREFIX, STANDARD, verify
 from workbench.domain.webhooks import EVENT_TYPES
@@ -74,8 +74,8 @@ class Shop:
         if event.data.object["id"] not in self.refunds:
             self.orders[event.data.object["id"]] += 1
 
-    def paid(self) -> dict[str, shop.ShopOrder]:
-        return {payment: shop.ShopOrder(times, "paid") for payment, times in self.orders.items()}
+    def paid(self) -> dict[str, exam.ShopOrder]:
+        return {payment: exam.ShopOrder(times, "paid") for payment, times in self.orders.items()}
 
     def check_out(self, phone: str) -> None:
         made = self._bench.client.payment_intents.create(amount=Decimal("87.35"))
@@ -376,7 +376,7 @@ def test_a_second_fulfilment_that_comes_late_is_seen():
 
 @LATER
 def test_an_endpoint_that_hangs_midway_is_left_soon(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(run, "_PATIENCE_S", 1)
+    monkeypatch.setattr(exam, "_PATIENCE_S", 1)
     taken: list[bytes] = []
 
     def hang_after_ten(body: bytes, _: dict[str, str]) -> int:
@@ -393,7 +393,7 @@ def test_an_endpoint_that_hangs_midway_is_left_soon(monkeypatch: pytest.MonkeyPa
 
 def test_what_a_shop_prints_is_given_once_without_colours_and_secrets():
     with tempfile.TemporaryFile(buffering=0) as log:
-        started = shop.Shop("", {}, log, sending.Target("http://127.0.0.1:9/"))
+        started = shop.Shop("", {}, log, exam.Target("http://127.0.0.1:9/"))
         for printed, shown in (
             (f"\x1b[35mone\x1b[0m {SECRET}", f"one {SECRET_PREFIX}••••"),
             ("\ntwo\x07", "\ntwo␇"),
@@ -404,10 +404,11 @@ def test_what_a_shop_prints_is_given_once_without_colours_and_secrets():
 
 
 def test_the_copies_of_a_message_arrive_at_the_same_moment():
-    together, target = threading.Barrier(4, timeout=5), sending.Target("http://127.0.0.1:9/webhooks")
-    target.post = lambda *_: Reply(200 + together.wait())  # type: ignore[method-assign]  answers once all four are there
-    examined = exam.Exam(target, SECRET, STANDARD, payments=None)  # type: ignore[arg-type]  it makes none
-    examined.deliver([sending.Event.read(b'{"id": "evt_1", "type": "plant.watered"}')] * 4, at_once=True)
+    together = threading.Barrier(4, timeout=5)
+    with sandbox() as bench:
+        examined = exam.Exam(bench, NOWHERE, SECRET)
+        examined.target.post = lambda *_: Reply(200 + together.wait())  # type: ignore[method-assign]  answers once all four are there
+        examined.deliver([exam.Event.read(b'{"id": "evt_1", "type": "plant.watered"}')] * 4, at_once=True)
     assert {each.reply.status_code for each in examined.exchanges} == {200, 201, 202, 203}
 
 
@@ -486,7 +487,7 @@ BAD: dict[str, tuple[Callable[[], Any], set[str], str]] = {
     "who", [pytest.param(each, marks=() if each == "403 to everything" else LATER) for each in BAD]
 )
 def test_whoever_answers_like_this_gets_a_clear_result_soon(who: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(run, "_PATIENCE_S", 1)
+    monkeypatch.setattr(exam, "_PATIENCE_S", 1)
     answering, fails, said = BAD[who]
     began = time.monotonic()
     with sandbox() as bench, answering() as url:
@@ -685,10 +686,10 @@ def test_a_command_that_is_asked_to_end_ends_its_shop(command: str, tmp_path: Pa
     port = int(url.split(":")[2].partition("/")[0])
     line = [command, "certify", url, "--cmd", f"{sys.executable} {tmp_path}/shop.py {port} & wait"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603  our own command
-        assert is_true_soon(sending.Target(url).listens)
+        assert is_true_soon(exam.Target(url).listens)
         process.terminate()
         assert process.wait(10) == 128 + signal.SIGTERM
-    assert not sending.Target(url).listens()
+    assert not exam.Target(url).listens()
 
 
 def test_a_checkout_that_makes_no_payment_or_another_is_refused_and_one_that_breaks_midway_fails():

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from workbench.certify import checks, run
+from workbench.certify import checks
 from workbench.cli import app
 
 SHOP = '''
@@ -164,7 +164,7 @@ def test_a_shop_with_a_flaw_in_its_orders_fails_the_check_by_name(kind: str, nam
 
 @pytest.mark.thorough
 def test_a_slow_shop_is_told_to_respond_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(run, "_PATIENCE_S", 1)
+    monkeypatch.setattr("workbench.certify.exam._PATIENCE_S", 1)
     (tmp_path / "gaps.toml").write_text("delivery_timeout_s = 5\n")
     exam = Exam(tmp_path, "slow", "--gaps", str(tmp_path / "gaps.toml"))
     done = exam.run()

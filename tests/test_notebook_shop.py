@@ -78,13 +78,15 @@ def tell(shop: Any, message: Message) -> int:  # noqa: ANN401  the notebook's cl
     return shop.receiver.receive(message.body, headers_for(SECRET, message.id, int(time.time()), message.body))
 
 
-Step = tuple[str, int] | str
+Step = tuple[str, int] | str | int
 STORIES: dict[str, tuple[list[Step], str, str, int]] = {
     "declined, then paid": ([("insufficient_funds", 10), ("approve", 10)], "paid", "", 0),
     "a wrong PIN, then silence": ([("wrong_pin", 10), ("prompt_timeout", 310)], "open", "prompt_timeout", 0),
     "late": ([("late_success", 420)], "settle", "", PRICE),
     "late, and paid by a second prompt": ([("late_success", 310), ("approve", 420)], "paid", "", PRICE),
     "paid and refunded in parts": ([("approve", 10), "50.00", "100.00"], "refunded", "", 0),
+    "paid and refunded in part by its charge": ([("approve", 10), 5_000], "paid", "", 0),
+    "paid and refunded in parts, by intent and by charge": ([("approve", 10), "50.00", 10_000], "refunded", "", 0),
     "late, paid, and refunded in part": ([("late_success", 310), ("approve", 420), "50.00"], "paid", "", PRICE),
     "late, and credited": ([("late_success", 420), "credit"], "paid", "", 0),
     "late, and returned": ([("late_success", 420), "return"], "closed", "", 0),
@@ -92,8 +94,8 @@ STORIES: dict[str, tuple[list[Step], str, str, int]] = {
     "late, returned, and paid": ([("late_success", 420), "return", ("approve", 10)], "paid", "", 0),
     "late, paid, and credited": ([("late_success", 310), ("approve", 420), "credit"], "paid", "", PRICE),
 }
-"""Attempts from the till, by the customer's answer and the seconds until it is known, refunds, and how the service
-settles late money → what is known."""
+"""Attempts from the till, by the customer's answer and the seconds until it is known, refunds by intent (kwacha) or by
+charge (ngwee), and how the service settles late money → what is known."""
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +120,10 @@ def told(request: pytest.FixtureRequest, notebook: dict[str, Any], database: Pat
             bench.clock.advance(0)
         elif isinstance(step, str):
             bench.client.refunds.create(payment_intent=intent, amount=Decimal(step))
+            bench.clock.advance(60)
+        elif isinstance(step, int):
+            charge = next(each.id for each in bench.client.charges.list() if each.payment_intent == intent)
+            bench.client.refunds.create(charge=charge, amount=step)
             bench.clock.advance(60)
         else:
             bench.operator.script(PHONE, [step[0]])

@@ -69,8 +69,8 @@ ELSEWHERE = {
     ("pictures/webhook.py", "retry_schedule_s"), ("pictures/webhook.py", "delivery_success"),
     *(("pictures/payment_steps.py", each) for each in ("prompt_timeout_s", "idempotency_keeps_errors",
                                                        "reused_key_status")),
-    ("certify/purchases.py", "prompt_timeout_s"), ("certify/run.py", "signature_scheme"),
-    ("certify/run.py", "delivery_timeout_s"), ("sandbox/openapi/pages.py", "zed_mobile"),
+    ("certify/exam.py", "prompt_timeout_s"), ("certify/exam.py", "signature_scheme"),
+    ("certify/exam.py", "delivery_timeout_s"), ("sandbox/openapi/pages.py", "zed_mobile"),
     ("analysis/simulate/simulation.py", "prompt_timeout_s"),
     ("domain/payments.py", "prompt_timeout_s"),
     *(("going_live.py", each) for each in ("late_success", "signature_tolerance_s", "retry_schedule_s",
@@ -314,7 +314,7 @@ def test_each_section_and_row_has_its_place_on_the_page_and_each_link_leads_to_o
     page = pages["/docs/interface"]
     there = re.findall(r' id="([^"]+)"', page)
     assert there == list(dict.fromkeys(there))
-    assert {*there} == {each.anchor for each in SECTIONS} | {*NAMES} | {"content"}
+    assert {*there} == {f"section-{each.number}" for each in SECTIONS} | {*NAMES} | {"content"}
     leads = re.findall(r'href="#([^"]+)"', page)
     for text in (pages["/docs/errors"], json.dumps(description)):
         leads += re.findall(r"/docs/interface#([\w.-]+)", text)

@@ -7,12 +7,10 @@ from typing import Any, Final
 import click
 
 from workbench.commands.analysis import reconcile, simulate
-from workbench.commands.certify import certify
-from workbench.commands.each import each
-from workbench.commands.going_live import check_live
 from workbench.commands.layouts import layout
 from workbench.commands.notebooks import lab, run
 from workbench.commands.service import docs, fit, gaps, openapi, serve
+from workbench.commands.shop import certify, check_live, each
 from workbench.errors import WorkbenchError
 from workbench.extras import extras_named
 from workbench.visible import visible

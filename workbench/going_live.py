@@ -2,7 +2,8 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -14,17 +15,7 @@ from workbench.domain.gaps import REGISTER, Gaps, written
 from workbench.domain.moments import in_lusaka, milliseconds, span
 from workbench.domain.payments import offer_again_s
 from workbench.domain.reliance import relied_on
-from workbench.domain.wire.ledger_and_trace import (
-    CALL,
-    ENTRY,
-    SCREEN,
-    WEBHOOK,
-    TraceRow,
-    call_of,
-    entry_of,
-    screen_of,
-    webhook_of,
-)
+from workbench.domain.wire.ledger_and_trace import CALL, DETAILS, TraceRow
 from workbench.errors import CheckLiveRefused
 from workbench.register import GapRow
 from workbench.text.look import page
@@ -65,10 +56,8 @@ class Item(NamedTuple):
 class Checked(msgspec.Struct):
     """One check of an exam's report."""
 
-    name: str
     title: str
     verdict: Literal["passed", "failed", "warning", "not examined"]
-    came: str
     why: str
     fix: str
 
@@ -94,11 +83,6 @@ class _Kept(msgspec.Struct):
     data: list[TraceRow] | None = None
     has_more: bool = False
     log: _Log | None = None
-
-
-_DETAILS: Final[Mapping[str, Callable[[Mapping[str, Any]], object]]] = {
-    CALL: call_of, SCREEN: screen_of, ENTRY: entry_of, WEBHOOK: webhook_of,
-}  # fmt: skip
 
 
 def read_exam(path: Path) -> Exam:
@@ -129,7 +113,7 @@ def read_trace(*paths: Path) -> list[TraceRow]:
             hint = f"Add the next page as another file: GET /sandbox/trace?since={rows[-1].seq}"
             raise CheckLiveRefused(f"{path} holds one page of a longer trace.", hint=hint)
         try:
-            details = [msgspec.to_builtins(_DETAILS[row.kind]({"detail": row.detail})) for row in rows]
+            details = [msgspec.to_builtins(msgspec.convert(row.detail, DETAILS[row.kind])) for row in rows]
         except (KeyError, msgspec.ValidationError) as error:
             raise CheckLiveRefused(f"{path} is not {form}: {visible(str(error))}.") from None
         trace += [msgspec.structs.replace(row, detail=detail) for row, detail in zip(rows, details, strict=True)]
@@ -193,9 +177,8 @@ class Checklist(Tabular, tuple[Item, ...]):
         ]
 
     def __repr__(self) -> str:
-        return f"Before you go live: {self.summary}\n\n" + "\n".join(
-            f"{item.state:<8} {visible(item.what)}" for item in self
-        )
+        lines = (f"{item.state:<8} {visible(item.what)}" for item in self)
+        return "\n".join([f"Before you go live: {self.summary}", "", *lines])
 
 
 _SIGN: Final = re.compile(r"[\\*`<>\[\]#]|_(?!\w)|(?<!\w)_")
@@ -230,18 +213,14 @@ def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
     waits, off_after_s = gaps.retry_schedule_s, gaps.endpoint_disable_after_s
     paths = None if trace is None else [row.detail["target"].partition(" ")[2] for row in trace if row.kind == CALL]
     called = [name for name, start in _CALLED.items() if paths is None or any(path.startswith(start) for path in paths)]
-    values = {row.name: getattr(gaps, row.name) for row in REGISTER}
     thresholds = {
-        **{name: span(value) if isinstance(value, int) else value for name, value in values.items()},
+        **{name: span(value) if isinstance(value, int) else value for name, value in asdict(gaps).items()},
         "hosts": ", ".join(called or _CALLED), "stale": span(offer_again_s(gaps)),
         "skew": span(max(1, gaps.signature_tolerance_s // 10)),
         "last": f"The last attempt, of {len(waits)}, is about {span(sum(waits))} after the first",
         "off": f"After {span(off_after_s)} without a success the endpoint is disabled." if off_after_s else
                "The endpoint is never disabled: only your own log shows that all deliveries fail.",
-        "clears": next(
-            str(row.choices[0]._replace(value="", is_default=False))
-            for row in map(GapRow, gaps.as_records()) if row["name"] == "clearing"
-        ),
+        "clears": next(row.choices[0].says for row in map(GapRow, gaps.as_records()) if row["name"] == "clearing"),
         "late": {
             "suspense": "the customer has paid and got nothing",
             "succeeds": "the payment then succeeds, and an order that was given up is paid",

@@ -193,16 +193,14 @@ def letter(rows: Iterable[Record], seen: Mapping[str, str] | None = None) -> Let
     nobody has seen stands first. Where a row has `used_by`, the letter says what depends on it.
     """
     known = seen or {}
-    asked = sorted(
-        (GapRow(row) for row in rows if not row["of_sandbox"]), key=lambda row: (-row["cost"], row["name"] in known)
-    )
+    of_provider = (GapRow(row) for row in rows if not row["of_sandbox"])
+    asked = sorted(of_provider, key=lambda row: (-row["cost"], row["name"] in known))
     first, rest = asked[:_FIRST_ASKED], asked[_FIRST_ASKED:]
     parts = ["# Questions about your payment interface", _GREETING if asked else _NONE]
     parts[1] += f" An appendix has {len(rest)} more." * bool(rest)
     for number, row in enumerate(first, 1):
-        does, *others = [
-            str(choice) if isinstance(row["value"], list | tuple) else choice.says for choice in row.choices
-        ]
+        is_schedule = isinstance(row["value"], list | tuple)
+        does, *others = [str(choice) if is_schedule else choice.says for choice in row.choices]
         observed, uses = known.get(row["name"]), [use for use in row.get("used_by", ()) if "/sandbox" not in use]
         lines = [
             ("Your documentation shows", row["shows"]),

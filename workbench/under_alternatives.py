@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -50,21 +51,6 @@ _Switched = tuple[str, Value | None]
 """A row and its value; no row for a run with nothing switched."""
 
 
-class Plan(NamedTuple):
-    """Settings for the runs of a command.
-
-    `webhook` is the path at which it takes webhooks, on the port in PORT; empty for none. `junit` is the file, or the
-    folder of files, to which it writes its report itself; without it, the one in WORKBENCH_JUNIT is looked for.
-    `limit_s` is how long each run may take, in seconds.
-    """
-
-    command: Sequence[str]
-    webhook: str = "/webhooks"
-    junit: Path | None = None
-    limit_s: float | None = None
-    jobs: int = 1
-
-
 class Run(NamedTuple):
     """One run of the command: the row and its value, how it ended, and the tests that failed, where that is known."""
 
@@ -95,21 +81,34 @@ class Run(NamedTuple):
         return f"not ended after {self.took_s:.0f} s" if self.status is None else f"exit status {self.status}"
 
 
-class Each:
-    """Runs a command under the alternatives, and knows what it depends on as far as `run` has come."""
+_Ended = tuple[Run, set[str] | None]
+_Running = Generator[None, None, _Ended]
 
+
+@dataclass(eq=False)
+class Each:
+    """Runs a command under the alternatives, and knows what it depends on as far as `run` has come.
+
+    `rows` has the values to run the command under, by the name of the row; a row not relied on is left out. `webhook`
+    is the path at which the command takes webhooks, on the port in PORT; empty for none. `junit` is the file, or the
+    folder of files, to which it writes its report itself; without it, the one in WORKBENCH_JUNIT is looked for.
+    `limit_s` is how long each run may take, in seconds.
+    """
+
+    command: Sequence[str]
+    rows: Mapping[str, Collection[Value]]
+    webhook: str = "/webhooks"
+    junit: Path | None = None
+    limit_s: float | None = None
+    jobs: int = 1
     first: Run | None = None
     """The run with nothing switched."""
-    left = 0
+    left: int = 0
     """The number of runs to come."""
-
-    def __init__(self, plan: Plan, rows: Mapping[str, Collection[Value]]) -> None:
-        """`rows` has the values to run the command under, by the name of the row; a row not relied on is left out."""
-        self._plan, self._rows = plan, rows
-        self.runs: list[Run] = []
-        """The runs under alternatives."""
-        self.skipped: list[str] | None = []
-        """Rows on which the first run did not rely; None where one of its sandboxes did not tell."""
+    runs: list[Run] = field(default_factory=list)
+    """The runs under alternatives."""
+    skipped: list[str] | None = field(default_factory=list)
+    """Rows on which the first run did not rely; None where one of its sandboxes did not tell."""
 
     def run(self, ended: Callable[[Run, int, int], object]) -> None:
         """Run the command with nothing switched, and then under each alternative of the rows on which that relied.
@@ -117,7 +116,7 @@ class Each:
         `ended` is handed each run as it ends, its number and how many there are.
         Raises CommandRefused: the command cannot be started, fails with nothing switched, or calls no sandbox.
         """
-        ((first, relied),) = _runs(self._plan, [("", None)], self._plan.limit_s or FIRST_S)
+        ((first, relied),) = self._runs([("", None)], self.limit_s or FIRST_S)
         if not first.passed:
             names = ", ".join(failure.name for failure in first.failed)
             failed = f"; these tests failed: {names}" if names else ""
@@ -128,12 +127,12 @@ class Each:
                 "The command called no sandbox, so that no alternative would tell anything.",
                 hint="Let it call the sandbox at PAYMENTS_BASE_URL, or open one with Workbench() or workbench serve.",
             )
-        kept = [row for row in self._rows if relied is None or row in relied | _SILENT]
-        self.skipped = None if relied is None else [row for row in self._rows if row not in kept]
-        switched: list[_Switched] = [(row, value) for row in kept for value in self._rows[row]]
+        kept = [row for row in self.rows if relied is None or row in relied | _SILENT]
+        self.skipped = None if relied is None else [row for row in self.rows if row not in kept]
+        switched: list[_Switched] = [(row, value) for row in kept for value in self.rows[row]]
         self.first, self.left, all_ = first, len(switched), len(switched) + 1
         ended(first, 1, all_)
-        with closing(_runs(self._plan, switched, self._plan.limit_s or first.took_s * _TIMES + _MORE_S)) as later:
+        with closing(self._runs(switched, self.limit_s or first.took_s * _TIMES + _MORE_S)) as later:
             for run, _ in later:
                 if run.passed and not run.reached:
                     raise CommandRefused(
@@ -145,6 +144,82 @@ class Each:
                 self.runs.sort(key=lambda other: switched.index((other.row, other.value)))
                 self.left -= 1
                 ended(run, all_ - self.left, all_)
+
+    def _runs(self, switched: Iterable[_Switched], limit_s: float) -> Generator[_Ended, None, None]:
+        """Yields each run as it ends, with the rows on which its sandboxes relied."""
+        waiting, running = [*switched], list[_Running]()
+        # A server takes a while to close: the next run does not wait for it.
+        with ThreadPoolExecutor() as closers:
+            try:
+                while waiting or running:
+                    while waiting and len(running) < self.jobs:
+                        running.append(self._running(*waiting.pop(0), limit_s, closers))
+                    for command in [*running]:
+                        try:
+                            next(command)
+                        except StopIteration as ended:
+                            running.remove(command)
+                            yield ended.value
+                    time.sleep(POLL_S)
+            finally:
+                for command in running:
+                    closers.submit(command.close)
+
+    def _running(self, row: str, value: Value | None, limit_s: float, closers: ThreadPoolExecutor) -> _Running:
+        """Runs the command beside a sandbox of its own, and yields until it has ended or used up its time.
+
+        Returns how it went, and the rows on which all its sandboxes relied: None where one of them did not tell.
+        """
+        gaps = {row: value} if row else {}
+        with ExitStack() as opened:
+            folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="workbench-each-")))
+            log = opened.enter_context(tempfile.TemporaryFile())
+            engine = Engine(Settings(seed="each", clock="running", gaps=Gaps.chosen(gaps)), raise_bugs=False)
+            opened.callback(engine.close, patience_s=0)
+            base_url = opened.enter_context(listening(engine, 0, ticks=True))
+            port, relied_file = free_port(LOOPBACK, 0).port, folder / "relied"
+            environment = {
+                "PAYMENTS_BASE_URL": base_url,
+                "PAYMENTS_SECRET_KEY": engine.store.key("secret"),
+                "PAYMENTS_PUBLISHABLE_KEY": engine.store.key("publishable"),
+                "PORT": str(port),
+                FOLDER: str(folder),
+                JUNIT: str(folder / "junit.xml"),
+                GAPS: json.dumps(gaps),
+                RELIED: str(relied_file),
+            }
+            if self.webhook:
+                environment["PAYMENTS_WEBHOOK_SECRET"] = engine.registered(f"http://{LOOPBACK}:{port}{self.webhook}")
+            with looking_at(engine) as control:
+                own = {endpoint.id for endpoint in control.delivery_faults()}
+            before_it = _last(engine)
+
+            def counts(row: TraceRow) -> bool:
+                """Leaves out how its own endpoint was registered, and what was sent there while nobody listened."""
+                if row.kind == WEBHOOK and row.detail["endpoint"] in own:
+                    return "ConnectError" not in (row.detail["fault"] or "")
+                return row.seq > before_it
+
+            relied = None if row else Relied(engine, counts)
+            report = self.junit or folder / "junit.xml"
+            before, began = _ages(report), time.monotonic()
+            process = Process(self.command, environment, log)
+            opened.callback(process.end)
+            while process.status is None and time.monotonic() - began <= limit_s:
+                yield
+            status, took_s = process.status, time.monotonic() - began
+            # A server that it started tells what it relied on when it ends, which takes it a while.
+            process.end(_TELLS_S if relied else None)
+            failed = tuple(_failed(file for file, age in _ages(report).items() if before.get(file) != age))
+            reached = relied_file.exists() or _last(engine) > before_it
+            run = Run(row, value, status, took_s, failed, reached=reached)
+            if not run.passed:
+                said = [visible(mask(f"{test.name}: {test.says}"), lines=True) for test in failed if test.says]
+                run = run._replace(printed="\n\n".join(filter(None, [*said, printed(log)])))
+            others = reported(relied_file) if relied else None
+            told = others | relied.rows() if relied and others is not None else None
+            closers.submit(opened.pop_all().close)
+            return run, told
 
     @property
     def depends(self) -> list[Run]:
@@ -194,95 +269,6 @@ class Each:
         return {"runs": runs, "skipped": self.skipped, "left": self.left}
 
 
-def _runs(
-    plan: Plan, switched: Iterable[_Switched], limit_s: float
-) -> Generator[tuple[Run, set[str] | None], None, None]:
-    """Yields each run as it ends, with the rows on which its sandboxes relied."""
-    waiting, running = [*switched], list[_Running]()
-    # A server takes a while to close: the next run does not wait for it.
-    with ThreadPoolExecutor() as closers:
-        try:
-            while waiting or running:
-                while waiting and len(running) < plan.jobs:
-                    running.append(_Running(plan, *waiting.pop(0), limit_s))
-                for command in [command for command in running if command.is_over]:
-                    run = command.end()
-                    running.remove(command)
-                    closers.submit(command.close)
-                    yield run, command.relied
-                time.sleep(POLL_S)
-        finally:
-            for command in running:
-                closers.submit(command.close)
-
-
-class _Running:
-    """The command beside a sandbox of its own."""
-
-    relied: set[str] | None = None
-    """The rows on which all its sandboxes relied, once it has ended; None where one of them did not tell."""
-
-    def __init__(self, plan: Plan, row: str, value: Value | None, limit_s: float) -> None:
-        self._plan, self._row, self._value, self._limit_s = plan, row, value, limit_s
-        with ExitStack() as opening:
-            self._folder = Path(opening.enter_context(tempfile.TemporaryDirectory(prefix="workbench-each-")))
-            self._relied_file = self._folder / "relied"
-            self._log = opening.enter_context(tempfile.TemporaryFile())
-            gaps = {row: value} if row else {}
-            engine = Engine(Settings(seed="each", clock="running", gaps=Gaps.chosen(gaps)), raise_bugs=False)
-            opening.callback(engine.close, patience_s=0)
-            base_url = opening.enter_context(listening(engine, 0, ticks=True))
-            port = free_port(LOOPBACK, 0).port
-            environment = {
-                "PAYMENTS_BASE_URL": base_url,
-                "PAYMENTS_SECRET_KEY": engine.store.key("secret"),
-                "PAYMENTS_PUBLISHABLE_KEY": engine.store.key("publishable"),
-                "PORT": str(port),
-                FOLDER: str(self._folder),
-                JUNIT: str(self._folder / "junit.xml"),
-                GAPS: json.dumps(gaps),
-                RELIED: str(self._relied_file),
-            }
-            if plan.webhook:
-                url = f"http://{LOOPBACK}:{port}{plan.webhook}"
-                environment["PAYMENTS_WEBHOOK_SECRET"] = engine.registered(url)
-            with looking_at(engine) as control:
-                self._own = {endpoint.id for endpoint in control.delivery_faults()}
-            self._engine, self._before_it = engine, _last(engine)
-            self._relied = None if row else Relied(engine, self._counts)
-            self._report = plan.junit or self._folder / "junit.xml"
-            self._before = _ages(self._report)
-            self._began = time.monotonic()
-            self._process = Process(plan.command, environment, self._log)
-            opening.callback(self._process.end)
-            self.close = opening.pop_all().close
-
-    @property
-    def is_over(self) -> bool:
-        """True once the command has ended or used up its time."""
-        return self._process.status is not None or time.monotonic() - self._began > self._limit_s
-
-    def end(self) -> Run:
-        """End what is left of the command; how it went. The sandbox stays open until `close`."""
-        status, took_s = self._process.status, time.monotonic() - self._began
-        # A server that it started tells what it relied on when it ends, which takes it a while.
-        self._process.end(_TELLS_S if self._relied else None)
-        written_now = [file for file, age in _ages(self._report).items() if self._before.get(file) != age]
-        reached = self._relied_file.exists() or _last(self._engine) > self._before_it
-        run = Run(self._row, self._value, status, took_s, tuple(_failed(written_now)), reached=reached)
-        if self._relied:
-            others = reported(self._relied_file)
-            self.relied = None if others is None else others | self._relied.rows()
-        said = [visible(mask(f"{failure.name}: {failure.says}"), lines=True) for failure in run.failed if failure.says]
-        return run if run.passed else run._replace(printed="\n\n".join(filter(None, [*said, printed(self._log)])))
-
-    def _counts(self, row: TraceRow) -> bool:
-        """Leaves out how its own endpoint was registered, and what was sent there while nobody listened."""
-        if row.kind == WEBHOOK and row.detail["endpoint"] in self._own:
-            return "ConnectError" not in (row.detail["fault"] or "")
-        return row.seq > self._before_it
-
-
 def _last(engine: Engine) -> int:
     """The place of what happened last in a sandbox; a reset does not set it back."""
     with engine.store.reading() as tx:
@@ -301,8 +287,5 @@ def _failed(files: Iterable[Path]) -> Iterator[Failure]:
         with suppress(ET.ParseError):
             for case in ET.parse(file).iter("testcase"):  # noqa: S314  the report of the user's own tests
                 for fault in (*case.findall("failure"), *case.findall("error"))[:1]:
-                    home, says = (
-                        case.get("classname") or case.get("file") or "",
-                        fault.text or fault.get("message") or "",
-                    )
-                    yield Failure(home, case.get("name", ""), says.strip()[:_MOST_SAID])
+                    home, says = case.get("classname") or case.get("file"), fault.text or fault.get("message") or ""
+                    yield Failure(home or "", case.get("name", ""), says.strip()[:_MOST_SAID])

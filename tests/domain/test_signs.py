@@ -8,7 +8,6 @@ from workbench.domain.signs import (
     Other,
     Part,
     Reading,
-    Recorded,
     rate_shown,
     scale_shown,
     states,
@@ -18,8 +17,8 @@ from workbench.domain.signs import (
 def observed(status: int, sent: dict[str, object], got: dict[str, object], **headers: str) -> ObservedCall:
     """An intent that was asked for, and its response."""
     response = Message(headers, body=got)
-    recorded = Recorded("a.har 1", "POST", "https://a.example", Message({}, body=sent), status, response, Decimal(0))
-    return ObservedCall(recorded, "createPaymentIntent", ("Bearer",), None)
+    asked, about = Message({}, body=sent), ("createPaymentIntent", ("Bearer",), None)
+    return ObservedCall("a.har 1", "https://a.example", asked, status, response, Decimal(0), *about)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree as ET
 
-from workbench.domain.gaps import written
+from workbench.certify.exam import switched_text
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ExamRefused
 from workbench.resources import write_whole
@@ -211,11 +211,6 @@ def some(texts: Sequence[str], between: str) -> str:
 
 def _shortened(came: str, most: int = _CAME) -> str:
     return textwrap.shorten(came, most, placeholder=" …")
-
-
-def switched_text(rows: Mapping[str, Any]) -> str:
-    """Rows of the register with their values."""
-    return ", ".join(f"{name} = {written(value)}" for name, value in rows.items())
 
 
 def _lines_of(row: Row, width: int = _WIDTH) -> list[str]:

@@ -1,29 +1,23 @@
-"""Runs the exam: makes and judges the checks in turn, and reports the results."""
+"""Runs the exam: makes and judges the checks in turn, finds what explains several failures, and reports the results."""
 
-import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
-from workbench.certify.causes import causes_of
-from workbench.certify.checks import CHECKS, ORDER_CHECKS, REFUSED_BADLY, Check, Result, refused, times
-from workbench.certify.exam import Exam, Exchange, NoAnswer, is_accepted
-from workbench.certify.purchases import NotExamined, Payments
-from workbench.certify.report import FAILED, NOT_EXAMINED, PASSED, WARNING, Report, Row, some, switched_text
-from workbench.certify.sending import Target
-from workbench.certify.shop import ShopOrder, total
+from workbench.certify import checks
+from workbench.certify.checks import CHECKS, ORDER_CHECKS, Check, Judge, Result, accepted, refused, times
+from workbench.certify.exam import Event, Exam, Exchange, NoAnswer, NotExamined, Orders, ShopOrder, is_accepted, total
+from workbench.certify.report import FAILED, NOT_EXAMINED, PASSED, WARNING, Report, Row, some
 from workbench.domain.moments import rfc3339
-from workbench.domain.signatures import SCHEMES, STANDARD
-from workbench.errors import ApiError, ExamRefused, SignatureRefused
+from workbench.domain.signatures import respellings
+from workbench.errors import ApiError, ExamRefused
 from workbench.resources import notebook_name
 from workbench.session import Session
 
 DAY_S: Final = 86_400
-_PATIENCE_S: Final = 5
-"""The exam waits this many seconds beyond the limit, because a late response is another fault than none."""
 _EXAM_S: Final = 300
 """No check begins later than this many seconds after the exam's start."""
 _TIME_UP: Final = f"{_EXAM_S} s are up"
@@ -33,9 +27,6 @@ _POLL_S: Final = 0.2
 _GONE: Final = "nothing listens any more"
 _UNACCEPTED: Final = "let your shop accept genuine messages first"
 _BROKE: Final = "let the command that failed succeed first"
-
-Checkout = Callable[[str], object]
-Orders = Callable[[], Mapping[str, int | ShopOrder]]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -51,7 +42,7 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
     url: str,
     secret: str,
     *,
-    checkout: Checkout | None = None,
+    checkout: Callable[[str], object] | None = None,
     orders: Orders | None = None,
     printed: Callable[[], str] = str,
     restart: Callable[[], object] | None = None,
@@ -68,78 +59,51 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
     session's clock by a day and some minutes. It takes seconds for a quick endpoint, and a few minutes at most.
     Raises ExamRefused: the URL is not on this machine, nothing listens there, or the secret is invalid. Interrupted.
     """
-    register = session.control.gaps()
-    rows = {row["name"]: row["value"] for row in register}
-    switched = {row["name"]: row["value"] for row in register if row["value"] != row["default"]}
-    scheme = rows["signature_scheme"]
-    limit_s = limit_s or int(rows["delivery_timeout_s"])
-    target = Target(url, patience_s=limit_s + _PATIENCE_S)
-    check_secret(secret, scheme)
-    if not target.listens():
+    exam = Exam(session, url, secret, checkout, orders, printed, restart, limit_s)
+    if not exam.target.listens():
         raise ExamRefused(f"Nothing listens at {url}.", hint='Start your shop first, or start it with --cmd "…".')
-    known: dict[str, int | ShopOrder] = {}
-    payments = Payments(session, checkout, rows, switched_text(switched))
-    exam = Exam(target, secret, scheme, payments, restart and partial(_restarted, restart, orders, known))
     began = time.monotonic()
     if orders is not None:
         orders()
     try:
-        exam.first = exam.yesterday = exam.payments.paid()
+        exam.first = exam.yesterday = exam.made()
     except NotExamined as error:
         raise ExamRefused(f"No payment could be made: {error}.") from None
     session.clock.advance(days=1)
     results: list[Result] = []
-    causes: list[Row] = []
     cause_by_check: dict[str, Row] = {}
 
     def report() -> Report:
         left = [Result(check, NOT_EXAMINED, "interrupted") for check in (*CHECKS, *ORDER_CHECKS)[len(results) :]]
         shown = tuple(_row(result, cause_by_check) for result in (*results, *left))
-        took_s = round(time.monotonic() - began, 1)
-        return Report(url, rfc3339(int(time.time() * 1000)), took_s, shown, switched, tuple(causes))
+        at, took_s = rfc3339(int(time.time() * 1000)), round(time.monotonic() - began, 1)
+        return Report(url, at, took_s, shown, exam.switched, (*dict.fromkeys(cause_by_check.values()),))
 
     try:
-        for result in chain(
-            _results(exam, limit_s, printed, until=began + _EXAM_S),
-            _order_results(orders, results, known, is_known=bool(checkout)),
-        ):
+        for result in chain(_results(exam, began + _EXAM_S), _order_results(exam, results)):
             results.append(result)
             if result.verdict != NOT_EXAMINED:
                 ended(_row(result, cause_by_check))
-        causes, cause_by_check = causes_of(exam, results, limit_s)
+        cause_by_check = _causes_of(exam, results)
     except KeyboardInterrupt:
         raise Interrupted(report()) from None
     return report()
 
 
-def new_secret(scheme: str = STANDARD) -> str:
-    """A new random signing secret; `scheme` is a row of `SCHEMES`."""
-    return SCHEMES[scheme].new_secret(secrets.token_bytes(32))
-
-
-def check_secret(secret: str, scheme: str = STANDARD) -> None:
-    """Checks a secret's form. Raises ExamRefused: the scheme does not accept the secret."""
-    try:
-        SCHEMES[scheme].key(secret)
-    except SignatureRefused as refused:
-        raise ExamRefused(refused.message, hint="It is not shown here.") from None
-
-
-def _results(exam: Exam, limit_s: int, printed: Callable[[], str], *, until: float) -> Iterator[Result]:
+def _results(exam: Exam, until: float) -> Iterator[Result]:
     """Makes and judges the checks, until a check shows that the shop no longer responds; the rest are not examined."""
     timeouts, stopped = 0, ""
     for check in CHECKS:
         if not stopped and time.monotonic() > until:
             stopped = _TIME_UP
-        if stopped == _TIME_UP and check is CHECKS[-1] and exam.waited_ms > _EXAM_S * 500:
-            # The endpoint, not the making of payments, has used more than half of the time.
-            yield Result(check, FAILED, f"{_TIME_UP}; the slowest response took {exam.slowest.reply.latency_ms} ms")
-            continue
         if stopped:
-            yield Result(check, NOT_EXAMINED, stopped)
+            # The endpoint, not the making of payments, has used more than half of the time.
+            is_slow = stopped == _TIME_UP and check is CHECKS[-1] and exam.waited_ms > _EXAM_S * 500
+            slowest = f"{_TIME_UP}; the slowest response took {exam.slowest.reply.latency_ms} ms"
+            yield Result(check, FAILED, slowest) if is_slow else Result(check, NOT_EXAMINED, stopped)
             continue
         exam.exchanges, payment = [], None
-        printed()
+        exam.printed()
         try:
             payment = check.run(exam)
         except NoAnswer:
@@ -149,11 +113,11 @@ def _results(exam: Exam, limit_s: int, printed: Callable[[], str], *, until: flo
             continue
         except ExamRefused as error:
             # The command that fails now has worked for the first payment.
-            yield Result(check, FAILED, str(error), None, printed(), broke=True)
+            yield Result(check, FAILED, str(error), None, exam.printed(), broke=True)
             stopped = "" if exam.target.listens() else _GONE
             continue
-        result = _judged(check, exam.exchanges, limit_s)
-        yield result._replace(payment=payment, printed="" if result.verdict == PASSED else printed())
+        result = _judged(exam, check)._replace(payment=payment)
+        yield result
         stopped = _why_stopped(exam, result, timeouts)
 
 
@@ -167,64 +131,56 @@ def _why_stopped(exam: Exam, result: Result, timeouts: int) -> str:
     return _GONE if result.verdict == FAILED and not exam.target.listens() else ""
 
 
-def _judged(check: Check, exchanges: Sequence[Exchange], limit_s: int) -> Result:
+def _judged(exam: Exam, check: Check) -> Result:
     faults: dict[str, list[Exchange]] = {}
-    for exchange in exchanges:
-        if fault := check.judge(exchange.reply, limit_s):
+    for exchange in exam.exchanges:
+        if fault := check.judge(exchange.reply, exam.limit_ms):
             faults.setdefault(fault, []).append(exchange)
     if faults:
         came = [f"{some([exchange.label for exchange in group], ', ')}: {fault}" for fault, group in faults.items()]
         faulty = [exchange for group in faults.values() for exchange in group]
-        return Result(check, WARNING if check.warns else FAILED, some(came, "; "), faulty=faulty)
-    counts = Counter(str(exchange.reply.status_code) for exchange in exchanges)
+        return Result(check, WARNING if check.warns else FAILED, some(came, "; "), None, exam.printed(), faulty)
+    counts = Counter(str(exchange.reply.status_code) for exchange in exam.exchanges)
     listed = ", ".join(status if count == 1 else f"{count} times {status}" for status, count in counts.items())
-    slowest_ms = max(exchange.reply.latency_ms for exchange in exchanges)
+    slowest_ms = max(exchange.reply.latency_ms for exchange in exam.exchanges)
     return Result(check, PASSED, f"{listed}, at most {slowest_ms} ms")
 
 
-def _restarted(restart: Callable[[], object], orders: Orders | None, known: dict[str, int | ShopOrder]) -> None:
-    known.update(orders() if orders else {})
-    restart()
-
-
-def _order_results(
-    orders: Orders | None, results: Sequence[Result], known: Mapping[str, int | ShopOrder], *, is_known: bool
-) -> Iterator[Result]:
-    """Judges the orders of the payments in `results`; `known` holds the shop's orders before its restart.
-
-    `is_known` is true if the shop made the payments itself.
-    """
+def _order_results(exam: Exam, results: Sequence[Result]) -> Iterator[Result]:
+    """Judges the orders of the payments in `results`."""
+    orders = exam.orders
     made = {result.check.name: result for result in results}
     orders_of: dict[str, ShopOrder] = {}
     broke, why_not, gone = False, "" if orders else "--orders would examine it", 0
     if orders:
         try:
-            orders_of = _settled(lambda: {**known, **orders()}, results)
-            gone = len(known.keys() - orders().keys())
+            orders_of = _settled(exam, orders, results)
+            gone = len(exam.known.keys() - orders().keys())
         except ExamRefused as error:
             # The command worked before the first check.
             broke, why_not = True, str(error)
-        is_taken = any(made[name].verdict == PASSED for name in orders_of)
-        if not is_known and is_taken and not any(order.fulfilled for order in orders_of.values()):
-            orders_of, why_not = {}, "the shop does not know the payments: let --checkout make them"
+    in_all = total(orders_of.values()).fulfilled
+    if not exam.checkout and not in_all and any(made[name].verdict == PASSED for name in orders_of):
+        orders_of, why_not = {}, "the shop does not know the payments: let --checkout make them"
     for check in ORDER_CHECKS:
         name, _, what = check.name.partition(".")
-        if name in orders_of:
-            verdict, came = (_status_verdict if what == "status" else _count_verdict)(made[name], name, orders_of)
-            if name == "restart" and gone:
-                verdict, came = FAILED, f"{gone} earlier order{'s are' if gone > 1 else ' is'} gone"
+        result = made[name]
+        if name == "restart" and gone and name in orders_of:
+            verdict, came = FAILED, f"{gone} earlier order{'s are' if gone > 1 else ' is'} gone"
+        elif name in orders_of:
+            judge = _status_verdict if what == "status" else _count_verdict
+            verdict, came = judge(result, orders_of[name], in_all)
         elif broke:
             verdict, came = FAILED, why_not
+        elif result.verdict == NOT_EXAMINED:
+            # The order has the same reason: no --cmd, or too little time.
+            verdict, came = NOT_EXAMINED, result.came
         else:
-            # If the check itself was not examined (no --cmd, or too little time), its order has the same reason.
-            verdict, result = NOT_EXAMINED, made[name]
-            came = result.came
-            if result.verdict != NOT_EXAMINED:
-                came = why_not or (_BROKE if result.broke else _UNACCEPTED)
+            verdict, came = NOT_EXAMINED, why_not or (_BROKE if result.broke else _UNACCEPTED)
         yield Result(check, verdict, came, broke=broke)
 
 
-def _settled(orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
+def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
     """Check → the order of its payment, once two readings agree and expected fulfilments are in, or after 5 seconds."""
     asked = [
         (result.check.name, result.payment.ids, result.check.order.fulfilled if result.verdict == PASSED else 0)
@@ -232,9 +188,7 @@ def _settled(orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
     ]  # fmt: skip
     until, last = time.monotonic() + _ORDERS_S, None
     while True:
-        read = {
-            payment: order if isinstance(order, ShopOrder) else ShopOrder(order) for payment, order in orders().items()
-        }
+        read = {**exam.known, **orders()}
         orders_of = {name: total(read[key] for key in ids if key in read) for name, ids, _ in asked}
         are_fulfilled = all(orders_of[name].fulfilled >= count for name, _, count in asked)
         if time.monotonic() > until or (orders_of == last and are_fulfilled):
@@ -246,8 +200,8 @@ def _settled(orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
 def _row(result: Result, cause_by_check: Mapping[str, Row]) -> Row:
     """The report's row for a result; a known cause replaces its why and fix."""
     name, title, sent, expected, why, fix, notebook = result.check[:7]
-    if result.check.judge is refused and result.faulty and _is_refused(result):
-        why, fix = REFUSED_BADLY
+    if result.faulty and _is_refused(result):
+        why, fix = checks.REFUSED_BADLY
     row = Row(name, title, result.verdict, result.came, sent, expected, why, fix, notebook_name(notebook))
     cause = cause_by_check.get(name) or cause_by_check.get(name.partition(".")[0])
     if cause and result.verdict in {FAILED, WARNING}:
@@ -255,22 +209,123 @@ def _row(result: Result, cause_by_check: Mapping[str, Row]) -> Row:
     return row._replace(printed=result.printed)
 
 
-def _count_verdict(result: Result, name: str, orders_of: Mapping[str, ShopOrder]) -> tuple[str, str]:
-    has, due = orders_of[name].fulfilled, result.check.order.fulfilled if result.check.order else 0
+def _count_verdict(result: Result, order: ShopOrder, in_all: int) -> tuple[str, str]:
+    has, due = order.fulfilled, result.check.order.fulfilled if result.check.order else 0
     if has < due and result.verdict == FAILED:
         return NOT_EXAMINED, _UNACCEPTED
-    if not has and not due and not any(order.fulfilled for order in orders_of.values()):
+    if not has and not due and not in_all:
         return NOT_EXAMINED, "no order was fulfilled at all"
-    is_early = has and not due and result.check.judge is refused and _is_refused(result)
+    is_early = has and not due and _is_refused(result)
     return PASSED if has == due else FAILED, times(has) + ", although the message was rejected" * bool(is_early)
 
 
-def _is_refused(result: Result) -> bool:
-    return not any(is_accepted(exchange.reply) for exchange in result.faulty)
-
-
-def _status_verdict(result: Result, name: str, orders_of: Mapping[str, ShopOrder]) -> tuple[str, str]:
-    status = orders_of[name].status
-    if not status:
+def _status_verdict(result: Result, order: ShopOrder, _: int) -> tuple[str, str]:
+    if not order.status:
         return NOT_EXAMINED, '--orders with a "status" in each line would examine it'
-    return PASSED if result.check.order and status.casefold() == result.check.order.status else FAILED, status
+    is_due = result.check.order and order.status.casefold() == result.check.order.status
+    return PASSED if is_due else FAILED, order.status
+
+
+def _is_refused(result: Result) -> bool:
+    """True if the shop rejected all forged messages of a check."""
+    return result.check.judge is refused and not any(is_accepted(exchange.reply) for exchange in result.faulty)
+
+
+# What explains several failures
+
+
+class _Cause(NamedTuple):
+    """A cause of failures: it explains a failed check if all faulty exchanges of the check fit."""
+
+    name: str
+    title: str
+    came: str
+    why: str
+    fix: str
+    notebook: str
+    fits: Callable[[Exchange, int, int | None], bool]
+    """An exchange, the limit in milliseconds, the place of the JSON spelling that the shop verifies → True if so."""
+    judge: Judge | None = None
+    """The judge of the checks that it may explain; None for all."""
+    needs: tuple[str, ...] = ()
+    """Checks that must be among the failures."""
+    least: int = 2
+    """The fewest failures that the cause must explain."""
+
+
+def _is_rejected_respelling(exchange: Exchange, place: int | None) -> bool:
+    """True if the shop rejected a message whose bytes differ from the JSON spelling at `place`."""
+    if place is None or exchange.reply.status_code not in checks.REFUSED:
+        return False
+    return _spellings(exchange.body)[place] != exchange.body
+
+
+_VERIFY: Final = "verify_webhooks"
+CAUSES: Final = (
+    _Cause("too_slow", "The responses are late", "no whole response within {limit_s} s", *checks.RESPONDS_LATE,
+           "retries_dead_letters_and_replay",
+           lambda exchange, limit_ms, _: exchange.reply.latency_ms >= limit_ms, least=1),
+    _Cause("verifies_after_parsing", "The signature is verified after parsing",
+           "genuine messages are rejected, and accepted once the rewritten JSON is what is signed",
+           *checks.PARSES_FIRST, _VERIFY,
+           lambda exchange, _, place: _is_rejected_respelling(exchange, place), accepted, least=1),
+    _Cause("verifies_nothing", "Signatures are not verified", "2xx to messages that are not genuine",
+           "Anybody who knows the address can tell the shop that an order is paid.",
+           "Verify each message with the endpoint's secret before anything else, and respond 400 if that fails.",
+           _VERIFY, lambda exchange, *_: is_accepted(exchange.reply), refused, ("wrong_secret", "missing_headers")),
+    _Cause("uncaught", "An exception is not caught", "5xx to messages that are rejected", *checks.REFUSED_BADLY,
+           _VERIFY, lambda exchange, *_: exchange.reply.status_code in range(500, 1000), refused),
+    _Cause("command", "A command of the exam's fails", "", "Without it, these checks show nothing about your shop.",
+           "Run the command by hand, in the shell from which the exam is started.", "going_live", lambda *_: True),
+)  # fmt: skip
+
+
+def _causes_of(exam: Exam, results: Iterable[Result]) -> dict[str, Row]:
+    """Check name → the cause that explains its failure.
+
+    Sends some genuine messages again to a shop that rejected them.
+    """
+    failed = [result for result in results if result.verdict in {FAILED, WARNING} and (result.faulty or result.broke)]
+    spelling = _verified_spelling(exam, failed)
+    cause_by_check: dict[str, Row] = {}
+    for cause in CAUSES:
+        group = [
+            result for result in failed
+            if result.check.name not in cause_by_check and cause.judge in {None, result.check.judge}
+            and result.broke is (cause.name == "command")
+            and all(cause.fits(exchange, exam.limit_ms, spelling) for exchange in result.faulty)
+        ]  # fmt: skip
+        names = {result.check.name for result in group}
+        # The check `slow` repeats the slowest response of another check, so it does not count as a second failure.
+        if len(names - {"slow"}) >= cause.least and names.issuperset(cause.needs):
+            came = cause.came.format(limit_s=exam.limit_ms // 1000) or group[0].came
+            sent = ", ".join(result.check.title for result in group)
+            printed = next((result.printed for result in group if result.printed), "")
+            notebook = notebook_name(cause.notebook)
+            row = Row(cause.name, cause.title, FAILED, came, sent, "", cause.why, cause.fix, notebook, printed)
+            cause_by_check.update(dict.fromkeys(names, row))
+    return cause_by_check
+
+
+def _verified_spelling(exam: Exam, failed: Sequence[Result]) -> int | None:
+    """Finds the spelling that the shop verifies: sends rejected genuine messages again, signed over each spelling."""
+    for result in failed:
+        for exchange in result.faulty if result.check.judge is accepted else ():
+            event, spellings = Event.read(exchange.body), _spellings(exchange.body)
+            places = [place for place in range(len(spellings)) if _is_rejected_respelling(exchange, place)]
+            if not places or is_accepted(exam.target.post(exchange.body, exam.signed(event))):
+                continue
+            for place in places:
+                headers = exam.signed(event._replace(body=spellings[place]))
+                if is_accepted(exam.target.post(exchange.body, headers)):
+                    return place
+            break
+    return None
+
+
+def _spellings(body: bytes) -> list[bytes]:
+    """The body's JSON as different libraries write it."""
+    return [
+        *respellings(body),
+        *respellings(body, lambda text: int(Decimal(text)) if Decimal(text) == int(Decimal(text)) else float(text)),
+    ]

@@ -3,12 +3,11 @@
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, Final, NamedTuple
+from typing import IO, Final
 
-from workbench.certify.purchases import NotExamined
-from workbench.certify.sending import Target
+from workbench.certify.exam import NotExamined, ShopOrder, Target, total
 from workbench.domain.masking import mask
 from workbench.errors import ExamRefused
 from workbench.process import NOTHING, Process, ended_when_asked, printed
@@ -16,24 +15,9 @@ from workbench.visible import visible
 
 PHONE: Final = "PAYMENTS_CUSTOMER_PHONE"
 """The environment variable that gives the checkout the phone number of the customer who pays."""
-PAID: Final = "paid"
 _START_S: Final = 30.0
 _COMMAND_S: Final = 30
 _READ_BYTES: Final = 1 << 20
-
-
-class ShopOrder(NamedTuple):
-    """How often the shop fulfilled a payment's order, and the order's status if the shop gives one."""
-
-    fulfilled: int
-    status: str | None = None
-
-
-def total(orders: Iterable[ShopOrder]) -> ShopOrder:
-    """Adds up the orders of one payment; their status is `paid` only if no order has another one."""
-    orders = list(orders)
-    statuses = sorted((order.status for order in orders if order.status), key=PAID.__eq__)
-    return ShopOrder(sum(order.fulfilled for order in orders), statuses[0] if statuses else None)
 
 
 class Shop:

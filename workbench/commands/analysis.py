@@ -172,7 +172,7 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
     nargs=2,
     multiple=True,
     metavar="WHAT VALUE",
-    help="How much two rows with one key may differ: amount or fee, such as 0.50. May be repeated.",
+    help="How far the amount, or the fee, of two rows with one key may differ, such as: fee 0.50. May be repeated.",
 )
 @click.option("--pair-by", hidden=True)
 @click.option(
@@ -194,7 +194,8 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
     "--as-of",
     metavar="DATE",
     callback=_given_day,
-    help="The day of the reconciliation: a row of a later day does not move the closing date.",
+    help="The day of the reconciliation. A row of a later day does not move the closing date; if no partner has its "
+    "key, the row is reported as invalid.",
 )
 @click.option(
     "--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run saved with --carry-to."

@@ -33,8 +33,8 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: 
     """Draft or check the layout of FILE, a statement or a ledger.
 
     The draft declares what the rows prove, and names the row that proves it. What the rows leave open is a comment
-    that begins with "# ?": decide it yourself. --check reads FILE with the layout of --layout; without --layout, with
-    the layout that FILE's headings fit, or else with the draft.
+    that begins with "# ?": decide it yourself. --check reads FILE with the layout that --layout names. Without
+    --layout, the command takes the layout that fits the headings of FILE, or else the draft.
 
     Exit status 0 when the draft is written, or when every row can be read and the balances agree; 1 when a row cannot
     be read or a balance does not agree; 2 when the file cannot be read.

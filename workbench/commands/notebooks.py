@@ -68,7 +68,7 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
     """Open JupyterLab on your copy of the notebooks.
 
     The command copies the notebooks into FOLDER (workbench-notebooks unless you name another). JupyterLab runs until
-    you interrupt it. It answers only this machine, and only with its token.
+    you interrupt it. It answers only requests from this machine that carry its token.
 
     A notebook that you have changed is never overwritten; to get the original again, delete your copy.
 

@@ -96,7 +96,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
 
     The printed link opens the console in a browser once; after that, standard error shows a new link.
 
-    --gaps switches rows of the register; the file of --store does not keep them.
+    --gaps switches rows of the register. The file of --store does not keep these values: give --gaps each time.
 
     The sandbox answers only this machine, unless --host names another address. Standard error has a line for each
     request and each delivery, in colours on a terminal unless NO_COLOR is set.
@@ -202,9 +202,9 @@ def gaps(names: tuple[str, ...], form: str | None) -> None:
 def fit(*, recordings: tuple[Path, ...], out: Path | None, letter_file: Path | None, as_json: bool) -> None:
     """Fit the sandbox to recorded traffic of the real service.
 
-    FILE is a HAR file, or a folder of them. For each row of the register the table says whether the exchanges show
-    its value, show a part of it, contradict each other, or leave it open. In a pipe or a file the table shortens long
-    texts. Keys, secrets and phone numbers are masked before anything is read.
+    FILE is a HAR file, or a folder of them. The table says of each row of the register whether the exchanges show its
+    value, contradict each other, or leave the row open, and what was seen of it. In a pipe or a file the table
+    shortens long texts. Keys, secrets and phone numbers are masked before anything is read.
 
     Exit status 0 when the files were read, 2 when one is rejected.
     """

@@ -9,27 +9,10 @@ from http import HTTPStatus
 from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
+from workbench.domain import signs
 from workbench.domain.interface import PAGE
 from workbench.domain.phones import COUNTRY_CODE, WITHOUT_WALLET
-from workbench.domain.signs import (
-    CALLS,
-    WEBHOOK,
-    Other,
-    Part,
-    Sign,
-    Value,
-    channel_shown,
-    first,
-    formed,
-    has,
-    rate_shown,
-    scale_shown,
-    schemes_shown,
-    signature_shown,
-    states,
-    tried,
-    within,
-)
+from workbench.domain.signs import CALLS, WEBHOOK, Other, Part, Sign, Value, first, formed, has, states, tried, within
 from workbench.errors import GapRefused
 
 V = TypeVar("V", bound=Value)
@@ -255,14 +238,14 @@ class Gaps:
         alternatives={"half_even": "rounded half-even"}, why="money must not be rounded silently",
         shows="A decimal number.", asks="What do you do with an amount that has more than two decimals?", cost=2,
         relied=("CreatePaymentIntent amount_too_precise", "call rounded"),
-        sign=Sign("createPaymentIntent", scale_shown), code=("sandbox/service/request_fields.py",),
+        sign=Sign("createPaymentIntent", signs.scale_shown), code=("sandbox/service/request_fields.py",),
         notebook="intents_and_keys")
     channel_and_provider: str = row("2.5", "asked_and_moved",
         "channel is the operator the merchant asked for, provider the one that moved the money",
         alternatives={"equal": "always equal"}, why="otherwise one of the two fields would be enough",
         shows="Both fields, in the response to a charge.",
         asks="What is the difference between `channel` and `provider` of a charge?", relied=("Charge",),
-        sign=Sign("", channel_shown), code=("sandbox/service/payments.py",), notebook="charges_and_idempotency")
+        sign=Sign("", signs.channel_shown), code=("sandbox/service/payments.py",), notebook="charges_and_idempotency")
     operator_mismatch: str = row("2.5", "accepted",
         "accepted; provider follows the numbering plan; a line in warnings", alternatives={"refused": "rejected, 400"},
         asks="What happens when the phone number belongs to an operator other than the one named?", cost=2,
@@ -310,7 +293,7 @@ class Gaps:
         "the call returns when the customer has answered: 200 succeeded",
         alternatives={"interactive": "200 pending, while the customer's phone asks for the PIN; events follow",
                       "accepted": "202 pending, while the customer's phone asks for the PIN; events follow"},
-        here="the sandbox answers for the customer; a number pays unless it is a test number",
+        here="the sandbox answers for the customer: as a test number says; any other number pays",
         why="200 with succeeded is the only outcome shown",
         shows="A 200 response with `succeeded`.", asks="Does the response to a charge wait for the customer?", cost=3,
         relied=("createCharge", "response 402"), together="wait",
@@ -390,7 +373,7 @@ class Gaps:
     token_credentials: str = row("4", "any",
         "any e-mail address, and any non-empty password but the word wrong; no Authorization needed",
         alternatives={"one_account": "one account with an e-mail address and a password"},
-        why="the flow is illustrative", here="the sandbox makes up the account, and shows it at the start",
+        why="the flow is illustrative", here="one_account: the sandbox makes up the account, and shows it at the start",
         shows="A flow with e-mail address and password, described as illustrative.",
         asks="Whose e-mail address and password does the token operation take?",
         relied=("issueToken", "credentials_wrong"), together="accounts",
@@ -434,7 +417,7 @@ class Gaps:
         alternatives={"either": "either for every operation"},
         shows="Bearer on intents and plants, Basic on charges.",
         asks="Does each operation take Basic as well as Bearer?", relied=("scheme_wrong",),
-        sign=Sign("", schemes_shown), code=("sandbox/access.py",))
+        sign=Sign("", signs.schemes_shown), code=("sandbox/access.py",))
     key_rotation: str = row("5", "at_once", "rolling gives a new key; the old one gets 401 at once",
         alternatives={"overlap": "the old one works for another 86400 s, then it gets 401"},
         asks="Does the old key still work after it is rolled, and for how long?", cost=2,
@@ -477,7 +460,7 @@ class Gaps:
         why="this specification fits HMAC-SHA256 with retries and replay",
         shows="HMAC-SHA256.", asks="Which header holds the signature, and what exactly is signed?", cost=2,
         relied=("createWebhookEndpoint", "rollWebhookEndpointSecret"), happens=("webhook ", "a webhook"),
-        sign=Sign(WEBHOOK, signature_shown),
+        sign=Sign(WEBHOOK, signs.signature_shown),
         code=("sandbox/service/webhooks.py",), notebook="verify_webhooks")
     signature_tolerance_s: int = row("6", 300,
         "300 s, both ways", alternatives={600: "600 s, both ways"},
@@ -561,7 +544,7 @@ class Gaps:
         happens=("webhook ", "a webhook"), together="retries", unseen={"once": _LUCK},
         code=("sandbox/service/webhooks.py",))
     lateness: str = row("6", "at_once", "at once",
-        alternatives={"thirty_seconds": "thirty seconds after the change that they report"},
+        alternatives={"thirty_seconds": "thirty seconds after the change that it reports"},
         asks="How soon after a payment has succeeded does its webhook come?", cost=2,
         happens=("webhook ", "a webhook"), together="order", code=("sandbox/service/webhooks.py",))
 
@@ -606,7 +589,7 @@ class Gaps:
         alternatives={"100_per_60": "100 requests in 60 s for each account, with RateLimit-Policy and RateLimit "
                       "(draft-ietf-httpapi-ratelimit-headers-11), 429 and Retry-After"},
         asks="How many requests may we make, and how do you tell us to slow down?", relied=("rate_limited",),
-        sign=Sign("", rate_shown), unseen={"none": _LUCK},
+        sign=Sign("", signs.rate_shown), unseen={"none": _LUCK},
         code=("sandbox/exchange.py", "sandbox/engine.py", "sandbox/rate_limit.py"))
     amount_bounds: str = row("8", "none", "from 0.01 to 9,999,999,999.99",
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
@@ -708,16 +691,11 @@ def rows_named(names: Sequence[str]) -> tuple[Gap, ...]:
 
 
 def _gap_named(name: str) -> Gap:
-    gap = _BY_NAME.get(name)
-    if gap is None:
+    if name not in _BY_NAME:
         near = _nearest(str(name))
-        raise GapRefused(
-            f"There is no gap named {name!r}.",
-            hint=f"Did you mean {near}?" if near else "`workbench gaps` lists them.",
-            name=name,
-            allowed=tuple(_BY_NAME),
-        )
-    return gap
+        hint = f"Did you mean {near}?" if near else "`workbench gaps` lists them."
+        raise GapRefused(f"There is no gap named {name!r}.", hint=hint, name=name, allowed=tuple(_BY_NAME))
+    return _BY_NAME[name]
 
 
 def _nearest(name: str) -> str | None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -57,45 +58,42 @@ class Message(NamedTuple):
     body: object = None
 
 
-class Recorded(NamedTuple):
-    """One exchange as it was recorded."""
+@dataclass(eq=False)
+class ObservedCall:
+    """An exchange as it was recorded, and what signs look at.
+
+    `ok` is a success that is no copy of an earlier one; `took` also what the service took and the customer declined.
+    `holds` is how the credential begins, `sk_`, `pk_` or anything else; `phone` the number that was asked for, masked.
+    `is_mixed`: another operator is asked for than that of the number. `unknown` are fields that no such request has.
+    """
 
     place: str
     """The name of its file and its number there, from 1."""
-    method: str
     url: str
     request: Message
     status: int
     response: Message
     at_s: Decimal
     """When it began, in seconds since 1970; 0 where the file does not say."""
+    id: str
+    """An operation's id, or `WEBHOOK`; the next two are the operation's documented schemes and its request's fields."""
+    schemes: tuple[str, ...]
+    fields: tuple[str, ...] | None
 
-
-class ObservedCall:
-    """An exchange of the interface, or a webhook, with its bodies.
-
-    `operation` is an operation's id, or `WEBHOOK`, with its documented `schemes` and its request's `fields`.
-    `ok` is a success that is no copy of an earlier one; `took` also what the service took and the customer declined.
-    `holds` is how the credential begins, `sk_`, `pk_` or anything else; `phone` the number that was asked for, masked.
-    `is_mixed`: another operator is asked for than that of the number. `unknown` are fields that no such request has.
-    """
-
-    def __init__(
-        self, exchange: Recorded, operation: str, schemes: tuple[str, ...], fields: tuple[str, ...] | None
-    ) -> None:
-        self.place, self.url, self.status, self.at_s = exchange.place, exchange.url, exchange.status, exchange.at_s
-        self.id, self.schemes = operation, schemes
-        self.sent, self.got = exchange.request.headers, exchange.response.headers
-        self.text, self.sent_text = exchange.response.text, exchange.request.text
-        self.asked, self.body = within(exchange.request.body), within(exchange.response.body)
+    def __post_init__(self) -> None:
+        self.sent, self.got = self.request.headers, self.response.headers
+        self.text, self.sent_text = self.response.text, self.request.text
+        self.asked, self.body = within(self.request.body), within(self.response.body)
         self.ok = self.status in SUCCESS and "idempotent-replayed" not in self.got
         self.took = self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
         self.event = str(self.asked.get("type", ""))
+        self.about = _PAYMENTS.get(self.id, "")
+        """The object that a payment's call makes or looks at, with its article."""
         scheme, _, credential = self.sent.get("authorization", "").partition(" ")
         self.scheme, self.holds = scheme.lower(), credential[:3]
-        is_charge = operation == "createCharge"
+        is_charge = self.id == "createCharge"
         payer = self.asked if is_charge else within(self.asked, "payment_method", "mobile_money")
-        self.operator = _short_operator_id(payer.get("channel" if is_charge else "provider"))
+        self.operator = _IDS.get(str(payer.get("channel" if is_charge else "provider")).lower())
         self.phone = str(payer.get("phone", ""))
         self.prefix = self.phone.removeprefix(COUNTRY_CODE).removeprefix("0")[:2]
         """The two digits that tell the operator."""
@@ -105,10 +103,10 @@ class ObservedCall:
         # A number longer than any amount would be rounded.
         self.amount = amount if amount is not None and amount.is_finite() and abs(amount.adjusted()) < _DIGITS else None
         self.is_fraction = self.amount is not None and self.amount != round(self.amount, 2)
-        self.unknown = [name for name in self.asked if fields is not None and name not in fields]
+        self.unknown = [name for name in self.asked if self.fields is not None and name not in self.fields]
         listed = self.body.get("data") if self.status in SUCCESS else []
         items = listed if isinstance(listed, list) else [self.body]
-        items = [within(self.asked, "data", "object")] if operation == WEBHOOK else items
+        items = [within(self.asked, "data", "object")] if self.id == WEBHOOK else items
         self.objects: list[Body] = [item for item in map(within, items) if isinstance(item.get("id"), str)]
         intents = "createPaymentIntent retrievePaymentIntent listPaymentIntents"
         self.intents: list[Body] = self.of_kind("payment_intent", intents)
@@ -119,21 +117,12 @@ class ObservedCall:
         usual = kind if self.id in operations.split() else ""
         return [item for item in self.objects if item.get("object", usual) == kind]
 
-    @property
-    def about(self) -> str:
-        """The object that a payment's call makes or looks at, with its article."""
-        return _PAYMENTS[self.id]
-
 
 def within(value: object, *names: str) -> Body:
     """The object that stands below these names; an empty one if none does."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
-
-
-def _short_operator_id(named: object) -> str | None:
-    return _IDS.get(str(named).lower())
 
 
 def number_in(value: object) -> Decimal | None:
@@ -153,6 +142,10 @@ class Sign(NamedTuple):
     operations: str
     """Ids of operations, with `webhook` for webhooks; `calls` for all operations, empty for every exchange."""
     shows: Shows
+
+    def is_about(self, call: ObservedCall) -> bool:
+        """True if the exchange may show the value."""
+        return call.id != WEBHOOK if self.operations == CALLS else call.id in (self.operations.split() or {call.id})
 
 
 def first(*cases: tuple[Reading, Test]) -> Shows:
@@ -216,18 +209,13 @@ def states(
 ) -> Shows:
     """The value that adds a state of its own name, or the `default`, where something else stands for that state."""
 
-    def shows(call: ObservedCall) -> Reading:
-        for item in objects(call):
-            status = item.get("status")
-            if status == added:
-                return added
-            if isinstance(status, str) and status not in known.split():
-                return Other(f"the state {status[:40]}")
-            if is_default(item):
-                return default
-        return None
+    def shown(item: Body) -> Reading:
+        status = item.get("status")
+        if isinstance(status, str) and status not in [added, *known.split()]:
+            return Other(f"the state {status[:40]}")
+        return added if status == added else default if is_default(item) else None
 
-    return shows
+    return lambda call: next((value for item in objects(call) if (value := shown(item))), None)
 
 
 # Signs that need more than a form
@@ -248,7 +236,7 @@ def scale_shown(call: ObservedCall) -> Reading:
 def channel_shown(call: ObservedCall) -> Reading:
     """Compares a charge's `channel` and `provider` for a number of another operator."""
     for charge in call.charges:
-        channel, provider = _short_operator_id(charge.get("channel")), _short_operator_id(charge.get("provider"))
+        channel, provider = (_IDS.get(str(charge.get(name)).lower()) for name in ("channel", "provider"))
         if call.id == "createCharge" and call.is_mixed:
             if channel == provider:
                 return "equal"

@@ -4,9 +4,9 @@ The column `relied` of each row names what relies on it; this module knows the w
 for its status, media type and body, not for its headers and the moment of an effect.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, Final, get_args, get_origin
+from typing import Final, get_args, get_origin
 
 from msgspec import UNSET
 
@@ -77,24 +77,15 @@ def _is_small_or_large(body: CreatePaymentIntent | CreateCharge, gaps: Gaps) -> 
     return not least * scale <= body.amount <= (most or 0) * scale
 
 
-_OF_BODY: Final[Mapping[type, tuple[tuple[str, Callable[[Any, Gaps], bool]], ...]]] = {
-    CreatePaymentIntent: (
-        ("several_types", lambda body, _: len(body.payment_method_types) > 1),
-        ("outside_bounds", _is_small_or_large),
-    ),
-    CreateCharge: (
-        ("no_reference", lambda body, _: body.reference is None),
-        ("outside_bounds", _is_small_or_large),
-    ),
-}
-"""Struct of a request → words of the column `relied` that a body may fit, and the test of it."""
-
-
 def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object) -> Rows:
     """The rows that this request touched, and others of its kind do not."""
     rows = () if operation.plain_400 else _OF_KEY.get(caller.kind, ())
-    for word, fits in _OF_BODY.get(type(body), ()):
-        rows += _OF_CALL[word] if fits(body, gaps) else ()
+    if isinstance(body, CreatePaymentIntent | CreateCharge) and _is_small_or_large(body, gaps):
+        rows += _OF_CALL["outside_bounds"]
+    if isinstance(body, CreatePaymentIntent) and len(body.payment_method_types) > 1:
+        rows += _OF_CALL["several_types"]
+    if isinstance(body, CreateCharge) and body.reference is None:
+        rows += _OF_CALL["no_reference"]
     if operation.phone is not None and caller.scenario is None:
         rows += TRIGGERED if operation.phone(body)[-_ENDING:] in scenarios.TEST_NUMBERS else ()
     return rows

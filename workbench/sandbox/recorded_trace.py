@@ -19,10 +19,7 @@ from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.records import Screen, StoredCall
 from workbench.sandbox.store.transaction import Table
 
-_KINDS: Mapping[type[OfSandbox], str] = {
-    rows.TracedCall: rows.CALL, rows.TracedScreen: rows.SCREEN, rows.TracedEntry: rows.ENTRY,
-    rows.TracedWebhook: rows.WEBHOOK,
-}  # fmt: skip
+_KINDS: Mapping[type[OfSandbox], str] = {detail: kind for kind, detail in rows.DETAILS.items()}
 
 
 def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:

@@ -18,26 +18,12 @@ from workbench.domain.masking import shortened
 from workbench.domain.money import MAX_MAJOR_DIGITS
 from workbench.domain.payments import BOUNDS_MAJOR
 from workbench.domain.phones import EVERY_OPERATOR
-from workbench.domain.signs import (
-    CALLS,
-    CENT,
-    SUCCESS,
-    WEBHOOK,
-    Body,
-    ObservedCall,
-    Other,
-    Part,
-    Reading,
-    Value,
-    number_in,
-    tried,
-    within,
-)
+from workbench.domain.signs import CENT, WEBHOOK, ObservedCall, Other, Part, Reading, Value, number_in, tried, within
 from workbench.domain.webhooks import TOLD_AS
 from workbench.errors import TrafficRefused
-from workbench.sandbox.operations import OPERATIONS, Operation
+from workbench.sandbox.operations import OPERATIONS
 from workbench.text.render import Table, Tabular, table
-from workbench.traffic.har import files_of, moment_s, recorded
+from workbench.traffic.har import About, files_of, moment_s, recorded
 
 MOST_TEXT: Final = 64 * 2**20
 """So much of what is recognised is looked at; what follows is left out, and the result says so."""
@@ -55,8 +41,9 @@ def _offered(row: str) -> list[Any]:
     return [gap.default, *gap.alternatives]
 
 
-def _time_s(event: Body) -> Decimal:
-    return moment_s(str(event.get("timestamp") or event.get("time")))
+def _time_s(event: ObservedCall) -> Decimal:
+    """When a webhook's event was made."""
+    return moment_s(str(event.asked.get("timestamp") or event.asked.get("time")))
 
 
 # What several exchanges show together
@@ -94,12 +81,8 @@ def _event_types(traffic: Sequence[ObservedCall]) -> Readings:
 def _prompt_timeout(traffic: Sequence[ObservedCall]) -> Readings:
     """The time from a confirmation, or its event, to the prompt's end."""
     for call in traffic:
-        if call.id == WEBHOOK and call.event.endswith("requires_action"):
-            begun_s = _time_s(call.asked)
-        elif call.id == "confirmPaymentIntent" and call.ok:
-            begun_s = call.at_s
-        else:
-            continue
+        is_event = call.id == WEBHOOK and call.event.endswith("requires_action")
+        begun_s = _time_s(call) if is_event else call.at_s if call.id == "confirmPaymentIntent" and call.ok else 0
         prompts = [within(item, "next_action", "ussd_prompt") for item in call.objects if begun_s]
         for end_s in [end_s for prompt in prompts if (end_s := number_in(prompt.get("expires_at"))) is not None][:1]:
             lasts_s = float(end_s) - float(begun_s)
@@ -264,24 +247,23 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
 
 def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -> Readings:
     """Reads whether an event came a second time; a copy that comes at once is no retry."""
-    if first.status in range(203, 300) and (
-        again.at_s - first.at_s > 1 if again else ended_s - first.at_s > _GAVE_UP_S
-    ):
+    waited_s = (again.at_s if again else ended_s) - first.at_s
+    if first.status in range(203, 300) and waited_s > (1 if again else _GAVE_UP_S):
         taken = Part("2xx", f"{first.status} is not retried")
         yield "delivery_success", Part("200_201_202", f"{first.status} is retried") if again else taken, first.place
     if first.status == HTTPStatus.GONE and again:
         yield "delivery_gone", "retried", again.place
     if first.status in _WAITS and again:
-        wait_s, asked = again.at_s - first.at_s, first.got.get("retry-after", "")
+        asked = first.got.get("retry-after", "")
         least_s = max(_AT_LEAST_S, min(int(asked), 2 * _MINUTE_S)) if asked.isdecimal() else _AT_LEAST_S
-        near = "ignored" if wait_s < _AT_LEAST_S else "honoured" if least_s <= wait_s < _FIRST_WAIT_S else None
+        near = "ignored" if waited_s < _AT_LEAST_S else "honoured" if least_s <= waited_s < _FIRST_WAIT_S else None
         what = "Retry-After" if asked else "a minute after 429, 502 and 504"
         yield "delivery_retry_after", near and Part(near, what, 2), again.place
 
 
 def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
     """Finds the only schedule that fits the waits, give or take a fifth; None while several fit."""
-    failed = next((at for at, attempt in enumerate(tries) if attempt.status in SUCCESS), len(tries))
+    failed = next((at for at, attempt in enumerate(tries) if attempt.ok), len(tries))
     waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
     is_over = failed == len(tries) and ended_s - tries[-1].at_s > _GAVE_UP_S
 
@@ -302,7 +284,7 @@ def _order(traffic: Sequence[ObservedCall]) -> Readings:
     newest: dict[object, Decimal] = {}
     known, tried, late_by, soonest = set(), set(), {}, {}
     for call in traffic:
-        at_s, about = _time_s(call.asked), next((item["id"] for item in call.objects), None)
+        at_s, about = _time_s(call), next((item["id"] for item in call.objects), None)
         if call.id != WEBHOOK or not at_s or about is None:
             continue
         same, is_late = (about, call.event, at_s), at_s < newest.get(about, at_s)
@@ -421,11 +403,10 @@ class Evidence(Tabular):
     def _table(self, most: int = 34) -> Table:
         kinds, rows = ("shown", "contradicted", "open"), []
         for finding in sorted(self.findings, key=lambda finding: (kinds.index(finding.result), not finding.shown)):
-            lines = [f"{text} ({places[0]})" for text, _, places in finding.says] or [
-                finding.why and f"unseen: {finding.why}"
-            ]
-            heads = [(finding.gap.name, finding.result), *[("", "")] * (len(lines) - 1)]
-            rows += [(*head, shortened(line, most)) for head, line in zip(heads, lines, strict=True)]
+            lines = [f"{text} ({places[0]})" for text, _, places in finding.says]
+            for number, line in enumerate(lines or [finding.why and f"unseen: {finding.why}"]):
+                head = ("", "") if number else (finding.gap.name, finding.result)
+                rows.append((*head, shortened(line, most)))
         counts = ", ".join(f"{sum(finding.result == kind for finding in self.findings)} {kind}" for kind in kinds)
         more = "; there were more than are looked at" if self.left_out else ""
         caption = f"{self._heading}: {counts}{more}"
@@ -448,20 +429,23 @@ class Evidence(Tabular):
 
 
 _PATHS: Final = tuple(
-    (operation, re.compile(rf"(?:.*/)?{re.sub(r'{[a-z_]+}', '[^/]+', operation.path.lstrip('/'))}/?"))
+    (
+        operation.method,
+        re.compile(rf"(?:.*/)?{re.sub(r'{[a-z_]+}', '[^/]+', operation.path.lstrip('/'))}/?"),
+        (operation.id, operation.schemes, getattr(operation.body, "__struct_encode_fields__", None)),
+    )
     for operation in OPERATIONS
 )
 
 
-def _operation(method: str, url: str) -> Operation | None:
-    """The operation of a call, whatever the host and whatever stands before its path."""
+def _about(method: str, url: str) -> About | None:
+    """The operation of a call, whatever the host and whatever stands before its path; for any other POST, a webhook."""
     try:
         path = urlsplit(url).path.lstrip("/")
     except ValueError:
-        return None
-    return next(
-        (operation for operation, pattern in _PATHS if operation.method == method and pattern.fullmatch(path)), None
-    )
+        path = ""
+    known = (about for called, pattern, about in _PATHS if called == method and pattern.fullmatch(path))
+    return next(known, (WEBHOOK, (), None) if method == "POST" else None)
 
 
 def fit(*places: str | Path) -> Evidence:
@@ -471,21 +455,14 @@ def fit(*places: str | Path) -> Evidence:
     """
     traffic, room = [], MOST_TEXT
     files = [file for place in places for file in files_of(Path(place))]
-
-    # A webhook is known by its headers and its body, whatever it is sent to.
-    def is_wanted(method: str, url: str) -> bool:
-        return method == "POST" or _operation(method, url) is not None
-
-    for exchange in chain.from_iterable(recorded(file, is_wanted) for file in files):
+    for call in chain.from_iterable(recorded(file, _about) for file in files):
         if room <= 0:
             break
-        operation, sent = _operation(exchange.method, exchange.url), exchange.request
-        is_signed = any("signature" in name or name == "webhook-id" for name in sent.headers)
-        if operation is not None or (is_signed and isinstance(sent.body, dict)):
-            schemes, body = (operation.schemes, operation.body) if operation else ((), None)
-            fields = getattr(body, "__struct_encode_fields__", None)
-            traffic.append(ObservedCall(exchange, operation.id if operation else WEBHOOK, schemes, fields))
-            room -= _EXCHANGE + len(exchange.request.text) + len(exchange.response.text)
+        # A webhook is known by its headers and its body, whatever it is sent to.
+        is_signed = any("signature" in name or name == "webhook-id" for name in call.sent)
+        if call.id != WEBHOOK or (is_signed and isinstance(call.request.body, dict)):
+            traffic.append(call)
+            room -= _EXCHANGE + len(call.sent_text) + len(call.text)
     if not traffic:
         hint = "Calls are known by method and path, such as POST …/v1/charges, webhooks by the header of a signature."
         raise TrafficRefused(f"Nothing of this interface is in {', '.join(map(str, places))}.", hint=hint)
@@ -495,16 +472,13 @@ def fit(*places: str | Path) -> Evidence:
 
 def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
     shown_by_row: dict[str, dict[Value | Other, dict[str, list[str]]]] = defaultdict(dict)
-    whole = []
     for row, shown, place in _shown(traffic):
         if shown is not None:
             value, what, most = shown if isinstance(shown, Part) else (shown, "", 0)
             parts = shown_by_row[row].setdefault(value, {})
             parts.setdefault(what, []).append(place)
             if len(parts) == most:
-                whole.append(parts)
-    for parts in whole:
-        parts.setdefault("", [])
+                parts.setdefault("", [])
     for gap in REGISTER:
         row, value = gap.unless
         yield Finding(gap, {} if value in shown_by_row.get(row, {}) else shown_by_row.get(gap.name, {}))
@@ -513,12 +487,6 @@ def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
 def _shown(traffic: Sequence[ObservedCall]) -> Readings:
     for gap in REGISTER:
         if gap.sign:
-            operations, shows = gap.sign
-            for call in traffic:
-                is_about = (
-                    call.id != WEBHOOK if operations == CALLS else not operations or call.id in operations.split()
-                )
-                if is_about:
-                    yield gap.name, shows(call), call.place
+            yield from ((gap.name, gap.sign.shows(call), call.place) for call in traffic if gap.sign.is_about(call))
     for name in dict.fromkeys(gap.together for gap in REGISTER if gap.together):
         yield from TOGETHER[name](traffic)

@@ -4,24 +4,23 @@ Keys, secrets, tokens, passwords and numbers are masked before anything else loo
 """
 
 import base64
-import binascii
 import json
 import mmap
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from http.client import responses
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import unquote_plus
 
 import msgspec
 
 from workbench.domain.masking import mask, mask_numbers, mask_secrets
 from workbench.domain.phones import MARK
-from workbench.domain.signs import Message, Recorded
+from workbench.domain.signs import Message, ObservedCall
 from workbench.domain.wire.ledger_and_trace import CALL, WEBHOOK, call_of, webhook_of
 from workbench.errors import TrafficRefused
 
@@ -94,8 +93,12 @@ def files_of(place: Path) -> list[Path]:
     return files
 
 
-def recorded(file: Path, wanted: Callable[[str, str], bool] = lambda *_: True) -> Iterator[Recorded]:
-    """The exchanges of a HAR file whose method and URL are `wanted`, one at a time.
+About: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...] | None]
+"""The last three fields of an `ObservedCall`."""
+
+
+def recorded(file: Path, about: Callable[[str, str], About | None]) -> Iterator[ObservedCall]:
+    """The exchanges of a HAR file, one at a time; `about` says what a method and URL are, and None to pass them over.
 
     The file is mapped, not loaded, so that its size does not matter.
     Raises TrafficRefused: not a file, not JSON, cut off, or another kind of JSON.
@@ -104,30 +107,22 @@ def recorded(file: Path, wanted: Callable[[str, str], bool] = lambda *_: True) -
         with file.open("rb") as opened:
             if not opened.seek(0, 2):
                 raise TrafficRefused(f"{file} is empty.", hint="Save the recording again.")
-            with closing(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)) as mapped:
-                yield from _entries(file, mapped, wanted)
+            # It is unmapped when nothing looks into it any more.
+            mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise TrafficRefused(f"{file} cannot be read: {error.strerror}.") from None
-
-
-def _entries(file: Path, mapped: mmap.mmap, wanted: Callable[[str, str], bool]) -> Iterator[Recorded]:
-    view = memoryview(mapped)[len(_BOM) if mapped[: len(_BOM)] == _BOM else 0 :]
-    listed: list[msgspec.Raw] = []
-    try:
-        listed = _decoded(file, view).log.entries
-        for number, raw in enumerate(listed, 1):
-            if memoryview(raw).nbytes > MOST_BYTES:
-                continue
-            # An entry of another form, such as of a call that was broken off, is passed over.
-            with suppress(msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-                entry = msgspec.json.decode(raw, type=_Entry)
-                if wanted(entry.request.method, entry.request.url):
-                    yield _read(f"{file.name} #{number}", entry)
-    finally:
-        # What was mapped is let go only when nothing looks into it any more.
-        listed.clear()
-        raw = msgspec.Raw()
-        view.release()
+    text = memoryview(mapped)[len(_BOM) if mapped[: len(_BOM)] == _BOM else 0 :]
+    for number, raw in enumerate(_decoded(file, text).log.entries, 1):
+        if memoryview(raw).nbytes > MOST_BYTES:
+            continue
+        # An entry of another form, such as of a call that was broken off, is passed over.
+        with suppress(msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            entry = msgspec.json.decode(raw, type=_Entry)
+            asked, answered = entry.request, entry.response
+            if found := about(asked.method, asked.url):
+                request, response = _message(asked.headers, asked.post), _message(answered.headers, answered.content)
+                url, place = _hidden(_PASSED_ON.sub("//", asked.url)), f"{file.name} #{number}"
+                yield ObservedCall(place, url, request, answered.status, response, moment_s(entry.started), *found)
 
 
 def _decoded(file: Path, text: memoryview) -> _File:
@@ -139,14 +134,6 @@ def _decoded(file: Path, text: memoryview) -> _File:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         hint = "It may have been cut off: save the recording again."
         raise TrafficRefused(f"{file} is not JSON: {error}.", hint=hint) from None
-
-
-def _read(place: str, entry: _Entry) -> Recorded:
-    asked, answered = entry.request, entry.response
-    request = _message(asked.headers, asked.post)
-    response = _message(answered.headers, answered.content)
-    url = _hidden(_PASSED_ON.sub("//", asked.url))
-    return Recorded(place, asked.method, url, request, answered.status, response, moment_s(entry.started))
 
 
 def _message(headers: Iterable[_Pair], content: _Content | None) -> Message:
@@ -163,7 +150,7 @@ def _text(content: _Content | None) -> str:
     if content.encoding == "base64":
         try:
             text = base64.b64decode(text).decode("utf-8", "replace")
-        except (binascii.Error, ValueError):
+        except ValueError:
             return ""
     text = _hidden(text)
     return "&".join(_without_secret(field) for field in text.split("&")) if is_form else text

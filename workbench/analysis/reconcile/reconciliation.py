@@ -120,7 +120,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     verdicts, or a frame (DECIDED), beside what an earlier run has carried forward, and `rules` a TOML file of rules of
     your own. Neither changes a figure.
     `as_of` is the day on which the books are looked at; of `bench.ledger` it is the day of the sandbox's clock. A
-    row of a later day does not move the closing date. If the other side has no partner for it, it is an invalid row;
+    row of a later day does not move the closing date. If the other side has no row with its key, it is an invalid row;
     so is a line of a day outside of the period that its file tells, and without `as_of` the one line of a file that is
     over a year later than all others, as a mistyped year is.
 

@@ -232,6 +232,12 @@ class TracedWebhook(OfSandbox):
     fault: str | None = None
 
 
+DETAILS: Final[Mapping[str, type[OfSandbox]]] = {
+    CALL: TracedCall, SCREEN: TracedScreen, ENTRY: TracedEntry, WEBHOOK: TracedWebhook,
+}  # fmt: skip
+"""Kind of a trace's row → its detail."""
+
+
 class TraceRow(OfSandbox):
     """A call, screen, entry or webhook, at its place in the order of all that happened."""
 

@@ -71,7 +71,7 @@ def _what_is_left(second: Given, left_minor: SupportsIndex) -> Iterator[Verdict]
         yield done(f"{breaks} the difference of {right:,} ngwee.")
     slips = {
         -right: "The sign is the other way round: a variance is the ledger's side less the statement's.",
-        int(of_mtn.abs().sum()): "This adds up the sizes. With their signs, some cancel each other out.",
+        int(of_mtn.abs().sum()): "This adds up the variances without their signs: with signs, some cancel out.",
         int(variances.sum()): "This is the sum over all accounts.",
         len(of_mtn): "This is how many breaks are left, not their sum.", right // 100: _IN_KWACHA,
     }  # fmt: skip

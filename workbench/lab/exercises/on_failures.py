@@ -33,11 +33,11 @@ def _patience(bench: Bench, sage: Sale) -> Iterator[Verdict]:
         yield wrong(f"{says} {mend}", "no outage", f"an outage of {_OUTAGE_S} seconds", "phone=")
     yield from same(int(met[-1].seconds), _OUTAGE_S, "The outage has another length.", "outage(", "{} seconds".format)
     if sage.codes[-1] == _DOWN and sage.intent.status != "canceled":
-        says = "The last attempt has met the outage. Let all of it pass, and confirm the same intent again."
+        says = "The last attempt has met the outage. Let the whole outage pass, and confirm the same intent again."
         yield not_yet(says, f"failed with {_DOWN}: {len(failed)}", "succeeded", "advance(")
     yield from sage.unpaid()
     if met[-1].covers(sage.attempts[-1].created):
-        says = "It was paid while the outage should have lasted: let time pass instead of ending it."
+        says = "The Sage was paid while the outage should have lasted: let time pass, and do not end the outage."
         yield wrong(says, "paid during the outage", "paid after it", "outage(")
     yield done(f"One intent, {len(sage.attempts)} attempts, paid once the operator was back.")
 

@@ -49,7 +49,7 @@ def _from_the_app(bench: Bench, lily: Sale) -> Iterator[Verdict]:
     keys = [request.partition("Authorization: ")[2].partition("\n")[0] for request in accepted]
     if foreign := [key for key in keys if "pk_test" not in key]:
         key = "an access token" if "at_" in foreign[-1] else "the secret key"
-        says = f"It was confirmed with {key}, which an app must not hold. Create another, and confirm it with app."
+        says = f"The intent was confirmed with {key}, which an app must not hold. Confirm a new intent with app."
         yield wrong(says, foreign[-1], "Bearer pk_test_••••", ".confirm(")
     yield from lily.unpaid()
     yield done("Created by the shop, confirmed by the app with a publishable key, and paid by the customer.")

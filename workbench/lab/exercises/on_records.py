@@ -118,10 +118,10 @@ def _of_arrival(bench: Bench, arrival: Any) -> Iterator[Verdict]:  # noqa: ANN40
         except SignatureRefused as error:
             why = str(error)
         clock = " The present second is bench.clock.now_ms // 1000." if "timestamp" in arrival.reason else ""
-        yield wrong(f"The receiver refused it. {why}{clock}", arrival.reason, "accepted", "receive(")
-    says = "The signature holds, and the type is another. Send it again with the right one."
+        yield wrong(f"The receiver refused the message. {why}{clock}", arrival.reason, "accepted", "receive(")
+    says = "The signature is right, but the type is wrong. Send the message again with the right type."
     yield from same(event.get("type"), _TYPE, says, '"type"', str)
-    says = "A message has one id, in its header and in its body. The body has another."
+    says = "A message has the same id in its header and in its body. Here the body has another id."
     yield from same(event.get("id"), _OWN_ID, says, '"id"', str)
     if arrival.error is not None:
         why = f"{type(arrival.error).__name__}{line_of(arrival.error)}"
@@ -130,7 +130,7 @@ def _of_arrival(bench: Bench, arrival: Any) -> Iterator[Verdict]:  # noqa: ANN40
     try:
         verify(arrival.body, arrival.headers, secrets[:1], now_s=now_s, tolerance_s=now_s)
     except SignatureRefused:
-        says = "It is signed with a secret of your own, not with the endpoint's."
+        says = "The message is signed with a secret of your own, not with the endpoint's."
         yield wrong(says, "another secret", "receiver.secrets[0]", "secret")
     yield done("The receiver accepted it. Anybody who holds the secret can sign, so keep it safe.")
 
