@@ -46,15 +46,22 @@ _WILD: Final = re.compile(r"[*?\[].*[*?\]]|[*?\[\]]")
 
 
 def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
-    """Name → reader of a cell; only a party may hold a spreadsheet's error."""
+    """Name → reader of a cell, with `amounts` of the currency; only a party may hold a spreadsheet's error."""
     own = re.compile(translate(layout.own))
     party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
+    amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
     values: dict[str, Callable[[Cell], Any]] = {
         "side": _words({"CR": "in", "DR": "out", **layout.directions}),
         "status": _words(layout.statuses),
         "direction": _words(layout.directions),
         "type": _words(layout.types, otherwise="other"),
         "currency": lambda cell: _currency(cell, currency),
+        "amount": _checked(amounts, lambda minor: minor <= 0, "not more than zero"),
+        "signed": _checked(amounts, lambda minor: minor == 0, "zero"),
+        "fee": _half(amounts, ("plain", layout.debits, "DR"), ()),
+        "debit": _half(amounts, (layout.debits, "DR"), ("minus", "parentheses", "CR")),
+        "credit": _half(amounts, ABOVE, ("minus", "parentheses", "DR")),
+        "balance": amounts.read,
     }
 
     def number(cell: Cell) -> str:
@@ -65,6 +72,7 @@ def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
 
     return {
         **{name: _sound(read) for name, read in values.items()},
+        "amounts": amounts,
         "number": number,
         "own": lambda cell: bool(layout.own and own.fullmatch(text_of(cell).strip())),
     }
@@ -80,20 +88,6 @@ def _plain_number(party: str) -> str:
         return ""
     ends = ".*".join(map(re.escape, after.split("*")))
     return rf"^{re.escape(before)}(?:(?:(?:00|\+)?2600?|0)?)(?P<digits>[579][0-9]{{8}}){ends}$"
-
-
-def _readers_of_money(layout: Layout, currency: str) -> dict[str, Any]:
-    """Name → reader of amounts in this currency; the others read by `amounts`."""
-    amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
-    values: dict[str, Callable[[Cell], Any]] = {
-        "amount": _checked(amounts, lambda minor: minor <= 0, "not more than zero"),
-        "signed": _checked(amounts, lambda minor: minor == 0, "zero"),
-        "fee": _half(amounts, ("plain", layout.debits, "DR"), ()),
-        "debit": _half(amounts, (layout.debits, "DR"), ("minus", "parentheses", "CR")),
-        "credit": _half(amounts, ABOVE, ("minus", "parentheses", "DR")),
-        "balance": amounts.read,
-    }
-    return {"amounts": amounts, **{name: _sound(read) for name, read in values.items()}}
 
 
 def _sound(read: Callable[[Cell], Any]) -> Callable[[Cell], Any]:
@@ -176,7 +170,7 @@ class Fields:
         self.currencies = self.read("currency", pa.string(), absent=currency)
         # A row without a readable currency is read in the file's.
         coded = self.currencies.fill_null(currency).dictionary_encode()
-        self._money = [_readers_of_money(found.layout, code) for code in coded.dictionary.to_pylist()]
+        self._money = [readers_of(found.layout, code) for code in coded.dictionary.to_pylist()]
         codes = coded.indices.to_numpy()
         # The rows of each currency, in their order.
         self._rows_of = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
