@@ -27,12 +27,14 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
 """pandas type → Arrow's. Small sets are text on the way: which values there are, only the whole table tells."""
 
 _Given = ParamSpec("_Given")
+
 _Made = TypeVar("_Made")
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
 """What is taken as it is, without pandas' conversions, and what is never empty."""
 _FEW_TEXTS = ("statement", "account", "words", "phone", "phone_hash")
 _MOST_IN_A_DICTIONARY: Final = 1 << 18
 """Who scans a table piece by piece gets the whole dictionary with each."""
+_MANY_ROWS: Final = 1 << 16
 _BATCH_ROWS = 20_000
 """So many rows at a time are Python objects; a table of ten million is none at once."""
 
@@ -111,22 +113,37 @@ def compact(given: pa.Table | Mapping[str, pa.Array], columns: Columns) -> pa.Ta
     return pa.table(made)
 
 
-def release_unused() -> None:
-    """Memory that nothing uses any more is the system's again: the pools would keep it for themselves."""
+def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """The table with this column in the place of the one of its name, or as its last."""
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, column)
+    return table.append_column(name, column)
+
+
+def release_unused(rows: int) -> None:
+    """Memory that nothing uses any more is the system's again: the pools would keep it for themselves.
+
+    Of so few rows that this would take longer than the rows it is kept.
+    """
+    if rows < _MANY_ROWS:
+        return
     pa.default_memory_pool().release_unused()
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None:
         trim(0)
 
 
 def releasing(read: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
-    """A function after which the memory that it no longer uses is released."""
+    """A reader after which the memory that it no longer uses is released; of a file that it refuses, always."""
 
     @wraps(read)
     def released(*args: _Given.args, **options: _Given.kwargs) -> _Made:
+        rows = _MANY_ROWS
         try:
-            return read(*args, **options)
+            made = read(*args, **options)
+            rows = len(made.table)  # type: ignore[attr-defined]  # a statement or a ledger
+            return made
         finally:
-            release_unused()
+            release_unused(rows)
 
     return released
 

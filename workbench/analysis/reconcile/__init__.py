@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -309,7 +308,7 @@ class _Run:
         ends = zip(mine.closed["account"], mine.closed["closing_date"], strict=True)
         within = " or ".join(f"account = {accounts.index(name)} and day <= {day_number(day)}" for name, day in ends)
         again = self.engine.keep(conform(theirs, ROW, f"was is null and not bad and ({within})"))
-        if not len(self.engine.table(f"(select side from {again} limit 1)", {"side": nw.String})):
+        if not len(self.engine.table(f"(select side from {again} limit 1)", {"side": "string"})):
             return theirs
         sides = {LEDGER: conform(closed, ROW, "not bad"), STATEMENT: again}
         found = classify(self.engine, sides, dict.fromkeys(SIDES, 0), allowed, carried=False, overlaps=True)
@@ -445,7 +444,7 @@ def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[st
     if not last:
         return {}
     ends = " or ".join(f'account = {engine.text(account)} and "no" = {number}' for account, number in last.items())
-    found = engine.rows(f"(select * from {ledger} where {ends})", {"account": nw.String, "balance_minor": nw.Int64})
+    found = engine.rows(f"(select * from {ledger} where {ends})", {"account": "string", "balance_minor": "int64"})
     return {row["account"]: row["balance_minor"] for row in found if known(row["balance_minor"])}
 
 

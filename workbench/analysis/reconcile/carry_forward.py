@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import files
 from workbench.analysis.breaks import DUPLICATE, has_key
-from workbench.analysis.frames import arranged, day_number, frame, python_rows, typed, untyped
+from workbench.analysis.frames import arranged, day_number, frame, python_rows, typed, untyped, with_column
 from workbench.analysis.frames import table as arrow_table
 from workbench.analysis.phone_key import OF, PhoneKey, key_from
 from workbench.analysis.reconcile.engines import (
@@ -25,11 +24,10 @@ from workbench.analysis.reconcile.engines import (
     listed,
     mapped,
     same,
-    with_column,
 )
 from workbench.analysis.reconcile.inputs import LOADED, OWN, SHARED, rows_of
-from workbench.analysis.reconcile.rules import LEDGER, LEDGER_READ, ROW, SIDES, STATEMENT, STATEMENT_READ, Frame, Shape
-from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, READ, TOLD, Columns
+from workbench.analysis.reconcile.rules import LEDGER, LEDGER_READ, ROW, SIDES, STATEMENT, STATEMENT_READ, Frame
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DAY, DECISION, READ, TOLD, Columns
 from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
@@ -37,7 +35,7 @@ from workbench.text.render import Column, Table, Tabular, table
 
 _OURS = {own: our for names in (SHARED, *OWN.values()) for our, own in names.items()} | {"since_date": "since"}
 """The name of a column that is carried → the row's."""
-_WAS: Shape = {"was": nw.String}
+_WAS: Columns = {"was": "string"}
 _LOST: Final = "lost" + OF
 """Stands for the hash of a number that was carried forward without one."""
 _NEVER_WHOLE: Final = ""
@@ -149,12 +147,12 @@ class CarryForward(Tabular):
         return table(f"Carried forward: {open_rows}. {self.note}".rstrip(". "), _COLUMNS, rows)
 
 
-_MOVING: Shape = {
-    **dict.fromkeys(("account", "entry", "key", "hash", "was"), nw.String),
-    **dict.fromkeys(("no", "day", "nth"), nw.Int64),
+_MOVING: Columns = {
+    **dict.fromkeys(("account", "entry", "key", "hash", "was"), "string"),
+    **dict.fromkeys(("no", "day", "nth"), "int64"),
 }
-_READ: Shape = {name: _MOVING[name] for name in ("account", "hash", "nth", "key", "day")}
-_BEGINS: Shape = {name: _MOVING[name] for name in ("account", "day")}
+_READ: Columns = {name: _MOVING[name] for name in ("account", "hash", "nth", "key", "day")}
+_BEGINS: Columns = {name: _MOVING[name] for name in ("account", "day")}
 _ENTRY, _HASHED = ["account", "entry"], ["account", "hash"]
 _SAME, _NTH, _PLACE = [*_ENTRY, "hash"], [*_HASHED, "nth"], [*_ENTRY, "no"]
 _NAMED: Final = 5
@@ -211,10 +209,10 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     )
     opened = engine.keep(f"(select distinct {names} from {known_still})")
     ranked = f"(select x.*, y.hash as known from {moving} x left join {opened} y on {same(_SAME)})"
-    ranked = conform(ranked, {**_MOVING, "rank": nw.Int64}, rank="case when known is null then 1 else 0 end")
+    ranked = conform(ranked, {**_MOVING, "rank": "int64"}, rank="case when known is null then 1 else 0 end")
     moving = _numbered(engine, engine.keep(ranked))
     read = untyped(carried.read[(carried.read["nth"] > 0) & ~carried.read["account"].isin(differ)], READ)
-    then = engine.keep(engine.arrow(read.rename_columns(list(_READ)), {**_READ, "day": nw.Date}))
+    then = engine.keep(engine.arrow(read.rename_columns(list(_READ)), {**_READ, "day": DAY}))
     known = f"(select * from {moving} where not coalesce({is_unknown}, false))"
     gone = apart(among(known, then, _NTH), opened, _SAME)
     names = f"(select x.*, coalesce(y.now, x.entry) as named from {left} x left join {renamed} y on {same(_ENTRY)})"
@@ -253,7 +251,7 @@ def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
     made = engine.sha256(f"{engine.text(secret)} || {' || chr(31) || '.join(texts)}")
     # A row without a day is dated before every other.
     given = {"hash": f"substr({made}, 1, 16)", "day": "coalesce(day, 0)", "nth": "cast(0 as bigint)"}
-    return conform(rows, {**_MOVING, "rank": nw.Int64}, "signed <> 0", **given, rank="0")
+    return conform(rows, {**_MOVING, "rank": "int64"}, "signed <> 0", **given, rank="0")
 
 
 def _numbered(engine: Engine, rows: Frame) -> Frame:
@@ -328,7 +326,7 @@ def with_carried(engine: Engine, ledger: LedgerRead, statement: Frame, carried: 
 
 
 def _ahead(engine: Engine, ahead: pd.DataFrame) -> Frame:
-    return engine.arrow(untyped(ahead, AHEAD), {"account": nw.String, "entry": nw.String})
+    return engine.arrow(untyped(ahead, AHEAD), {"account": "string", "entry": "string"})
 
 
 def rows_ahead(
@@ -340,7 +338,7 @@ def rows_ahead(
     """
     ends = " or ".join(f"account = {accounts.index(name)} and day > {day}" for name, day in closing.items())
     later = f"(select * from {ledger} where entry is not null and ({ends}))"
-    found = engine.table(later, {"account": nw.Int64, "entry": nw.String, "day": nw.Int64})
+    found = engine.table(later, {"account": "int64", "entry": "string", "day": "int64"})
     names = pa.array(accounts, pa.string()).take(found["account"])
     rows = arranged({"account": names, "entry": found["entry"], "business_date": found["day"]}, AHEAD)
     opened = broken.filter(pc.equal(broken["side"], LEDGER))
@@ -365,18 +363,18 @@ def told_before(engine: Engine, lines: Frame, told: pd.DataFrame, accounts: Sequ
     """The `lines` of a statement (ROW) that were told before (TOLD), those of each file as often as then."""
     places = untyped(told, TOLD)
     places = with_column(places, "account", pc.index_in(places["account"], pa.array(accounts)).cast(pa.int64()))
-    shape = {"account": nw.Int64, "key": nw.String, "day": nw.Date, "signed": nw.Int64}
+    shape = {"account": "int64", "key": "string", "day": DAY, "signed": "int64"}
     known = engine.arrow(places.rename_columns(list(shape)), shape)
     known = f"(select {listed(shape)}, count(*) as many from {known} group by {listed(shape)})"
     nth = f'row_number() over (partition by {listed(shape)}, source order by "no")'
-    counted = conform(lines, {**ROW, "nth": nw.Int64}, nth=nth)
+    counted = conform(lines, {**ROW, "nth": "int64"}, nth=nth)
     return f"(select x.* from {counted} x join {known} y on {same(shape)} and x.nth <= y.many)"
 
 
 def refuse_settled(engine: Engine, lines: Frame) -> None:
     """Raises ReconcileRefused: a statement has again what was matched before: the same file, or periods overlap."""
     told = f'(select source, cast(sum(lines) as bigint) as rows, min("no") as first from {lines} group by source)'
-    found = engine.rows(told, {"source": nw.String, "rows": nw.Int64, "first": nw.Int64})
+    found = engine.rows(told, {"source": "string", "rows": "int64", "first": "int64"})
     if found:
         text = "; ".join(
             f"{row['source']}, {row['rows']} line{'s' * (row['rows'] > 1)} from line {row['first']}"

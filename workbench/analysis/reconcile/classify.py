@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-import narwhals.stable.v2 as nw
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,9 +28,8 @@ from workbench.analysis.reconcile.rules import (
     TOLERATED,
     Allowed,
     Frame,
-    Shape,
 )
-from workbench.analysis.shapes import COMPLETED
+from workbench.analysis.shapes import COMPLETED, Columns
 
 _TIES = ["fresh", "order", "day", "key", "amount", "fee", "direction", "status", "currency", "kind", "refers", "state",
          "ends", "source", "no", "entry"]  # fmt: skip
@@ -40,9 +38,9 @@ _TIES = ["fresh", "order", "day", "key", "amount", "fee", "direction", "status",
 Where they stand tells it last, of rows that say the same: another export may have them in another order. `ends` is
 what of a customer's number is seen when it is masked too, as it is in rows that are carried forward.
 """
-SPECIAL: Shape = {
-    **ROW, "pair": nw.String, "told_again": nw.Boolean, "agrees": nw.Boolean,
-    "ends": nw.String, **dict.fromkeys(("fresh", "batches", "n", "l_n", "l_sum", "s_sum", "stands", "moved"), nw.Int64),
+SPECIAL: Columns = {
+    **ROW, "pair": "string", "told_again": "bool", "agrees": "bool",
+    "ends": "string", **dict.fromkeys(("fresh", "batches", "n", "l_n", "l_sum", "s_sum", "stands", "moved"), "int64"),
 }  # fmt: skip
 """A row of a special group, with what it came to in it.
 
@@ -75,9 +73,9 @@ _IN_ORDER: Final = ", ".join(f'"{name}" nulls first' for name in _TIES)
 _LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "problem", "entry", "state"}}
 NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names in _LEFT_OUT.items()}
 """The columns that go through the great join."""
-_PAIRED: Shape = {**ROW, "pair": nw.String}
-_MARK: Shape = {"account": nw.Int64, "g": nw.String, "rows": nw.Int64, "batches": nw.Int64}
-COMPARED: Shape = {"account": nw.Int64, "g": nw.String, "pair": nw.String, "code": nw.String} | {
+_PAIRED: Columns = {**ROW, "pair": "string"}
+_MARK: Columns = {"account": "int64", "g": "string", "rows": "int64", "batches": "int64"}
+COMPARED: Columns = {"account": "int64", "g": "string", "pair": "string", "code": "string"} | {
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in NARROW[side]
 }
 """Two rows that were compared, or one row without a partner."""
@@ -131,7 +129,7 @@ def classify(
     special = engine.arrow(arrow_schema(SPECIAL).empty_table(), SPECIAL)
     left, further = arrow_schema(COMPARED).empty_table(), arrow_schema(SPECIAL).empty_table()
     # Most ledgers have no special group: the rules for them are the longest.
-    if len(engine.table(f"(select rows from {marked} limit 1)", {"rows": nw.Int64})):
+    if len(engine.table(f"(select rows from {marked} limit 1)", {"rows": "int64"})):
         special = special_of(engine, f"(select * from {inside} where rows > 0)", overlaps=overlaps)
         left, further = _members(engine, special, allowed)
         single = both(single, _alike(special))
@@ -140,7 +138,7 @@ def classify(
     broken = [part.select(GROUP) for part in (_differing(opened), _differing(left), further)]
     names = respelt(pa.concat_tables([*broken, *(_known(engine, everything) if carried else [])]))
     if len(names):
-        here = engine.keep(engine.arrow(names, {"account": nw.Int64, "g": nw.String, "name": nw.String}))
+        here = engine.keep(engine.arrow(names, {"account": "int64", "g": "string", "name": "string"}))
         named = conform(f"(select x.*, y.name from {everything} x join {here} y on {same(GROUP)})", ROW, g="name")
         named = f"(select *, count(batch) over (partition by account, g) as batches from {named})"
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
@@ -224,7 +222,7 @@ def settled_lines(engine: Engine, classified: Classified) -> Frame:
 def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
     """Rules 4 and 5: one row and one row, of both sides."""
     ours, theirs = (
-        conform(rows[side], dict.fromkeys(names := [f"{prefix}{name}" for name in (*on, *NARROW[side])]),
+        conform(rows[side], names := [f"{prefix}{name}" for name in (*on, *NARROW[side])],
                 **{name: f'"{name.removeprefix(prefix)}"' for name in names})
         for side, prefix in PREFIX.items()
     )  # fmt: skip
@@ -263,7 +261,7 @@ def code_of(allowed: Allowed) -> str:
     return f"case when not ({BOTH_SIDES}) then {alone} {tried} end"
 
 
-def coded_here(engine: Engine, pairs: pa.Table, shape: Shape, allowed: Allowed) -> pa.Table:
+def coded_here(engine: Engine, pairs: pa.Table, shape: Columns, allowed: Allowed) -> pa.Table:
     """Pairs that were made here, with their codes, in this shape."""
     if not len(pairs):
         return arrow_schema(shape).empty_table()
@@ -282,7 +280,7 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
     found = _told_again(found, shape) if overlaps else found
     adds = f"not told_again and (status = '{COMPLETED}' or batches > 0)"
     counted = {"adds": adds} | {f"{prefix}left": f"{adds} and side = '{side}'" for side, prefix in PREFIX.items()}
-    shape |= dict.fromkeys(counted, nw.Int64)
+    shape |= dict.fromkeys(counted, "int64")
     found = conform(found, shape, **{name: f"case when {term} then 1 else 0 end" for name, term in counted.items()})
     for by in (("key", *_ALIKE), _ALIKE) if respelt else (_ALIKE,):
         found = _paired(found, shape, by)
@@ -294,13 +292,13 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
     made = {name: f"cast({term} over ({over.get(name, _OF_GROUP)}) as bigint)" for name, term in sums.items()}
     currency = "case when l_left + s_left > 0 then currency end"
     made |= {name: f"{name}({currency}) over ({_OF_GROUP})" for name in ("min", "max")}
-    summed = conform(found, {**shape, **dict.fromkeys(made, nw.Int64)}, **made)
+    summed = conform(found, {**shape, **dict.fromkeys(made, "int64")}, **made)
     several = "(n > 1 and not (l_n = 1 and n - l_n = 1) or batches > 0)"
     agrees = f'l_left + s_left > 0 and {several} and l_sum = s_sum and "min" = "max"'
     return engine.keep(conform(summed, SPECIAL, agrees=agrees))
 
 
-def _told_again(rows: Frame, shape: Shape) -> Frame:
+def _told_again(rows: Frame, shape: Columns) -> Frame:
     """Mark as `told_again` what another file has told, or what was settled before: it adds nothing to its group.
 
     The same line in another file is the same movement: the balance moved once. Of a line that one file has twice
@@ -308,7 +306,7 @@ def _told_again(rows: Frame, shape: Shape) -> Frame:
     """
     line = f'{_OF_GROUP}, side, key, currency, "day", signed'
     file = f"case when {_IS_NEW} then source else '' end"
-    whole = {**shape, "copy": nw.Int64}
+    whole = {**shape, "copy": "int64"}
     copies = conform(rows, whole, copy=f"row_number() over ({line}, fresh, {file} order by {_IN_ORDER})")
     nth = f"row_number() over ({line}, copy order by {_IN_ORDER})"
     marked = conform(copies, shape, told_again=f"side = '{STATEMENT}' and {nth} > 1 or {_SETTLED}")
@@ -316,7 +314,7 @@ def _told_again(rows: Frame, shape: Shape) -> Frame:
     return conform(marked, shape, batches=f"cast(sum({named}) over ({_OF_GROUP}) as bigint)")
 
 
-def _paired(rows: Frame, shape: Shape, by: tuple[str, ...]) -> Frame:
+def _paired(rows: Frame, shape: Columns, by: tuple[str, ...]) -> Frame:
     """Give one `pair` to the n-th row of each side, of those that moved, have none yet, and are alike in this."""
     within = f"{_OF_GROUP}, {listed(by)}"
     sums = [f"cast(sum({name}) over ({within}) as bigint)" for name in ("l_left", "s_left")]
@@ -324,7 +322,7 @@ def _paired(rows: Frame, shape: Shape, by: tuple[str, ...]) -> Frame:
     order = f"order by side, {_IN_ORDER} rows unbounded preceding"
     nth = f"cast(sum(l_left + s_left) over ({within} {order}) as bigint)"
     counts = dict(zip(("ours", "theirs", "nth"), (*sums, nth), strict=True))
-    counted = conform(rows, {**shape, **dict.fromkeys(counts, nw.Int64)}, **counts)
+    counted = conform(rows, {**shape, **dict.fromkeys(counts, "int64")}, **counts)
     nth = "(nth - s_left * ours)"
     is_met = f"l_left + s_left > 0 and batches = 0 and {nth} <= least(ours, theirs)"
     name = " || ' ' || ".join(f"cast({column} as string)" for column in (*by, nth))

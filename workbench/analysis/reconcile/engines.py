@@ -15,15 +15,15 @@ from typing import Any
 from weakref import finalize
 
 import duckdb
-import narwhals.stable.v2 as nw
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.reconcile.rules import Frame, Native, Shape
+from workbench.analysis.frames import ARROW
+from workbench.analysis.reconcile.rules import Frame, Native
+from workbench.analysis.shapes import DAY, MOMENT, Columns
 
 DUCKDB, SPARK = "duckdb", "spark"
 _FEW_BYTES = 8_000_000
-_ARROW = {nw.Int64: pa.int64(), nw.String: pa.string(), nw.Boolean: pa.bool_()}
 _NUMBERS = count(1)
 NULL = "cast(null as string)"
 """No text."""
@@ -31,9 +31,9 @@ UNIT = "\x1f"
 """Stands between the parts of a text that is made of several."""
 
 
-def arrow_schema(shape: Shape) -> pa.Schema:
-    """The shape as Arrow has it."""
-    return pa.schema([(name, _ARROW[kind]) for name, kind in shape.items()])
+def arrow_schema(shape: Columns) -> pa.Schema:
+    """The columns as Arrow has them, of which any may be null."""
+    return pa.schema([(name, ARROW[kind]) for name, kind in shape.items()])
 
 
 def listed(names: Iterable[str], of: str = "") -> str:
@@ -41,7 +41,7 @@ def listed(names: Iterable[str], of: str = "") -> str:
     return ", ".join(f'{of}{"." if of else ""}"{name}"' for name in names)
 
 
-def conform(frame: Frame, shape: Shape, where: str = "", **made: str) -> Frame:
+def conform(frame: Frame, shape: Iterable[str], where: str = "", **made: str) -> Frame:
     """The columns of `shape`, in order; those in `made` are worked out from the frame's. `where` says of which rows."""
     columns = ", ".join(f'{made[name]} as "{name}"' if name in made else f'"{name}"' for name in shape)
     return f"(select {columns} from {frame}{f' where {where}' if where else ''})"
@@ -67,7 +67,7 @@ def apart(rows: Frame, others: Frame, names: Iterable[str]) -> Frame:
     return f"(select x.* from {rows} x anti join {others} y on {same(names)})"
 
 
-def shaped(shape: Shape, length: int, /, **given: object) -> pa.Table:
+def shaped(shape: Columns, length: int, /, **given: object) -> pa.Table:
     """An Arrow table of this shape. `given` has columns, or a value for all rows; what is missing is null."""
     columns = [
         value.cast(field.type)
@@ -76,13 +76,6 @@ def shaped(shape: Shape, length: int, /, **given: object) -> pa.Table:
         for field in arrow_schema(shape)
     ]
     return pa.Table.from_arrays(columns, schema=arrow_schema(shape))
-
-
-def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
-    """The table with this column in the place of the one of its name, or as its last."""
-    if name in table.column_names:
-        return table.set_column(table.column_names.index(name), name, column)
-    return table.append_column(name, column)
 
 
 def mapped(column: pa.ChunkedArray, made: Callable[[Any], Any], kind: pa.DataType | None = None) -> pa.Array:
@@ -118,26 +111,26 @@ class Engine(ABC):
     """A text without whatever fits the pattern `{1}`."""
 
     @abstractmethod
-    def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
+    def paths(self, paths: Sequence[Path], shape: Columns) -> Frame:
         """Parquet files as one frame of the columns of `shape`."""
 
     @abstractmethod
-    def own(self, native: Native, shape: Shape) -> Frame:
+    def own(self, native: Native, shape: Columns) -> Frame:
         """A table of the engine's own class."""
 
     @abstractmethod
-    def arrow(self, table: pa.Table, shape: Shape) -> Frame:
+    def arrow(self, table: pa.Table, shape: Columns) -> Frame:
         """An Arrow table."""
 
     @abstractmethod
     def collect(self, query: str) -> pa.Table:
         """The rows, as Arrow."""
 
-    def table(self, frame: Frame, shape: Shape) -> pa.Table:
+    def table(self, frame: Frame, shape: Columns) -> pa.Table:
         """The columns of this shape, as Arrow."""
         return self.collect(f"select {listed(shape)} from {frame}").cast(arrow_schema(shape))
 
-    def rows(self, frame: Frame, shape: Shape) -> list[dict[str, Any]]:
+    def rows(self, frame: Frame, shape: Columns) -> list[dict[str, Any]]:
         """The columns of this shape, a dictionary for each row."""
         found: list[dict[str, Any]] = self.table(frame, shape).to_pylist()
         return found
@@ -166,16 +159,16 @@ class Engine(ABC):
     def close(self) -> None:
         """Let go of what was kept."""
 
-    def _read(self, given: str, shape: Shape) -> Frame:
+    def _read(self, given: str, shape: Columns) -> Frame:
         """The columns of a table as the rules know them."""
         kinds = {
-            nw.String: 'cast("{0}" as string)',
-            nw.Int64: 'cast("{0}" as bigint)',
-            nw.Boolean: 'cast("{0}" as boolean)',
-            nw.Datetime: self._MILLISECONDS,
-            nw.Date: self._DAYS,
+            ARROW["string"]: 'cast("{0}" as string)',
+            ARROW["int64"]: 'cast("{0}" as bigint)',
+            ARROW["bool"]: 'cast("{0}" as boolean)',
+            ARROW[MOMENT]: self._MILLISECONDS,
+            ARROW[DAY]: self._DAYS,
         }
-        return conform(given, shape, **{name: kinds[kind].format(name) for name, kind in shape.items()})
+        return conform(given, shape, **{name: kinds[ARROW[kind]].format(name) for name, kind in shape.items()})
 
 
 @lru_cache(1)
@@ -209,20 +202,20 @@ class _DuckDB(Engine):
         self._connection = _database(os.getpid()).cursor()
         self._loaded_bytes = 0
 
-    def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
+    def paths(self, paths: Sequence[Path], shape: Columns) -> Frame:
         self._loaded_bytes += sum(path.stat().st_size for path in paths)
         return self._read(f"read_parquet([{', '.join(self.text(str(path)) for path in paths)}])", shape)
 
-    def own(self, native: Native, shape: Shape) -> Frame:
+    def own(self, native: Native, shape: Columns) -> Frame:
         # A relation belongs to its own connection: it is streamed into a table of this one.
         self._loaded_bytes += _FEW_BYTES
         return self.keep(self._registered(native.select(*shape).to_arrow_reader(), shape))
 
-    def arrow(self, table: pa.Table, shape: Shape) -> Frame:
+    def arrow(self, table: pa.Table, shape: Columns) -> Frame:
         self._loaded_bytes += table.nbytes
         return self._registered(table.select(list(shape)), shape)
 
-    def _registered(self, given: pa.Table | pa.RecordBatchReader, shape: Shape) -> Frame:
+    def _registered(self, given: pa.Table | pa.RecordBatchReader, shape: Columns) -> Frame:
         name = f"rows_{next(_NUMBERS)}"
         self._connection.register(name, given)
         return self._read(name, shape)
@@ -265,18 +258,15 @@ class _Spark(Engine):
         self._dropped = finalize(self, _drop, session, self._views)
         self._dropped.atexit = False
 
-    def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
+    def paths(self, paths: Sequence[Path], shape: Columns) -> Frame:
         return self.own(self._session.read.parquet(*map(str, paths)), shape)
 
-    def own(self, native: Native, shape: Shape) -> Frame:
+    def own(self, native: Native, shape: Columns) -> Frame:
         return self._read(self._view(native), shape)
 
-    def arrow(self, table: pa.Table, shape: Shape) -> Frame:
+    def arrow(self, table: pa.Table, shape: Columns) -> Frame:
         # Spark knows moments to the microsecond alone, and no unsigned numbers.
-        kinds = _ARROW | {nw.Datetime: pa.timestamp("ms", "UTC"), nw.Date: pa.date32()}
-        columns = {
-            name: pc.cast(table[name], kinds[kind], safe=kind is not nw.Datetime) for name, kind in shape.items()
-        }
+        columns = {name: pc.cast(table[name], ARROW[kind], safe=kind != MOMENT) for name, kind in shape.items()}
         # Of a table in pieces PySpark reads no row behind an empty piece.
         return self.own(self._session.createDataFrame(pa.table(columns).combine_chunks()), shape)
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from workbench.analysis.breaks import DAYS, MOST_MINOR
 from workbench.analysis.files import CSV
+from workbench.analysis.frames import ARROW as ARROW_TYPES
 from workbench.analysis.frames import schema_of
 from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, NULL, SPARK, Engine, conform
 from workbench.analysis.reconcile.rules import (
@@ -28,9 +29,17 @@ from workbench.analysis.reconcile.rules import (
     STATEMENT_READ,
     Frame,
     Native,
-    Shape,
 )
-from workbench.analysis.shapes import COMPLETED, DIRECTIONS, LEDGER_MOVEMENT, STATEMENT_ROW, STATUSES, Columns
+from workbench.analysis.shapes import (
+    COMPLETED,
+    DAY,
+    DIRECTIONS,
+    LEDGER_MOVEMENT,
+    MOMENT,
+    STATEMENT_ROW,
+    STATUSES,
+    Columns,
+)
 from workbench.analysis.statements.own_ledger import Ledger as OwnLedger
 from workbench.analysis.statements.own_ledger import read_ledger
 from workbench.analysis.statements.statement import Statement, read_statement
@@ -40,13 +49,13 @@ from workbench.extras import how_to_install
 
 PATHS, ARROW = "paths", "arrow"
 
-_FITS: Mapping[Any, tuple[str, Callable[[Any], bool]]] = {
-    nw.String: ("text", lambda kind: kind in (nw.String, nw.Categorical, nw.Enum)),
-    nw.Int64: ("a whole number", lambda kind: kind.is_integer()),
-    nw.Datetime: (
+_FITS: Mapping[pa.DataType, tuple[str, Callable[[Any], bool]]] = {
+    ARROW_TYPES["string"]: ("text", lambda kind: kind in (nw.String, nw.Categorical, nw.Enum)),
+    ARROW_TYPES["int64"]: ("a whole number", lambda kind: kind.is_integer()),
+    ARROW_TYPES[MOMENT]: (
         "a moment with its time zone", lambda kind: isinstance(kind, nw.Datetime) and kind.time_zone is not None
     ),
-    nw.Date: ("a date", lambda kind: kind == nw.Date),
+    ARROW_TYPES[DAY]: ("a date", lambda kind: kind == nw.Date),
 }  # fmt: skip
 """The type as which a column is read → its name, and whether it may be declared as another."""
 
@@ -103,7 +112,7 @@ class Source:
     called: str = ""
     """The library and class of a table that was another's before it was Arrow's."""
 
-    def load(self, engine: Engine, shape: Shape) -> Frame:
+    def load(self, engine: Engine, shape: Columns) -> Frame:
         """The columns of `shape` as a frame of the engine; of those that are OPTIONAL what is missing is empty.
 
         Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
@@ -122,7 +131,7 @@ class Source:
             raise ReconcileRefused(f"{self.side.called} cannot be read: {problem}") from problem
         return made if len(there) == len(shape) else conform(made, shape, **dict.fromkeys(shape.keys() - there, NULL))
 
-    def _check(self, shape: Shape, schema: Mapping[str, Any]) -> None:
+    def _check(self, shape: Columns, schema: Mapping[str, Any]) -> None:
         """Raises ReconcileRefused naming every column that is missing or of another type."""
         missing = [name for name in shape if name not in schema]
         if missing:
@@ -130,9 +139,10 @@ class Source:
             raise ReconcileRefused(text, hint=self.side.columns_from, missing=missing)
         # A column of nothing but nulls has no type of its own, and holds nothing wrong.
         known = {name: kind for name, kind in shape.items() if schema[name] != nw.Unknown}
-        wrong = {name: schema[name] for name, kind in known.items() if not _FITS[kind][1](schema[name])}
+        fits = {name: _FITS[ARROW_TYPES[kind]] for name, kind in known.items()}
+        wrong = {name: called for name, (called, is_fit) in fits.items() if not is_fit(schema[name])}
         if wrong:
-            text = "; ".join(f"{name} is {kind} instead of {_FITS[shape[name]][0]}" for name, kind in wrong.items())
+            text = "; ".join(f"{name} is {schema[name]} instead of {called}" for name, called in wrong.items())
             is_money = any(name.endswith("_minor") for name in wrong)
             raise ReconcileRefused(
                 f"{self.side.called} has columns of another type: {text}.",
@@ -153,12 +163,12 @@ class Source:
 
     def has_text(self, name: str) -> bool:
         """True if the table has a text column of this name."""
-        return _FITS[nw.String][1](self._schema.get(name))
+        return _FITS[ARROW_TYPES["string"]][1](self._schema.get(name))
 
-    def arrow(self, shape: Shape) -> pa.Table:
+    def arrow(self, shape: Iterable[str]) -> pa.Table:
         """The columns of `shape` as an Arrow table."""
         if isinstance(self.given, pa.Table):
-            return self.given.select(list(shape))
+            return self.given.select([*shape])
         return nw.from_native(self.given).lazy().select(*shape).collect("pyarrow").to_native()
 
     @property
@@ -173,7 +183,7 @@ class Source:
             shape = LEDGER_READ if self.side is THE_LEDGER else STATEMENT_READ
             # Without the hashes of numbers, which stand under a key of the run.
             told = (name for name in shape if name in self._schema and name != "phone_hash")
-            return sha256_of(self.arrow(dict.fromkeys(told)))
+            return sha256_of(self.arrow(told))
         digest = hashlib.sha256()
         for path in self.given:
             with path.open("rb") as file:
@@ -186,7 +196,7 @@ class Source:
         if self.file or self.kind == PATHS:
             return [self.name]
         named = self.has_text("statement")
-        return self.arrow({"statement": nw.String})["statement"].unique().to_pylist() if named else ["statement"]
+        return self.arrow(["statement"])["statement"].unique().to_pylist() if named else ["statement"]
 
     @property
     def name(self) -> str:
@@ -312,7 +322,7 @@ OWN: Final = {
     STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
 }
 """The same for columns that only one side has, or names in its own way."""
-LOADED: Shape = {**ROW, "account": nw.String, "balance_minor": nw.Int64}
+LOADED: Columns = {**ROW, "account": "string", "balance_minor": "int64"}
 """A row whose account is still its name, with its running balance."""
 _TOO_LARGE: Final = " or ".join(
     f"coalesce({name}, 0) not between {-MOST_MINOR} and {MOST_MINOR}" for name in ("amount", "fee")

@@ -6,12 +6,11 @@ No narrative goes through the great join: for ten million rows it would weigh mo
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import narwhals.stable.v2 as nw
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.breaks import MISSING, TIMING
-from workbench.analysis.frames import untyped
+from workbench.analysis.frames import untyped, with_column
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.decisions import Rule
 from workbench.analysis.reconcile.engines import (
@@ -25,19 +24,18 @@ from workbench.analysis.reconcile.engines import (
     day_numbers,
     mapped,
     texts_of,
-    with_column,
 )
 from workbench.analysis.reconcile.inputs import OWN, SHARED, Inputs, Source, where
 from workbench.analysis.reconcile.pairs import Open
-from workbench.analysis.reconcile.rules import LEDGER, OF_SIDE, STATEMENT, TOLERATED, Frame, Shape
-from workbench.analysis.shapes import CARRIED
+from workbench.analysis.reconcile.rules import LEDGER, OF_SIDE, STATEMENT, TOLERATED, Frame
+from workbench.analysis.shapes import CARRIED, Columns
 from workbench.analysis.statements.vocabulary import CHARGE, INTEREST
 from workbench.domain.masking import mask
 
-_LINE: Shape = {"account": nw.String, "statement": nw.String, "line": nw.Int64, "key": nw.String}
+_LINE: Columns = {"account": "string", "statement": "string", "line": "int64", "key": "string"}
 """The place of a statement line. It includes the key, since a table in memory may have no line numbers."""
-_TEXTS: Shape = {"description": nw.String, "words": nw.String}
-_TOLD: Shape = {**_LINE, **_TEXTS}
+_TEXTS: Columns = {"description": "string", "words": "string"}
+_TOLD: Columns = {**_LINE, **_TEXTS}
 _REPORTED: Final = SHARED | OWN[STATEMENT]
 _FEW: Final = 1_000
 """The most lines that are named to the engine, which then reads little else of a file."""

@@ -10,17 +10,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
-from workbench.analysis.frames import arranged, typed
+from workbench.analysis.frames import arranged, typed, with_column
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.classify import Classified, bare_in_sql, coded_here, firsts
-from workbench.analysis.reconcile.engines import UNIT, Engine, mapped, shaped, with_column
+from workbench.analysis.reconcile.engines import UNIT, Engine, mapped, shaped
 from workbench.analysis.reconcile.matching import PARTNERS_BY, Describe, Found, Pairs, found_among
 from workbench.analysis.reconcile.rules import (
     GROUP,
@@ -34,16 +33,15 @@ from workbench.analysis.reconcile.rules import (
     Allowed,
     Bounds,
     Frame,
-    Shape,
 )
-from workbench.analysis.shapes import BREAK
+from workbench.analysis.shapes import BREAK, Columns
 from workbench.domain.masking import mask
 from workbench.domain.phones import mask_column
 
-_PAIR: Shape = {
-    "account": nw.Int64, "g": nw.String, "code": nw.String, "rows": nw.Int64, "grouped": nw.Boolean,
+_PAIR: Columns = {
+    "account": "int64", "g": "string", "code": "string", "rows": "int64", "grouped": "bool",
     **{f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE},
-    "reversed_entry": nw.String, "reversed_signed": nw.Int64, "fits": nw.String,
+    "reversed_entry": "string", "reversed_signed": "int64", "fits": "string",
 }  # fmt: skip
 """A ledger row beside its statement row. The missing side's columns are null.
 
@@ -51,8 +49,8 @@ Of each side there are the columns OF_SIDE as `l_…` and `s_…`: of what is `g
 side, where `signed` is the sum. Of a reversal on the statement `reversed_entry` and `reversed_signed` are what the
 ledger has of what it reverses; `fits` says by what a row has partners, and which rows may be.
 """
-_BROKEN: Shape = {
-    **dict.fromkeys(("side", "account", "code"), nw.String), "place": nw.Int64, "first": nw.Boolean,
+_BROKEN: Columns = {
+    **dict.fromkeys(("side", "account", "code"), "string"), "place": "int64", "first": "bool",
     **{name: ROW[name] for name in OF_SIDE},
 }  # fmt: skip
 _TEXTS_AT_ONCE = 20_000
@@ -183,12 +181,12 @@ def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table
     named = pa.table({"account": waiting["account"], "key": asks}).filter(pc.is_valid(asks))
     if not len(named):
         return waiting
-    shape = {"account": nw.Int64, "asks": nw.String, "reversed_entry": nw.String, "reversed_signed": nw.Int64}
+    shape = {"account": "int64", "asks": "string", "reversed_entry": "string", "reversed_signed": "int64"}
     found = []
     # Most are written as in the ledger: only for the others is every key of it made bare.
     for spelt in (str, partial(bare_in_sql, engine)):
         if len(named):
-            asked = engine.arrow(named, {"account": nw.Int64, "key": nw.String})
+            asked = engine.arrow(named, {"account": "int64", "key": "string"})
             there = f"""(select x.account, y.key as asks, min(entry) as reversed_entry, max(signed) as reversed_signed
                 from {ledger} x join {asked} y on x.account = y.account and {spelt("x.key")} = {spelt("y.key")}
                 group by x.account, y.key)"""

@@ -5,17 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.breaks import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
-from workbench.analysis.frames import day_number, frame, schema_of, typed
+from workbench.analysis.frames import day_number, frame, schema_of, typed, with_column
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, CarryForward, LedgerRead, rows_named
 from workbench.analysis.reconcile.classify import BOTH_SIDES, Classified
-from workbench.analysis.reconcile.engines import NULL, Engine, both, conform, listed, with_column
+from workbench.analysis.reconcile.engines import NULL, Engine, both, conform, listed
 from workbench.analysis.reconcile.rules import (
     ANY_DAY,
     LEDGER,
@@ -25,14 +24,13 @@ from workbench.analysis.reconcile.rules import (
     STATEMENT,
     Allowed,
     Frame,
-    Shape,
 )
-from workbench.analysis.shapes import EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
+from workbench.analysis.shapes import EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT, Columns
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
 
-_KEYS = {"account": nw.String, "source": nw.String, "currency": nw.String, "day": nw.Int64}
+_KEYS = {"account": "string", "source": "string", "currency": "string", "day": "int64"}
 Totals = Sequence[Mapping[str, Any]]
 """Rows, gross and net effect, and the first and last number, by account, statement, currency and day.
 
@@ -47,10 +45,10 @@ _COUNTED: Final = {
 }  # fmt: skip
 
 
-def _summed(engine: Engine, rows: Frame, by: Shape, counts: Mapping[str, str], where: str = "true") -> Totals:
+def _summed(engine: Engine, rows: Frame, by: Columns, counts: Mapping[str, str], where: str = "true") -> Totals:
     sums = ", ".join(f'cast({term} as bigint) as "{name}"' for name, term in counts.items())
     found = f"(select {listed(by)}, {sums} from {rows} where {where} group by {listed(by)})"
-    return engine.rows(found, {**by, **dict.fromkeys(counts, nw.Int64)})
+    return engine.rows(found, {**by, **dict.fromkeys(counts, "int64")})
 
 
 def totals(engine: Engine, rows: Frame) -> Totals:
@@ -60,7 +58,7 @@ def totals(engine: Engine, rows: Frame) -> Totals:
 
 def told_again(engine: Engine, classified: Classified, accounts: Sequence[str]) -> Totals:
     """The lines of statements that count once and stand twice: how many of each account and day, and their effects."""
-    by = {"account": nw.Int64, "day": nw.Int64, "currency": nw.String}
+    by = {"account": "int64", "day": "int64", "currency": "string"}
     counts = {name: _COUNTED[name] for name in ("rows", "value", "signed")}
     found = _summed(engine, classified.special, by, counts, "told_again")
     return [{**line, "account": accounts[line["account"]]} for line in found]
@@ -210,12 +208,12 @@ def _balances_at_the_ends(
         f'source = {engine.text(name)} and "no" in ({first}, {last})' for (_, name), (first, last) in spans.items()
     )
     shape = {
-        "account": nw.String,
-        "source": nw.String,
-        "no": nw.Int64,
-        "order": nw.Int64,
-        "signed": nw.Int64,
-        "balance_minor": nw.Int64,
+        "account": "string",
+        "source": "string",
+        "no": "int64",
+        "order": "int64",
+        "signed": "int64",
+        "balance_minor": "int64",
     }
     rows = engine.rows(f"(select * from {loaded} where {wanted})", shape)
     at = {(row["account"], row["source"], row["no"]): row for row in rows if known(row["balance_minor"])}
@@ -276,17 +274,19 @@ def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
 
 
 _OFF = ("amount", "fee", "day")
-_AGREED: Shape = {
-    **dict.fromkeys(("rule", "group", "side", "statement", "entry", "key", "currency"), nw.String),
-    **dict.fromkeys(("account", "line", "signed", *(f"{name}_off" for name in _OFF)), nw.Int64),
+_AGREED: Columns = {
+    **dict.fromkeys(("rule", "group", "side", "statement", "entry", "key", "currency"), "string"),
+    **dict.fromkeys(("account", "line", "signed", *(f"{name}_off" for name in _OFF)), "int64"),
 }
 _RULES = ["key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved", "decided", TOLD_AGAIN]
 _SORTED = ["account", "group", "side", "statement", "line", "entry", "key", "rule", "currency", "signed_minor"]
 _NO_NUMBER = "cast(null as bigint)"
-_ROW_HERE: Shape = {
+_ROW_HERE: Columns = {
     name: ROW[name] for name in ("account", "side", "key", "entry", "currency", "signed", "source", "no")
 }
-_PAIR_HERE: Shape = {"account": nw.Int64} | {f"{side}{name}": ROW[name] for side in PREFIX.values() for name in OF_SIDE}
+_PAIR_HERE: Columns = {"account": "int64"} | {
+    f"{side}{name}": ROW[name] for side in PREFIX.values() for name in OF_SIDE
+}
 
 
 def matches_of(
@@ -297,7 +297,7 @@ def matches_of(
     `settled` are the pairs that a rule without a key matched, and `decided` the rows that a person did.
     """
 
-    def loaded(rows: pa.Table, shape: Shape) -> Frame:
+    def loaded(rows: pa.Table, shape: Columns) -> Frame:
         places = pc.index_in(rows["account"], pa.array(accounts, pa.string()))
         return engine.arrow(with_column(rows, "account", places), shape)
 
@@ -307,8 +307,8 @@ def matches_of(
         else 'many_to_many' end"""
     pair = "case when pair = '' then g else g || ' ' || pair end"
     keys = " || ' ' || ".join(f"coalesce({name}, '')" for name in ("l_key", "l_entry", "s_key"))
-    by_rule = loaded(settled, {**_PAIR_HERE, "rule": nw.String})
-    by_person = loaded(decided, {**_ROW_HERE, "group": nw.String})
+    by_rule = loaded(settled, {**_PAIR_HERE, "rule": "string"})
+    by_person = loaded(decided, {**_ROW_HERE, "group": "string"})
     row = {f"{name}_off": _NO_NUMBER for name in _OFF}
     row |= {
         name: f"case when side = '{STATEMENT}' then {own} end"

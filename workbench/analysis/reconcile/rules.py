@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from typing import Any, Final, NamedTuple
 
-import narwhals.stable.v2 as nw
-
 from workbench.analysis.frames import day_of
 from workbench.analysis.match_rules import instead_of
-from workbench.analysis.shapes import DAY, LEDGER_MOVEMENT, MOMENT, STATEMENT_ROW
+from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW, Columns
 from workbench.errors import ReconcileRefused
 
 GROUP: Final = ["account", "g"]
@@ -17,8 +15,6 @@ Frame = str
 """Rows, as SQL has them: the name of a table, or a SELECT in parentheses."""
 Native = Any
 """A table or a session of a library that may not be installed."""
-Shape = Mapping[str, Any]
-"""Column → type, as narwhals names it. A moment is read as whole milliseconds, a date as whole days."""
 
 LEDGER: Final = "ledger"
 STATEMENT: Final = "statement"
@@ -26,25 +22,21 @@ SIDES: Final = (LEDGER, STATEMENT)
 PREFIX: Final = {LEDGER: "l_", STATEMENT: "s_"}
 """The prefix of each side's columns in a pair."""
 
-_READ_AS: Shape = {
-    **dict.fromkeys(("string", "category"), nw.String), **dict.fromkeys(("int64", "Int64"), nw.Int64),
-    MOMENT: nw.Datetime, DAY: nw.Date,
-}  # fmt: skip
 _UNREAD = {"payment", "description", "words"}
-OPTIONAL: Shape = {"phone_hash": nw.String}
+OPTIONAL: Columns = {"phone_hash": "string"}
 """Columns of either side that may be missing: then they are empty."""
 LEDGER_READ, STATEMENT_READ = (
-    {**{name: _READ_AS[kind] for name, kind in columns.items() if name not in _UNREAD}, **OPTIONAL}
+    {**{name: kind for name, kind in columns.items() if name not in _UNREAD}, **OPTIONAL}
     for columns in (LEDGER_MOVEMENT, STATEMENT_ROW)
 )
-"""The types of those columns that are read."""
+"""The columns that are read; a moment as whole milliseconds, a date as whole days."""
 
 _OTHERS = {
-    **dict.fromkeys(("account", "no", "at", "order", "day", "amount", "fee", "signed"), nw.Int64),
-    "bad": nw.Boolean,
+    **dict.fromkeys(("account", "no", "at", "order", "day", "amount", "fee", "signed"), "int64"),
+    "bad": "bool",
 }
-ROW: Shape = {
-    name: _OTHERS.get(name, nw.String)
+ROW: Columns = {
+    name: _OTHERS.get(name, "string")
     for name in (
         "side", "account", "g", "key", "batch", "source", "no", "at", "order", "day", "direction", "amount", "fee",
         "currency", "status", "phone", "phone_hash", "bad", "signed", "entry", "kind", "refers", "state", "problem",

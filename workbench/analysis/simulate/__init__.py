@@ -39,10 +39,10 @@ from workbench.analysis.simulate.plan import (
     day_of,
 )
 from workbench.analysis.simulate.rows import ACCOUNTS, FILES, Known, Row, known_from, statement_row
-from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
+from workbench.analysis.statements import LAYOUTS, Preamble, statement_writer
 from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
-from workbench.domain.ledger import BANK, OUT
+from workbench.domain.ledger import BANK
 from workbench.domain.moments import business_date, day_start_ms
 from workbench.domain.money import ZMW
 from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, TIMEOUT
@@ -134,7 +134,11 @@ class Month:
             yield replace(asked, what="confirm")
         self._follow(payment)
         if payment.refund_minor:
-            self._later(payment.at_ms + payment.refund_after_ms, lambda: self._refund(payment))
+            refunded_ms = payment.at_ms + payment.refund_after_ms
+            self.refunds += refunded_ms <= self._plan.end_ms
+            # The whole of it is refunded by naming no amount.
+            part_minor = payment.refund_minor % payment.amount_minor
+            self._later(refunded_ms, lambda: [self._command(payment, "refund", part_minor)])
 
     def _command(self, payment: Payment, what: str, amount_minor: int = 0) -> SimulatedCommand:
         order = f"order-{business_date(self._plan.start_ms)}-{payment.number + 1}"
@@ -163,11 +167,6 @@ class Month:
             self.info.append(payment._replace(at_ms=self._now_ms))
         if payment.scenario == APPROVE and payment.way != CHARGE:
             yield self._command(payment, "pin")
-
-    def _refund(self, payment: Payment) -> list[SimulatedCommand]:
-        self.refunds += 1
-        is_full = payment.refund_minor == payment.amount_minor
-        return [self._command(payment, "refund", 0 if is_full else payment.refund_minor)]
 
 
 def _drive(session: Session, name: str, month: Iterable[SimulatedCommand], payments: int) -> None:
@@ -338,17 +337,7 @@ def _written(made: Simulation, books: Books, planting: Planting, account: str, p
     with statement_writer(path, layout, preamble=preamble) as writer:
         for row in books.rows(account, planting):
             balance_minor += row.effect_minor
-            yield writer.write(row.record(balance_minor), cells=_cells(row, layout)), row
-
-
-def _cells(row: Row, layout: Layout) -> dict[str, str]:
-    """A row's own cells under the layout's columns: debit or credit, from or to."""
-    made = dict(row.cells)
-    if layout.direction_by == "columns" and "amount" in made:
-        made["debit" if row.direction == OUT else "credit"] = made.pop("amount")
-    if layout.direction_by == "parties" and "phone" in made:
-        made["to" if row.direction == OUT else "from"] = layout.party.format(phone=made.pop("phone"))
-    return made
+            yield writer.write(row.record(balance_minor), cells=row.cells), row
 
 
 def simulate(  # noqa: PLR0913  settings of the month

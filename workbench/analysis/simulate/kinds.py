@@ -156,7 +156,7 @@ def _invalid(row: Row, making: Making) -> tuple[Row, ...]:
     cells = _BAD_CELLS[making.between(0, len(_BAD_CELLS) - 1, "bad", row)]
     bad = making.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "invalid")
     key = None if "key" in cells else making.new_key(bad)
-    return row, bad._replace(key=key, cells=cells, unreadable="amount" in cells, **making.mark)
+    return row, bad._replace(key=key, cells=cells, **making.mark)
 
 
 def _both_reverse(row: Row, making: Making) -> tuple[Row, ...]:
@@ -219,9 +219,7 @@ DECOYS: Final[Mapping[str, Kind]] = {
     "next_morning": _decoy("dated the next morning, within the tolerance", _next_morning, _IS_LATE_EVENING),
     "thousands": _decoy("separators of thousands in the amount", _with_thousands, _IS_OF_THOUSANDS),
     "spaces": _decoy("spaces around the key", lambda row, _: {"cells": {"key": f"  {row.key} "}}),
-    "national": _decoy(
-        "the number in national form", lambda row, _: {"cells": {"phone": f"0{(row.phone or '')[_NATIONAL:]}"}}
-    ),
+    "national": _decoy("the number in national form", lambda row, _: {"phone": f"0{(row.phone or '')[_NATIONAL:]}"}),
     "other_word": _decoy("another word for completed", lambda *_: {"cells": {"status": "Completed"}}),
 }
 """Name → what is done, two of each where there are rows for it.

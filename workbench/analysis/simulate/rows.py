@@ -5,7 +5,7 @@ from datetime import date
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from workbench.analysis.breaks import LATE_SUCCESS, MISSING
+from workbench.analysis.breaks import INVALID, LATE_SUCCESS, MISSING
 from workbench.analysis.shapes import COMPLETED
 from workbench.analysis.simulate.plan import Chances, Payment, day_of, phone_of
 from workbench.domain.catalogue import OPERATOR_NAMES
@@ -70,15 +70,14 @@ class Row(NamedTuple):
     related: str | None = None
     code: str | None = None
     cells: Mapping[str, str] = {}
-    unreadable: bool = False
-    """The amount cannot be read: the file's own balance does not count it."""
     decoy: str | None = None
     """Why the row only looks like a break."""
 
     @property
     def effect_minor(self) -> int:
         """The change of the balance."""
-        if self.status != COMPLETED or self.unreadable:
+        # The file's own balance does not count an amount that cannot be read.
+        if self.status != COMPLETED or (self.code == INVALID and "amount" in self.cells):
             return 0
         return (self.amount_minor if self.direction == IN else -self.amount_minor) - self.fee_minor
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
-from math import isfinite, isnan
+from math import isnan
 from typing import Any, Final
 
 import numpy as np
@@ -66,11 +66,11 @@ def _cells_of(
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _moments(name, column, timedelta(hours=layout.utc_offset_hours)), lambda moment: moment
     if pa.types.is_decimal(kind) or is_numeric:
-        return column, _decimal if is_money else _plain_number
+        return column, _exact if is_money else lambda value: value if isinstance(value, str) else format(value, "f")
     if pa.types.is_floating(kind):
         precision = kind.to_pandas_dtype()
         # By its shortest decimal: a float of 32 bits has another one than that of 64 with the same value.
-        return column, lambda value: _shortest(precision(value))
+        return column, lambda value: "" if isnan(value) else _exact(str(precision(value)))
     return _texts(column, kind)
 
 
@@ -128,15 +128,6 @@ def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool
     return None
 
 
-def _decimal(value: Decimal | str) -> Cell:
+def _exact(value: Decimal | str) -> Cell:
     """An exact number; other text, such as `nan`, stays text."""
     return Decimal(value) if isinstance(value, Decimal) or value[-1].isdigit() else value
-
-
-def _shortest(number: np.floating[Any]) -> Cell:
-    """A float by its printed decimal; NaN is an empty cell, and infinity a text."""
-    return Decimal(str(number)) if isfinite(number) else "" if isnan(number) else str(number)
-
-
-def _plain_number(value: Decimal | str) -> Cell:
-    return value if isinstance(value, str) else format(value, "f")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,6 @@ from workbench.errors import StatementRefused
 Cell = str | Decimal | datetime
 """A cell of a CSV file is text; one of a workbook may be a number (exact) or a moment (local) as well."""
 
-Value = TypeVar("Value")
-From = TypeVar("From")
 MAX_DIGITS: Final = 13
 """Amounts and balances have at most so many digits before the point, fewer where a currency has more than two
 decimals: sums stay far within 64 bits."""
@@ -31,8 +29,6 @@ _USUAL_DECIMALS: Final = 2
 _SHOWN: Final = 40
 LONGEST_KEY: Final = 32_767
 """As many as a cell of a workbook holds; a key goes through every step, and many of more fill the memory."""
-_REMEMBERED: Final = 100_000
-"""More than a day has seconds."""
 _LIKE_AN_AMOUNT: Final = re.compile(r"[+-]?[0-9][0-9.,' \u00a0\u202f]*")
 CUT_BY_SPREADSHEET: Final = re.compile(r"[0-9][.,][0-9]+[Ee]\+[0-9]+")
 """A key of digits as a spreadsheet saves it: the number has lost its last digits, so it names no row any more."""
@@ -47,20 +43,6 @@ class Wrong(str):
     """Why a cell has no value, to be read after the name of its column."""
 
     __slots__ = ()
-
-
-class Memo(dict[From, Value]):
-    """A function that remembers its answers, so many at most; `memo[cell]` is a look-up in C."""
-
-    def __init__(self, answer: Callable[[From], Value]) -> None:
-        super().__init__()
-        self._answer = answer
-
-    def __missing__(self, asked: From) -> Value:
-        if len(self) >= _REMEMBERED:
-            self.clear()
-        found = self[asked] = self._answer(asked)
-        return found
 
 
 Whole = NDArray[np.int64]
@@ -339,13 +321,17 @@ _NOTHING: Final = frozenset("-\u2013\u2014")
 
 
 class Amounts:
-    """Reads and writes amounts of a currency in minor units, the way a layout declares."""
+    """Reads and writes amounts of a currency in minor units, the way a layout declares.
 
-    def __init__(self, decimal: str, thousands: str, currency: str = ZMW.code) -> None:
+    With `is_minor` they are written in minor units: whole numbers, whatever the currency.
+    """
+
+    def __init__(self, decimal: str, thousands: str, currency: str = ZMW.code, *, is_minor: bool = False) -> None:
         self._decimal = decimal
         self._currency = currency
-        self._decimals = decimals_of(currency)
-        self._most_digits = MAX_DIGITS - max(0, self._decimals - _USUAL_DECIMALS)
+        self._is_minor = is_minor
+        self._decimals = 0 if is_minor else decimals_of(currency)
+        self._most_digits = MAX_DIGITS - max(0, decimals_of(currency) - _USUAL_DECIMALS)
         self.names_currencies = False
         """Whether any amount ever named a currency: only then must they be compared with the rows'."""
         # A space is written as several characters; they mean the same.
@@ -379,7 +365,8 @@ class Amounts:
             return Wrong(f"{shown(text)} has more than {self._most_digits} digits before the point")
         part = part or ""
         # Three digits behind a mark may be thousands: they are decimals only where the currency has three.
-        if len(part) > max(self._decimals, _USUAL_DECIMALS) or part[self._decimals :].strip("0"):
+        is_too_fine = len(part) > max(self._decimals, _USUAL_DECIMALS) or part[self._decimals :].strip("0")
+        if is_too_fine or (self._is_minor and self._decimal in text):
             return self._too_fine(text)
         return Amount(
             int(whole + part[: self._decimals].ljust(self._decimals, "0")),
@@ -449,6 +436,8 @@ class Amounts:
         return int(minor) if minor == minor.to_integral_value() else self._too_fine(str(number))
 
     def _too_fine(self, text: str) -> Wrong:
+        if self._is_minor:
+            return Wrong(f"{shown(text)} is not a whole number of minor units")
         return Wrong(f"{shown(text)} has more decimals than {self._currency}, which has {self._decimals or 'none'}")
 
     def _why_not(self, text: str, digits: str, style: str) -> Wrong:
@@ -457,23 +446,6 @@ class Amounts:
         if digits and not style:
             return Wrong(f"{shown(text)} has no clear sign")
         return Wrong(f"{shown(text)} is not written as the layout declares: decimals after {self._decimal!r}")
-
-
-class MinorAmounts(Amounts):
-    """Reads amounts that are written in minor units: whole numbers, whatever the currency."""
-
-    def __init__(self, decimal: str, thousands: str, currency: str = ZMW.code) -> None:
-        super().__init__(decimal, thousands, currency)
-        self._decimals = 0
-
-    def styled(self, cell: Cell) -> Amount | Wrong | None:
-        """Whole minor units, and how they are written; None for an empty cell, words for what is none."""
-        found = super().styled(cell)
-        has_point = isinstance(cell, str) and self._decimal in cell
-        return self._too_fine(text_of(cell)) if has_point and isinstance(found, Amount) else found
-
-    def _too_fine(self, text: str) -> Wrong:
-        return Wrong(f"{shown(text)} is not a whole number of minor units")
 
 
 def currencies_named(cell: Cell) -> tuple[str, ...]:

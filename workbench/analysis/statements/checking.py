@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Unpack
 
@@ -49,12 +50,11 @@ class Check(Tabular):
 
     def _table(self) -> Table:
         """The columns that have anything in them."""
-        headings = ("line", "when", "way", *_AMOUNTS_SHOWN, *_SHOWN_TEXTS)
         rows = [*map(_row, self.statement.rows.head(_SHOWN).to_dict("records"))]
-        told = [place for place in range(len(headings)) if any(row[place] not in _NOTHING for row in rows)]
-        columns = [Column(headings[place], headings[place] in _AMOUNTS_SHOWN) for place in told]
+        told = [name for name in dict.fromkeys(chain(*rows)) if any(row[name] not in _NOTHING for row in rows)]
+        columns = [Column(name, name in _AMOUNTS_SHOWN) for name in told]
         caption = f"{self.statement.name}, read as {self.statement.layout}"
-        return table(caption, columns, [[row[place] for place in told] for row in rows])
+        return table(caption, columns, [[row[name] for name in told] for row in rows])
 
     def text(self, width: int | None = None) -> str:
         """As text, in lines of at most `width` columns, or of 80."""
@@ -89,23 +89,20 @@ _NOTHING: Final = ("", *(format(Decimal(f"0e-{decimals}"), "f") for decimals in 
 _WIDTH: Final = 80
 
 
-def _row(row: Mapping[Any, Any]) -> tuple[str, ...]:
+def _row(row: Mapping[Any, Any]) -> dict[str, str]:
+    """Heading → the text of a row."""
+
     def text(name: str) -> str:
         return "" if absent(row[name]) else shortened(" ".join(mask(str(row[name])).split()), _LONGEST)
 
     def money(name: str) -> str:
-        return (
-            "" if absent(row[f"{name}_minor"]) else major_text(int(row[f"{name}_minor"]), str(row["currency"] or "ZMW"))
-        )
+        minor = row[f"{name}_minor"]
+        return "" if absent(minor) else major_text(int(minor), str(row["currency"] or "ZMW"))
 
     when = "" if absent(row["occurred_at"]) else f"{row['occurred_at'].tz_convert(LUSAKA):%Y-%m-%d %H:%M:%S}"
-    return (
-        str(row["line"]),
-        when or text("business_date"),
-        text("direction"),
-        *map(money, _AMOUNTS_SHOWN),
-        *map(text, _SHOWN_TEXTS),
-    )
+    told = {"line": str(row["line"]), "when": when or text("business_date"), "way": text("direction")}
+    told |= {name: money(name) for name in _AMOUNTS_SHOWN}
+    return told | {name: text(name) for name in _SHOWN_TEXTS}
 
 
 def summary(statement: Statement) -> list[str]:

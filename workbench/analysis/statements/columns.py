@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property, partial
 from itertools import pairwise, permutations, product
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,24 +118,20 @@ class _Money(NamedTuple):
     debits: NDArray[np.int64]
     """The values as debits: an amount in the commonest style is above zero."""
     decimals: int
+    """The number of cells with decimals, as only money has them."""
 
-
-class _Way(NamedTuple):
-    """Columns that may tell how the balance moves, and by how much each row moves it."""
-
-    columns: dict[str, str]
-    sizes: NDArray[np.int64]
-    words: Sequence[object] = ()
-    """The word of each row; without words the sizes have their signs."""
-    tells: bool = True
-    """True if the columns alone show the direction of a row."""
-
-    def moves(self, moved: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The amounts of the rows, with the signs that the changes of the balance give to their words."""
-        votes: Counter[object] = Counter()
-        for word, size, change in zip(self.words, self.sizes.tolist(), moved.tolist(), strict=False):
-            votes[word] += (change == size) - (change == -size) if size else 0
-        return self.sizes * np.array([np.sign(votes[word]) for word in self.words] or 1, np.int64)
+    @classmethod
+    def of(cls, cells: Sequence[Cell], read: Sequence[object]) -> "_Money":
+        """The column of these cells, as they were read."""
+        amounts = [cell if isinstance(cell, Amount) else Amount(0, "") for cell in read]
+        styles = Counter(amount.style for amount in amounts if amount.minor)
+        usual = max(styles, key=styles.__getitem__, default="plain")
+        return cls(
+            np.array([amount.signed for amount in amounts], np.int64),
+            np.array([isinstance(cell, Amount) for cell in read], bool),
+            np.array([amount.minor if amount.style == usual else -amount.minor for amount in amounts], np.int64),
+            sum(map(is_amount, cells)),
+        )
 
 
 class Proof(NamedTuple):
@@ -169,31 +165,20 @@ class Sample:
         self.lines = [line for line, _ in self.file.rows]
         self.days = {name: [[*read.values()] for read in readings] for name, readings in days.items()}
         """Heading → its moments, by each of the likeliest formats."""
-
-    def cells(self, heading: str) -> list[Cell]:
-        """The cells of a column; empty ones where the file has none."""
-        return [cell for _, cell in self.file.column(heading)] or [""] * len(self.lines)
-
-    def texts(self, heading: str) -> list[str]:
-        """The cells of a column that are not blank, as text."""
-        return [text for _, text in self.file.texts(heading)]
-
-    def said(self, heading: str) -> list[str]:
-        """The word of each row in a column, as words are compared."""
-        return [heading_key(text_of(cell)) for cell in self.cells(heading)]
-
-    def words(self, heading: str) -> set[str]:
-        """The different words of a column."""
-        return {*self.said(heading)} - {""}
+        columns = {name: [cell for _, cell in self.file.column(name)] for name in self.headings}
+        self.cells: dict[str, list[Cell]] = {**columns, "": [""] * len(dated)}
+        self.texts = {name: [text for _, text in self.file.texts(name)] for name in self.headings}
+        """Heading → the cells that are not blank, as text."""
+        self.said = {name: [heading_key(text_of(cell)) for cell in cells] for name, cells in self.cells.items()}
+        """Heading → the word of each row, as words are compared."""
 
     def says_only(self, words: Collection[str], heading: str) -> bool:
         """True if a column has words, and only these."""
-        return bool(found := self.words(heading)) and found <= {*words}
+        return bool(found := {*self.said[heading]} - {""}) and found <= {*words}
 
     def share(self, kind: Callable[[str], object], heading: str) -> float:
         """The share of a column's cells that are of a kind."""
-        texts = self.texts(heading)
-        return sum(map(bool, map(kind, texts))) / max(1, len(texts))
+        return sum(map(bool, map(kind, self.texts[heading]))) / max(1, len(self.texts[heading]))
 
     def fits(self, field: str, heading: str) -> bool:
         """True if a column's cells can be of a field; without a row any column can."""
@@ -207,19 +192,19 @@ class Sample:
     def money(self) -> dict[str, _Money]:
         """The columns that can be read as amounts, by the separators that read most of them."""
         likely = [h for h in self.headings if h not in self.days and self.share(masked_number, h) <= 1 - NEARLY_ALL]
-        tried = []
+        best: dict[str, list[Any]] = {}
+        most = -1
         for marks in SEPARATORS:
-            amounts = self.file.amounts(*marks)
-            read = {name: [amounts.styled(cell) for cell in self.cells(name)] for name in likely}
-            tried.append({name: cells for name, cells in read.items() if _amounts_in(cells) >= NEARLY_ALL})
-        best = max(tried, key=lambda read: sum(isinstance(cell, Amount) for cells in read.values() for cell in cells))
-        return {name: _money(self.cells(name), cells) for name, cells in best.items()}
-
-    def orders(self, found: Mapping[str, str]) -> tuple[bool, ...]:
-        """The orders that the days allow, True for the newest first; both where the days show none."""
-        moments = self.days.get(found.get("moment") or next(iter(self.days), ""), [])
-        told = tuple(way for way in (False, True) if any(in_order(read, newest_first=way) for read in moments))
-        return told or (False, True)
+            amounts, count = self.file.amounts(*marks), 0
+            read: dict[str, list[Any]] = {}
+            for name in likely:
+                cells = [amounts.styled(cell) for cell in self.cells[name]]
+                told = [isinstance(cell, Amount) for cell in cells if cell is not None]
+                if told and sum(told) >= NEARLY_ALL * len(told):
+                    read[name], count = cells, count + sum(told)
+            if count > most:
+                best, most = read, count
+        return {name: _Money.of(self.cells[name], cells) for name, cells in best.items()}
 
 
 def _days(cells: Sequence[Cell]) -> list[dict[int, int]]:
@@ -237,20 +222,9 @@ def _days(cells: Sequence[Cell]) -> list[dict[int, int]]:
     return [moments | reading for reading in read if len(reading) == most] or [moments]
 
 
-def _amounts_in(cells: Sequence[object]) -> float:
-    """The share of amounts among the cells that are not empty."""
-    told = [isinstance(cell, Amount) for cell in cells if cell is not None]
-    return sum(told) / max(1, len(told))
-
-
-def _money(cells: Sequence[Cell], read: Sequence[object]) -> _Money:
-    told = np.array([isinstance(cell, Amount) for cell in read], bool)
-    amounts = [cell if isinstance(cell, Amount) else Amount(0, "") for cell in read]
-    styles = Counter(amount.style for amount in amounts if amount.minor)
-    usual = styles.most_common(1)[0][0] if styles else "plain"
-    debits = [amount.minor if amount.style == usual else -amount.minor for amount in amounts]
-    values = np.array([amount.signed for amount in amounts], np.int64)
-    return _Money(values, told, np.array(debits, np.int64), sum(map(is_amount, cells)))
+_Way = tuple[dict[str, str], NDArray[np.int64], Sequence[object], bool]
+"""Columns that may tell how the balance moves, by how much each row moves it, the word of each row, and if the columns
+alone show its direction. Without words the sizes have their signs."""
 
 
 def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
@@ -261,21 +235,21 @@ def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
         # A line of totals may have both.
         if ((out.values != 0) & (into.values != 0)).sum() <= 1 and (out.values.any() or into.values.any()):
             for debits in (out.debits, np.abs(out.debits)) if (out.debits < 0).any() else (out.debits,):
-                yield _Way({"debit": debit, "credit": credit}, into.values - debits)
+                yield {"debit": debit, "credit": credit}, into.values - debits, (), True
     most = min(_MOST_SIDES, len(sample.lines) // 2)
-    others = {name: sample.words(name) for name in sample.headings if name not in {*money, *sample.days}}
-    sides = {
-        name: sample.said(name) for name, words in others.items()
+    others = {name: {*sample.said[name]} - {""} for name in sample.headings if name not in {*money, *sample.days}}
+    sides = [
+        name for name, words in others.items()
         if words and not words <= STATUS_WORDS.keys() and (words <= DIRECTION_WORDS.keys() or 1 < len(words) <= most)
-    }  # fmt: skip
+    ]  # fmt: skip
     parties = {name: found[name] for name in ("from", "to") if {"from", "to"} <= found.keys()}
     for name, amount in money.items():
-        yield _Way({"amount": name}, amount.values)
+        yield {"amount": name}, amount.values, (), True
         sizes = np.abs(amount.values)
-        for side, words in () if (amount.values < 0).any() else sides.items():
-            yield _Way({"amount": name, "direction": side}, sizes, words)
+        for side in () if (amount.values < 0).any() else sides:
+            yield {"amount": name, "direction": side}, sizes, sample.said[side], True
         # Each row has a word of its own.
-        yield _Way({"amount": name, **parties}, sizes, range(len(sizes)), tells=bool(parties))
+        yield {"amount": name, **parties}, sizes, range(len(sizes)), bool(parties)
 
 
 def _proofs(
@@ -284,30 +258,36 @@ def _proofs(
     """A proof for each way with each balance, in the orders of the file that its days allow."""
     money, lines = sample.money, np.array(sample.lines)
     less = np.abs(money[fee].values) if fee else np.int64(0)
-    of_account = np.array([text_of(cell) for cell in sample.cells(found.get("account", ""))])
+    of_account = np.array([text_of(cell) for cell in sample.cells[found.get("account", "")]])
     # In books a balance beside which DR stands is not below zero.
-    likely = () if sample.file.is_ledger else sample.headings
-    sides = [name for name in likely if sample.says_only(("cr", "dr"), name)]
-    below = {name: np.array([word == "dr" for word in sample.said(name)], bool) for name in sides}
-    orders = sample.orders(found)
-    for way, name, side, newest_first in product(_ways(sample, found), money, ["", *sides], orders):
+    sides = [h for h in sample.headings if not sample.file.is_ledger and sample.says_only(("cr", "dr"), h)]
+    moments = sample.days.get(found.get("moment") or next(iter(sample.days), ""), [])
+    orders = [way for way in (False, True) if any(in_order(read, newest_first=way) for read in moments)]
+    ways = product(_ways(sample, found), money, ["", *sides], orders or [False, True])
+    for (way, sizes, words, tells), name, side, newest_first in ways:
         balance = money[name]
-        if name in {*way.columns.values(), fee} or side in way.columns.values() or balance.told.sum() <= 1:
+        if name in {*way.values(), fee} or side in way.values() or balance.told.sum() <= 1:
             continue
-        values = np.where(below[side], -np.abs(balance.values), balance.values) if side else balance.values
+        is_below = np.array([word == "dr" for word in sample.said[side]], bool)
+        values = np.where(is_below, -np.abs(balance.values), balance.values) if side else balance.values
         step = -1 if newest_first else 1
         at = np.flatnonzero(balance.told[::step])
         changes = np.diff(values[::step][at])
         moved = np.zeros(len(values), np.int64)
         moved[at[1:]] = changes
-        moves = np.where(idle, 0, way.moves(moved[::step] + less) - less)[::step]
-        expected = np.diff(np.cumsum(moves)[at])
+        # The signs of words are those of most changes that are as large as their rows.
+        votes: Counter[object] = Counter()
+        for word, size, change in zip(words, sizes.tolist(), (moved[::step] + less).tolist(), strict=False):
+            votes[word] += (change == size) - (change == -size) if size else 0
+        signed = sizes * np.array([np.sign(votes[word]) for word in words] or 1, np.int64)
+        moves = np.where(idle, 0, signed - less)
+        expected = np.diff(np.cumsum(moves[::step])[at])
         counts = ((changes != 0) | (expected != 0)) & (of_account[::step][at][1:] == of_account[::step][at][:-1])
         proven = lines[::step][at[1:][counts & (changes == expected)]]
-        columns = {**way.columns, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
+        columns = {**way, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
         agreed = sum(found.get(field) == heading for field, heading in columns.items())
-        rank = sum(money[heading].decimals for heading in columns.values() if heading in money), way.tells, bool(side)
-        yield Proof(columns, (*proven.tolist(),), int(counts.sum()), newest_first, moves[::step], agreed, rank)
+        rank = sum(money[heading].decimals for heading in columns.values() if heading in money), tells, bool(side)
+        yield Proof(columns, (*proven.tolist(),), int(counts.sum()), newest_first, moves, agreed, rank)
 
 
 _Score = Callable[[Sample, str], float]
@@ -330,20 +310,17 @@ def put_columns(draft: Draft) -> None:
     for side in SWAPPED:
         if side in empty and side not in found:
             found[side] = empty[side]
-            sample.money[empty[side]] = _money([], [None] * len(sample.lines))
+            sample.money[empty[side]] = _Money.of([], [None] * len(sample.lines))
     _prove(draft, sample, found)
-    steps: list[tuple[str, _Score, str]] = [
-        *((name, partial(_has_part, name), "by a part of its heading alone") for name in HEADING_PARTS),
-        *((name, score, "by its cells alone") for name, score in _SCORES.items()),
-    ]
-    for name, likely, why in steps:
-        if name == next(iter(_SCORES)):
-            _one_of_two(draft, sample, found)
-        left = [heading for heading in sample.headings if heading not in found.values()]
-        best = max(left, key=partial(likely, sample), default="")
-        if best and likely(sample, best) > 0 and name not in found and not found.keys() & _INSTEAD.get(name, set()):
-            found[name] = best
-            draft.doubt(f"columns.{name}", why)
+    by_part = {name: partial(_has_part, name) for name in HEADING_PARTS}
+    for scores, why in ((by_part, "by a part of its heading alone"), (_SCORES, "by its cells alone")):
+        _one_of_two(draft, sample, found)
+        for name, likely in scores.items():
+            left = [heading for heading in sample.headings if heading not in found.values()]
+            best = max(left, key=partial(likely, sample), default="")
+            if best and likely(sample, best) > 0 and name not in found and not found.keys() & _INSTEAD.get(name, set()):
+                found[name] = best
+                draft.doubt(f"columns.{name}", why)
     _settle_ways(file, sample, found)
     draft.doubts = {where: doubts for where, doubts in draft.doubts.items() if where.partition(".")[2] in found}
     draft.put(found)
@@ -393,7 +370,7 @@ def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
     """Put the columns of money as the balance proves them, where the headings are not as good."""
     status = next((name for name in sample.headings if sample.says_only(STATUS_WORDS, name)), "")
     # Failed and pending rows move no balance.
-    words = sample.said(found.get("status", status))
+    words = sample.said[found.get("status", status)]
     idle = np.array([STATUS_WORDS.get(word, "completed") != "completed" for word in words], bool)
     tried = [*_proofs(sample, found, idle)]
     is_few = len(sample.money) <= _MOST_MONEY
@@ -426,7 +403,7 @@ def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
         draft.doubt("columns.amount", text)
     orders = {proof.newest_first for proof in tried if (proof.columns, proof.weight) == (best.columns, best.weight)}
     if "direction" in best.columns:
-        moved = zip(sample.said(best.columns["direction"]), best.moves.tolist(), strict=True)
+        moved = zip(sample.said[best.columns["direction"]], best.moves.tolist(), strict=True)
         draft.directions = {word: "in" if move > 0 else "out" for word, move in moved if move}
     draft.newest_first = best.newest_first if len(orders) == 1 else None
 
@@ -463,7 +440,7 @@ def _by_share(kind: Callable[[str], object], sample: Sample, heading: str) -> fl
 
 def _like_keys(sample: Sample, heading: str) -> float:
     """The share of different codes; 0 for a column that only counts its rows."""
-    texts = sample.texts(heading)
+    texts = sample.texts[heading]
     counts = [int(text) for text in texts if re.fullmatch("[0-9]{1,6}", text)]
     if len(counts) == len(texts) > 0 and min(counts) <= 1 and {abs(b - a) for a, b in pairwise(counts)} <= {1}:
         return 0
@@ -483,7 +460,7 @@ def _like_money(sample: Sample, heading: str) -> float:
 
 def _like_narrative(sample: Sample, heading: str) -> float:
     """The number of letters in a row; 0 where most rows say the same."""
-    texts = sample.texts(heading)
+    texts = sample.texts[heading]
     letters = sum(sum(map(str.isalpha, text)) for text in texts) / max(1, len(texts))
     is_free = heading not in sample.days and 2 * len({*texts}) >= len(texts)
     return letters if is_free and letters >= _LEAST_LETTERS else 0

@@ -4,7 +4,8 @@ import itertools
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from workbench.analysis.statements.cells import (
     Cell,
     Column,
-    Memo,
     Wrong,
     mask_of,
     matched,
@@ -38,6 +38,8 @@ _MONTH_NUMBER = {
 _NOON = 12
 _CENTURY = 2000
 _NINE = 9
+_SMALL = 0x20
+"""The bit by which a small letter differs from its capital."""
 _YEARS = range(1900, 3000)
 _NANO = 9
 _SECONDS = 3
@@ -60,7 +62,8 @@ DIRECTIVES: Final[dict[str, tuple[str, Callable[[datetime], str]]]] = {
 Days, months and hours may lack their zero, and a month may be short or long. Of a fraction of a second milliseconds
 are kept. A moment with its zone is read as UTC.
 """
-_PIECES = re.compile("%.|.", re.DOTALL)
+_pieces = cache(re.compile("%.|.", re.DOTALL).findall)
+_NAME = re.compile(r"\(\?P<.>")
 _DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H[^ T]*|%I[^ T]*(?: ?%p)?)")
 
 
@@ -69,94 +72,76 @@ class DateFormat:
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        _check(pattern)
-        self.has_time = "%H" in pattern or "%I" in pattern
-        self.has_zone = "%z" in pattern
-        split = _DAY_WITH_TIME.fullmatch(pattern)
-        pieces = _PIECES.findall(pattern)
-        is_fixed = {"%Y", "%m", "%d"} <= {*pieces} and all(len(piece) == 1 or piece in _FIXED for piece in pieces)
-        self.fixed = sum(_FIXED.get(piece, 1) for piece in pieces) if is_fixed and pattern.isascii() else 0
+        pieces = _pieces(pattern)
+        named = [piece for piece in pieces if piece[0] == "%"]
+        used = {*named}
+        known = len(used) == len(named) and used <= DIRECTIVES.keys()
+        if not (known and "%d" in used and {"%Y", "%y"} & used and {"%m", "%b"} & used):
+            raise StatementRefused(
+                f"{pattern!r} is not a date format: it names a day, a month and a year, each once, "
+                f"by {' '.join(DIRECTIVES)}.",
+                format=pattern,
+                directives=tuple(DIRECTIVES),
+            )
+        self.has_time = "%H" in used or "%I" in used
+        self.has_zone = "%z" in used
+        is_fixed = used <= _FIXED.keys() and pattern.isascii()
+        self.fixed = sum(_FIXED.get(piece, 1) for piece in pieces) if is_fixed else 0
         """The number of characters of a text with all its digits; 0 where that differs."""
-        self.day = _regex(split["day"] if split else pattern).pattern
+        split = _DAY_WITH_TIME.fullmatch(pattern)
+        self._parts = split.group("day", "time") if split else (pattern, "")
+        gap = split["gap"] if split else ""
+        self.is_parted = gap == " "
+        self.day = _regex(self._parts[0])
         """A pattern that each text of this format has in it."""
-        self._gap = split["gap"] if split else ""
-        self.is_parted = self._gap == " "
-        self._days = Memo(_reader(split["day"] if split else pattern))
-        self._blanks = split["time"].count(" ") if split else 0
-        times = _reader(split["time"] if split else "")
+        day, time = (_NAME.sub("(?:", _regex(part)) for part in self._parts)
         # Where a column of times has an empty cell, a blank ends the text: a day alone.
-        self._times = Memo(times if self._gap != " " else lambda text: times(text) if text else 0)
-        self._texts = Memo(_writer(split["day"] + self._gap if split else pattern))
-        self._write_time = _writer(split["time"] if split else "")
+        self._match = re.compile(f"({day}){gap}({time}){'?' * self.is_parted}").fullmatch
 
     def read(self, text: str) -> int | None:
         """Milliseconds since 1970, without a zone as if in UTC; None where it is not of this format, or no day."""
-        day, time = self._parts(text) if self._gap else (text, "")
-        day_ms, time_ms = self._days[day], self._times[time]
+        if not (found := self._match(text)):
+            return None
+        day_ms, time_ms = map(_milliseconds, self._parts, found.groups(""))
         return None if day_ms is None or time_ms is None else day_ms + time_ms
-
-    def _parts(self, text: str) -> tuple[str, str]:
-        if not self._blanks:
-            day, _, time = text.rpartition(self._gap)
-            return day, time
-        day, gap, time = text.rpartition(" ")
-        before, earlier_gap, earlier = day.rpartition(self._gap)
-        return (before, earlier + gap + time) if earlier_gap and time else (day, time) if not time else ("", "")
 
     def all_in(self, text: str) -> list[int | None]:
         """The days that stand in a text between others, such as `From 01-10-2026 To 31-10-2026`."""
-        return [self.read(found[0]) for found in _regex(self.pattern).finditer(text)]
+        return [self.read(found[0]) for found in re.finditer(_regex(self.pattern), text)]
 
     def with_time(self, day: datetime, time: str) -> datetime | None:
         """A workbook's day with a time of this format; None where it is not of this format."""
-        after = self._times[time] if self._gap else None
+        after = _milliseconds(self._parts[1], time) if self._parts[1] else None
         return None if after is None else day + timedelta(milliseconds=after)
 
     def day_and_time(self, at: datetime) -> tuple[str, str]:
         """The texts of a local moment for two columns."""
-        return self._parts(self.write(at))
+        day, time = (_written(part, at) for part in self._parts)
+        return day, time
 
     def write(self, at: datetime | date) -> str:
         """The text of a local moment or day; what is finer than the format is left out."""
-        local = at if isinstance(at, datetime) else datetime(at.year, at.month, at.day)  # noqa: DTZ001  local by its meaning
-        day = local.replace(hour=0, minute=0, second=0, microsecond=0) if self._gap else local
-        return self._texts[day] + self._write_time(local)
+        return _written(self.pattern, at if isinstance(at, datetime) else datetime.combine(at, time()))
 
 
-def _check(pattern: str) -> None:
-    pieces = [piece for piece in _PIECES.findall(pattern) if piece[0] == "%"]
-    used = set(pieces)
-    known = len(used) == len(pieces) and used <= DIRECTIVES.keys()
-    if not (known and "%d" in used and {"%Y", "%y"} & used and {"%m", "%b"} & used):
-        raise StatementRefused(
-            f"{pattern!r} is not a date format: it names a day, a month and a year, each once, "
-            f"by {' '.join(DIRECTIVES)}.",
-            format=pattern,
-            directives=tuple(DIRECTIVES),
-        )
-
-
-def _reader(pattern: str) -> Callable[[str], int | None]:
-    """A function from text to milliseconds; 0 for a part that the pattern does not have."""
-    match = _regex(pattern).fullmatch
-    return lambda text: _milliseconds(found.groupdict()) if (found := match(text)) else None
-
-
-def _regex(pattern: str) -> re.Pattern[str]:
-    parts = (
-        f"(?P<{piece[1]}>{DIRECTIVES[piece][0]})" if piece[0] == "%" else re.escape(piece)
-        for piece in _PIECES.findall(pattern)
+@cache
+def _regex(pattern: str) -> str:
+    return "".join(
+        f"(?P<{piece[1]}>{DIRECTIVES[piece][0]})" if piece[0] == "%" else re.escape(piece) for piece in _pieces(pattern)
     )
-    return re.compile("".join(parts))
 
 
-def _writer(pattern: str) -> Callable[[datetime], str]:
-    parts = [(piece, DIRECTIVES[piece][1] if piece[0] == "%" else None) for piece in _PIECES.findall(pattern)]
-    return lambda at: "".join([write(at) if write else piece for piece, write in parts])
+def _written(pattern: str, at: datetime) -> str:
+    return "".join([DIRECTIVES[piece][1](at) if piece[0] == "%" else piece for piece in _pieces(pattern)])
 
 
-def _milliseconds(parts: dict[str, str]) -> int | None:
-    """None for an hour or a day that there is not."""
+@lru_cache(maxsize=100_000)  # more than a day has seconds
+def _milliseconds(pattern: str, text: str) -> int | None:
+    """The milliseconds of a day or of a time; None where it is not of this format, or not there."""
+    found = re.fullmatch(_regex(pattern), text)
+    if not found:
+        return None if text else 0
+    parts = found.groupdict()
     hour, year, month, day = int(parts.get("H", 0)), 1970, 1, 1
     if "I" in parts:
         hour = int(parts["I"])
@@ -171,17 +156,14 @@ def _milliseconds(parts: dict[str, str]) -> int | None:
         day = int(parts["d"])
     fraction = int(parts["f"].ljust(_NANO, "0")[:3]) if "f" in parts else 0
     try:
-        zone = _zone(parts["z"]) if "z" in parts else UTC
-        at = datetime(year, month, day, hour, int(parts.get("M", 0)), int(parts.get("S", 0)), tzinfo=zone)
+        zone = parts.get("z", "Z")
+        hours, minutes = (0, 0) if zone in "Zz" else (int(zone[1:3]), int(zone[3:].strip(":") or 0))
+        # A zone of a day or more is none.
+        ahead = timezone((-1 if zone[0] == "-" else 1) * timedelta(hours=hours, minutes=minutes))
+        at = datetime(year, month, day, hour, int(parts.get("M", 0)), int(parts.get("S", 0)), tzinfo=ahead)
     except ValueError:
         return None
     return milliseconds(at) + fraction
-
-
-def _zone(text: str) -> timezone:
-    """Raises ValueError: a zone of a day or more."""
-    hours, minutes = (0, 0) if text in "Zz" else (int(text[1:3]), int(text[3:].strip(":") or 0))
-    return timezone((-1 if text[0] == "-" else 1) * timedelta(hours=hours, minutes=minutes))
 
 
 ABSENT: Final = np.iinfo(np.int64).min
@@ -251,7 +233,8 @@ def dates_in(
         if differs.any():
             row = int(np.argmax(differs))
             patterns, said, line = (one.pattern, other.pattern), text(codes[row]), int(lines[row])
-            readings = tuple(_in_words(int(alive[by][codes[row]])) for by in (one, other))
+            told = [moment(int(alive[by][codes[row]])) for by in (one, other)]
+            readings = tuple(f"{at.day} {MONTHS[at.month - 1]} {at.year}" for at in told)
             raise StatementRefused(
                 f"{name}: {said} in line {line} is {' or '.join(readings)}, and no other date of the file decides it.",
                 hint=f"Pass date_format='{patterns[0]}' or date_format='{patterns[1]}'.",
@@ -305,11 +288,10 @@ def _read(
     values = np.where(known == ABSENT, values, known)
     slow = slow[values[slow] == ABSENT]
     # A workbook's own moment has no zone either, and may be finer than ours: the nearest millisecond is meant.
-    read = (
-        _unzoned(at + _HALF, by) if isinstance(at, datetime) else by.read(at)
-        for at in texts_of(column.cells(slow) if len(slow) else ())
-    )
-    values[slow] = np.fromiter((ABSENT if value is None else value for value in read), dtype=np.int64, count=len(slow))
+    for place, at in zip(slow.tolist(), texts_of(column.cells(slow)), strict=True):
+        unzoned = None if by.has_zone or isinstance(at, str) else milliseconds((at + _HALF).replace(tzinfo=UTC))
+        value = by.read(at) if isinstance(at, str) else unzoned
+        values[place] = ABSENT if value is None else value
     return values
 
 
@@ -323,29 +305,22 @@ def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray
         return values, places
     if by.fixed:
         # Piece by piece: each figure of a date takes memory of its own.
-        pieces = range(0, len(texts), _AT_A_TIME)
-        places = np.concatenate(
-            [
-                start
-                + _read_fixed(
-                    by.pattern, by.fixed, texts[start : start + _AT_A_TIME], values[start : start + _AT_A_TIME]
-                )
-                for start in pieces
-            ]
-            or [places]
-        )
+        pieces = [slice(start, start + _AT_A_TIME) for start in range(0, len(texts), _AT_A_TIME)]
+        left = [piece.start + _read_fixed(by, texts[piece], values[piece]) for piece in pieces]
+        places = np.concatenate([places[:0], *left])
     return values, places[matched(texts.take(pa.array(places)), by.day)]
 
 
 _AT_A_TIME: Final = 1 << 16
-_FIXED: Final = {"%Y": 4, "%m": 2, "%d": 2, "%H": 2, "%M": 2, "%S": 2}
+_FIXED: Final = {"%Y": 4, "%y": 2, "%m": 2, "%b": 3, "%d": 2, "%H": 2, "%M": 2, "%S": 2}
 _WITHIN: Final = {
     "%Y": (_YEARS.start, _YEARS.stop - 1), "%m": (1, 12), "%d": (1, 31), "%H": (0, 23), "%M": (0, 59), "%S": (0, 59),
 }  # fmt: skip
 
 
-def _read_fixed(pattern: str, width: int, texts: pa.Array, values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Set the values of texts that have every digit of the pattern, where there is such a day; the other places."""
+def _read_fixed(by: DateFormat, texts: pa.Array, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Set the values of texts that have every digit of the format, where there is such a day; the other places."""
+    pattern, width = by.pattern, by.fixed
     places = np.flatnonzero(mask_of(pc.equal(pc.binary_length(texts), width)))
     if not places.size:
         return np.arange(len(values))
@@ -353,9 +328,11 @@ def _read_fixed(pattern: str, width: int, texts: pa.Array, values: NDArray[np.in
     octets = np.frombuffer(like.buffers()[1], np.uint8)[: width * len(places)].reshape(-1, width)
     parts = {name: np.zeros(len(places), np.int32) for name in _FIXED}
     at, holds = 0, np.ones(len(places), bool)
-    for piece in _PIECES.findall(pattern):
+    for piece in _pieces(pattern):
         for _ in range(_FIXED.get(piece, 1)):
-            if piece in _FIXED:
+            if piece == "%b":
+                parts[piece] = parts[piece] << 8 | octets[:, at] | _SMALL
+            elif piece in _FIXED:
                 # What stands before 0 becomes a large number.
                 digit = octets[:, at] - np.uint8(ord("0"))
                 holds &= digit <= _NINE
@@ -364,6 +341,10 @@ def _read_fixed(pattern: str, width: int, texts: pa.Array, values: NDArray[np.in
                 holds &= octets[:, at] == ord(piece)
             at += 1
     has_digits = holds.copy()
+    if "%y" in pattern:
+        parts["%Y"] = _CENTURY + parts["%y"]
+    for number, name in enumerate(_SHORT_MONTHS, 1) if "%b" in pattern else ():
+        parts["%m"][parts["%b"] == int.from_bytes(name.lower().encode())] = number
     for name, (least, most) in _WITHIN.items():
         holds &= (parts[name] >= least) & (parts[name] <= most)
     months = np.where(holds, (parts["%Y"] - 1970) * 12 + parts["%m"] - 1, 0).astype("datetime64[M]")
@@ -373,12 +354,3 @@ def _read_fixed(pattern: str, width: int, texts: pa.Array, values: NDArray[np.in
     clock = (parts["%H"] * 60 + parts["%M"]) * 60 + parts["%S"]
     values[places] = np.where(holds, (days.astype(np.int64) * 86_400 + clock) * 1000, ABSENT)
     return np.setdiff1d(np.arange(len(values)), places[has_digits], assume_unique=True)
-
-
-def _unzoned(at: datetime, by: DateFormat) -> int | None:
-    return None if by.has_zone else milliseconds(at.replace(tzinfo=UTC))
-
-
-def _in_words(at_ms: int) -> str:
-    at = moment(at_ms)
-    return f"{at.day} {MONTHS[at.month - 1]} {at.year}"

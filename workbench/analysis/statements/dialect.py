@@ -150,11 +150,12 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
     file a block at a time is in memory.
     """
     try:
-        with _in_utf_8(path, encoding) as file:
+        is_utf_8 = encoding.startswith("utf-8")
+        with path.open("rb") if is_utf_8 else io.BytesIO(path.read_bytes().decode(encoding).encode()) as file:
             rows = _rows_in(file, delimiter, after)
-            if rows is None or not len(rows.starts) or rows.widths.max(initial=0) < width:
+            if not len(rows.starts) or rows.widths.max(initial=0) < width:
                 return None
-            release_unused()
+            release_unused(len(rows.starts))
             count = int(np.bincount(rows.widths).argmax())
             is_odd = rows.widths != count
             if not width <= count <= _MOST_COLUMNS or is_odd.sum() > _MANY_ODD:
@@ -200,13 +201,6 @@ def _arrow_columns(file: IO[bytes], count: int, delimiter: str, *, has_breaks: b
     return [Column.of(cut.pop(0)) for _ in names]
 
 
-def _in_utf_8(path: Path, encoding: str) -> IO[bytes]:
-    """The text of a file. Raises UnicodeError: it is of another encoding."""
-    if encoding.startswith("utf-8"):
-        return path.open("rb")
-    return io.BytesIO(path.read_bytes().decode(encoding).encode())
-
-
 class _Rows(NamedTuple):
     """The places of a text's rows."""
 
@@ -218,73 +212,54 @@ class _Rows(NamedTuple):
     """A cell has a line break in it."""
 
 
-def _rows_in(file: IO[bytes], delimiter: str, after: int) -> _Rows | None:
-    """The rows below a line that are not empty; None where quotes or line ends leave a doubt."""
+def _rows_in(file: IO[bytes], delimiter: str, after: int) -> _Rows:
+    """The rows below a line that are not empty. Raises csv.Error: the csv module is to decide."""
     begins = len(codecs.BOM_UTF8) * (file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8)
     file.seek(begins)
-    cuts = _Cuts(ord(delimiter), begins)
+    parts = zip(*_ends(file, ord(delimiter), begins), strict=True)
+    ends, breaks, marks, returns = map(np.concatenate, parts)
+    starts, lines = np.append(begins, ends[:-1] + 1), np.append(1, 1 + breaks[:-1])
+    sizes = ends - starts
+    if sizes.max() > _LONGEST_CELL:
+        raise csv.Error
+    is_row = (lines > after) & (sizes > returns)
+    widths, has_breaks = 1 + np.diff(marks, prepend=0), len(ends) <= breaks[-1]
+    return _Rows(starts[is_row], ends[is_row], lines[is_row], widths[is_row], has_breaks)
+
+
+def _ends(file: IO[bytes], mark: int, at: int) -> Iterator[tuple[NDArray[Any], ...]]:
+    """The ends of rows from a place on, block by block: memory holds figures of rows, not of characters.
+
+    Each has its place, the line breaks and delimiters up to it, and whether a return stands before it; the last is the
+    end of the file. Raises csv.Error: quotes, line ends or other characters leave a doubt.
+    """
+    quotes = breaks = marks = returns = 0
     block, before = file.read(_BLOCK_BYTES), b"\n"
     while block:
         following = file.read(_BLOCK_BYTES)
         # The characters before and behind; a line feed stands for an end.
-        if not cuts.add(np.frombuffer(before + block + (following[:1] or b"\n"), np.uint8)):
-            return None
-        block, before = following, block[-1:]
-    return cuts.rows(after)
-
-
-class _Cuts:
-    """Finds the ends of rows block by block; memory holds figures of rows, not of characters."""
-
-    def __init__(self, mark: int, begins: int) -> None:
-        self._mark = mark
-        self._at = self._begins = begins
-        self._seen = dict.fromkeys(("quotes", "breaks", "marks", "ends", "returns"), 0)
-        self._found: list[tuple[NDArray[Any], ...]] = []
-        """Of each block the ends of rows, the line breaks and delimiters up to each, and which have a return before."""
-
-    def add(self, octets: NDArray[np.uint8]) -> bool:
-        """Go through a block, with one character before and one behind it. False: the csv module is to decide."""
-        inner, seen = octets[1:-1], self._seen
-        quotes, breaks, marks = (1 + np.flatnonzero(inner == mark) for mark in (_QUOTE, _LINE_FEED, self._mark))
-        if self._mark >= _ASCII or not inner.all():
-            return False
-        seen["returns"] += int(np.count_nonzero(inner == _RETURN) - np.count_nonzero(octets[breaks - 1] == _RETURN))
-        ends, is_open = breaks, seen["quotes"] % 2
-        if quotes.size or is_open:
-            opens, closes = quotes[is_open::2], quotes[1 - is_open :: 2]
-            is_right = np.isin(octets[closes + 1], (self._mark, _LINE_FEED, _RETURN, _QUOTE)).all()
-            if not is_right or not np.isin(octets[opens - 1], (self._mark, _LINE_FEED, _QUOTE)).all():
-                return False
-            ends, marks = (places[(np.searchsorted(quotes, places) + is_open) % 2 == 0] for places in (breaks, marks))
-        self._found.append(
-            (
-                self._at + ends - 1,
-                seen["breaks"] + np.searchsorted(breaks, ends, "right"),
-                seen["marks"] + np.searchsorted(marks, ends),
-                octets[ends - 1] == _RETURN,
-            )
-        )
-        for name, places in (("quotes", quotes), ("breaks", breaks), ("marks", marks), ("ends", ends)):
-            seen[name] += len(places)
-        self._at += len(inner)
+        octets = np.frombuffer(before + block + (following[:1] or b"\n"), np.uint8)
+        inner, is_open = octets[1:-1], quotes % 2
+        quoted, broken, marked = (1 + np.flatnonzero(inner == sign) for sign in (_QUOTE, _LINE_FEED, mark))
+        quotes += len(quoted)
+        returns += int(np.count_nonzero(inner == _RETURN) - np.count_nonzero(octets[broken - 1] == _RETURN))
+        ends = broken
+        if quoted.size or is_open:
+            opens, closes = quoted[is_open::2], quoted[1 - is_open :: 2]
+            is_right = np.isin(octets[closes + 1], (mark, _LINE_FEED, _RETURN, _QUOTE)).all()
+            if not is_right or not np.isin(octets[opens - 1], (mark, _LINE_FEED, _QUOTE)).all():
+                raise csv.Error
+            ends, marked = (places[(np.searchsorted(quoted, places) + is_open) % 2 == 0] for places in (broken, marked))
+        told = breaks + np.searchsorted(broken, ends, "right"), marks + np.searchsorted(marked, ends)
+        yield at + ends - 1, *told, octets[ends - 1] == _RETURN
+        breaks, marks, at = breaks + len(broken), marks + len(marked), at + len(inner)
         # Each row, and each cell, takes memory; a file of little else is gone through.
-        return seen["quotes"] + seen["breaks"] + seen["marks"] <= max(self._at // _LEAST_BETWEEN, _BLOCK)
-
-    def rows(self, after: int) -> _Rows | None:
-        """The rows below a line that are not empty; None where a quote is left open, or line ends differ."""
-        seen = self._seen
-        if seen["quotes"] % 2 or seen["returns"] or not self._found:
-            return None
-        ends, breaks, marks, returns = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
-        starts, stops = np.append(self._begins, ends + 1), np.append(ends, self._at)
-        lines, widths = np.append(1, 1 + breaks), 1 + np.diff(np.append(marks, seen["marks"]), prepend=0)
-        sizes = stops - starts
-        if sizes.max() > _LONGEST_CELL:
-            return None
-        is_row = (lines > after) & (sizes > np.append(returns, False))
-        has_breaks = seen["ends"] < seen["breaks"]
-        return _Rows(starts[is_row], stops[is_row], lines[is_row], widths[is_row], has_breaks)
+        if mark >= _ASCII or not inner.all() or quotes + breaks + marks > max(at // _LEAST_BETWEEN, _BLOCK):
+            raise csv.Error
+        block, before = following, block[-1:]
+    if quotes % 2 or returns:
+        raise csv.Error
+    yield tuple(np.array([value]) for value in (at, breaks, marks, False))
 
 
 def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from workbench.analysis.statements.cells import Amounts, Cell, refused, text_of
 from workbench.analysis.statements.checking import NOT_TOLD, read_as
+from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.dialect import CellRows, Line, pairs_of
 from workbench.analysis.statements.layouts import FIELDS, LEDGER_FIELDS, SUFFIX, Layout, layout_from
 from workbench.analysis.statements.own_ledger import Ledger, read_ledger
@@ -108,6 +109,8 @@ class Draft:
         """Where in the layout → what a person has to decide, a line each."""
         self.above: list[str] = []
         """The result of reading the file by the draft; empty once something else is declared."""
+        self.readings: Mapping[DateFormat, Mapping[int, int]] = {}
+        """Format → line → moment, by all formats that were tried."""
         self.moving: set[int] = set()
         """The lines of rows that are movements."""
         self.directions: dict[str, str] = {}

@@ -96,13 +96,6 @@ def _is_row(cells: Sequence[Cell]) -> bool:
     return day is not None and any(isinstance(amount, Amount) for amount in amounts)
 
 
-def _cutting(draft: Draft) -> None:
-    """Encoding and delimiter, where the file does not show them itself."""
-    way = draft.file.rows_of
-    draft.found("encoding", way.encoding, "the file is not UTF-8")
-    draft.found("delimiter", way.delimiter if way.delimiter != "," else None)
-
-
 def _columns(draft: Draft) -> None:
     """The column of each field, by headings, cells and the balance; doubts about columns that stay open."""
     put_columns(draft)
@@ -138,7 +131,7 @@ def _dates(draft: Draft) -> None:
     """The formats that read most rows; of those that read fewer, the row that shows it."""
     moments = [cell for _, cell in draft.moments() if isinstance(cell, datetime)]
     texts = [(line, cell) for line, cell in draft.moments() if isinstance(cell, str) and cell]
-    read = readings_of(texts)
+    read = draft.readings = readings_of(texts)
     most = max(map(len, read.values()), default=0)
     if moments and not most:
         has_time = any((at.hour, at.minute, at.second) != (0, 0, 0) for at in moments)
@@ -156,8 +149,13 @@ def _dates(draft: Draft) -> None:
     chosen = next(iter(readings))
     swapped = chosen.pattern.translate(str.maketrans("dm", "md"))
     others = [by for by, fewer in read.items() if len(fewer) < most and (fewer or by.pattern == swapped)]
-    proofs = (_proof(chosen, other, line, text) for other in others for line, text in texts if line in read[chosen])
-    draft.found("dates", [by.pattern for by in readings], next(filter(None, proofs), ""))
+    decide = ((by, line) for by in others for line, _ in texts if line in read[chosen] and line not in read[by])
+    proof = ""
+    for other, line in islice(decide, 1):
+        is_first, is_not = (by.pattern.find("%d") < by.pattern.find("%m") for by in (chosen, other))
+        why = f"can only be {'day' if is_first else 'month'} first" if is_first != is_not else "decides"
+        proof = f"line {line} {dict(texts)[line]!r} {why}"
+    draft.found("dates", [by.pattern for by in readings], proof)
     unread = [(line, text) for line, text in texts if _LIKE_A_DAY.match(text) and line not in read[chosen]]
     for line, text in unread[:1]:
         said = f"{len(unread)} of {len(texts)} days are not read, such as line {line} {_in_english(text)}"
@@ -226,15 +224,6 @@ def _in_sequence(draft: Draft, _: object, read: Mapping[int, int], texts: Mappin
     step = -1 if way or (way is None and moments[-1] < moments[0]) else 1
     line = next(line for (_, a), (line, b) in pairwise(read.items()) if step * (b - a) < 0)
     return f"only so the rows are in order, line {line} {texts[line]!r} too"
-
-
-def _proof(chosen: DateFormat, other: DateFormat, line: int, text: str) -> str:
-    """The proof by a row that its day is not of the other format; empty where it may be."""
-    if other.read(text) is not None:
-        return ""
-    first, not_first = (by.pattern.find("%d") < by.pattern.find("%m") for by in (chosen, other))
-    decides = f"can only be {'day' if first else 'month'} first" if first != not_first else "decides"
-    return f"line {line} {text!r} {decides}"
 
 
 def _amounts(draft: Draft) -> None:
@@ -359,13 +348,9 @@ _MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]
 
 def _lines(draft: Draft) -> None:
     """The lines of totals below the rows, and the rows that only tell a balance."""
-    formats = [DateFormat(pattern) for pattern in draft.declared["dates"]]
     moments: list[tuple[int, Cell]] = draft.moments() or [(line, "") for line, _ in draft.file.rows]
-    dated = [
-        place
-        for place, (_, cell) in enumerate(moments)
-        if isinstance(cell, datetime) or any(by.read(text_of(cell).strip()) is not None for by in formats)
-    ]
+    read = {line for by, at in draft.readings.items() if by.pattern in draft.declared["dates"] for line in at}
+    dated = [place for place, (line, cell) in enumerate(moments) if isinstance(cell, datetime) or line in read]
     # A row with a date that cannot be is no total.
     end = dated[-1] + 1 if dated else len(moments)
     after = zip(draft.file.rows[end:], moments[end:], strict=True)
@@ -503,7 +488,7 @@ def _shipped(draft: Draft) -> None:
         draft.above.append(f"The shipped layout {known.name} {said}")
 
 
-_STEPS: Final = (_cutting, _columns, _dates, _amounts, _parties, _words, _lines, _keys, _preamble, _result, _shipped)
+_STEPS: Final = (_columns, _dates, _amounts, _parties, _words, _lines, _keys, _preamble, _result, _shipped)
 
 
 def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
@@ -516,6 +501,9 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
     >>> draft_layout("october.csv").write("zanaco.toml")  # doctest: +SKIP
     """
     draft = Draft(cut(Path(path), ledger=ledger))
+    way = draft.file.rows_of
+    draft.found("encoding", way.encoding, "the file is not UTF-8")
+    draft.found("delimiter", way.delimiter if way.delimiter != "," else None)
     for step in _STEPS:
         step(draft)
     return draft

@@ -19,7 +19,6 @@ from workbench.analysis.statements.cells import (
     Cell,
     Column,
     Mask,
-    MinorAmounts,
     Quick,
     Wrong,
     all_hold,
@@ -47,15 +46,22 @@ _WILD: Final = re.compile(r"[*?\[].*[*?\]]|[*?\[\]]")
 
 
 def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
-    """Name → reader of a cell; only a party may hold a spreadsheet's error."""
+    """Name → reader of a cell, with `amounts` of the currency; only a party may hold a spreadsheet's error."""
     own = re.compile(translate(layout.own))
     party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
+    amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
     values: dict[str, Callable[[Cell], Any]] = {
         "side": _words({"CR": "in", "DR": "out", **layout.directions}),
         "status": _words(layout.statuses),
         "direction": _words(layout.directions),
         "type": _words(layout.types, otherwise="other"),
         "currency": lambda cell: _currency(cell, currency),
+        "amount": _checked(amounts, lambda minor: minor <= 0, "not more than zero"),
+        "signed": _checked(amounts, lambda minor: minor == 0, "zero"),
+        "fee": _half(amounts, ("plain", layout.debits, "DR"), ()),
+        "debit": _half(amounts, (layout.debits, "DR"), ("minus", "parentheses", "CR")),
+        "credit": _half(amounts, ABOVE, ("minus", "parentheses", "DR")),
+        "balance": amounts.read,
     }
 
     def number(cell: Cell) -> str:
@@ -66,6 +72,7 @@ def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
 
     return {
         **{name: _sound(read) for name, read in values.items()},
+        "amounts": amounts,
         "number": number,
         "own": lambda cell: bool(layout.own and own.fullmatch(text_of(cell).strip())),
     }
@@ -81,20 +88,6 @@ def _plain_number(party: str) -> str:
         return ""
     ends = ".*".join(map(re.escape, after.split("*")))
     return rf"^{re.escape(before)}(?:(?:(?:00|\+)?2600?|0)?)(?P<digits>[579][0-9]{{8}}){ends}$"
-
-
-def _readers_of_money(layout: Layout, currency: str) -> dict[str, Any]:
-    """Name → reader of amounts in this currency; the others read by `amounts`."""
-    amounts = (MinorAmounts if layout.is_minor else Amounts)(layout.decimal, layout.thousands, currency)
-    values: dict[str, Callable[[Cell], Any]] = {
-        "amount": _checked(amounts, lambda minor: minor <= 0, "not more than zero"),
-        "signed": _checked(amounts, lambda minor: minor == 0, "zero"),
-        "fee": _half(amounts, ("plain", layout.debits, "DR"), ()),
-        "debit": _half(amounts, (layout.debits, "DR"), ("minus", "parentheses", "CR")),
-        "credit": _half(amounts, ABOVE, ("minus", "parentheses", "DR")),
-        "balance": amounts.read,
-    }
-    return {"amounts": amounts, **{name: _sound(read) for name, read in values.items()}}
 
 
 def _sound(read: Callable[[Cell], Any]) -> Callable[[Cell], Any]:
@@ -151,8 +144,6 @@ def _currency(cell: Cell, otherwise: str) -> str | Wrong:
 
 _BATCH_ROWS: Final = 50_000
 """The number of phone numbers that are Python objects at a time."""
-IS_OPENING: Final = "is_opening"
-OTHERWISE: Final = "otherwise"
 _MAY_HAVE_A_NUMBER: Final = r"(?s)0.{0,2}[5-79]|\+|%2|FRI:|002|254[17]"
 _MANY_DIGITS: Final = r"(?:\p{Nd}[^\p{Nd}]*){8}"
 """Every customer's number matches both patterns, see `mask_numbers`."""
@@ -179,7 +170,7 @@ class Fields:
         self.currencies = self.read("currency", pa.string(), absent=currency)
         # A row without a readable currency is read in the file's.
         coded = self.currencies.fill_null(currency).dictionary_encode()
-        self._money = [_readers_of_money(found.layout, code) for code in coded.dictionary.to_pylist()]
+        self._money = [readers_of(found.layout, code) for code in coded.dictionary.to_pylist()]
         codes = coded.indices.to_numpy()
         # The rows of each currency, in their order.
         self._rows_of = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
@@ -374,10 +365,10 @@ def fields_of(
     currency: str,
     key: PhoneKey,
     iso: timedelta | None = None,
-) -> tuple[Made, Dates]:
-    """The columns of STATEMENT_ROW that a file has, with IS_OPENING and OTHERWISE, and the dates of the rows.
+) -> tuple[Made, Dates, Mask, pa.Array]:
+    """The columns of STATEMENT_ROW that a file has, the dates of the rows, and what they are besides.
 
-    IS_OPENING marks rows that only state a balance. OTHERWISE has the type of a supposed reversal if it is none.
+    The mask is of rows that only state a balance; the last array has the type of a supposed reversal if it is none.
     """
     fields, layout = Fields(found, body, key, currency), found.layout
     made: Made = {"line": pa.array(body.lines), **fields.keys()}
@@ -397,9 +388,8 @@ def fields_of(
     }
     types, is_reversal = fields.read("type", pa.string(), absent="other"), made.pop("is_reversal", False)
     made["type"] = pc.if_else(is_reversal, "reversal", types)
-    made[OTHERWISE] = pc.if_else(is_reversal, types, None)
     fields.compare_currencies()
-    is_opening = made[IS_OPENING] = fields.openings()
+    is_opening = fields.openings()
     if is_opening.any():
         where, amounts = pa.array(is_opening), made["amount_minor"]
         if "balance" not in fields.cells:
@@ -408,14 +398,10 @@ def fields_of(
         for name, nothing in _NO_MOVEMENT.items():
             made[name] = pc.if_else(where, nothing, made[name])
     made["problem"] = fields.sentences()
-    return made, dates
+    return made, dates, is_opening, pc.if_else(is_reversal, types, None)
 
 
 _NO_MOVEMENT: Final = {"direction": "in", "amount_minor": 0, "fee_minor": 0, "status": "completed"}
-
-
-def _by_words(fields: Fields) -> Made:
-    return {"direction": fields.read("direction", pa.string()), "amount_minor": fields.money("amount")}
 
 
 def _by_sign(fields: Fields) -> Made:
@@ -463,4 +449,9 @@ def _by_parties(fields: Fields) -> Made:
     return {"direction": direction, "amount_minor": fields.money("amount")}
 
 
-_WAYS: Final = {"words": _by_words, "sign": _by_sign, "columns": _by_columns, "parties": _by_parties}
+_WAYS: Final[dict[str, Callable[[Fields], Made]]] = {
+    "words": lambda fields: {
+        "direction": fields.read("direction", pa.string()), "amount_minor": fields.money("amount"),
+    },
+    "sign": _by_sign, "columns": _by_columns, "parties": _by_parties,
+}  # fmt: skip

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from workbench.analysis.database import fetched, is_address
 from workbench.analysis.files import PARQUET
-from workbench.analysis.frames import compact, in_one_piece, releasing, typed
+from workbench.analysis.frames import compact, in_one_piece, releasing, typed, with_column
 from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import DIRECTIONS, LEDGER_MOVEMENT, Columns
 from workbench.analysis.statements.arrow_cells import cells_in
@@ -46,14 +46,13 @@ from workbench.analysis.statements.layouts import LAYOUTS, LEDGER_FIELDS, Layout
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.analysis.statements.statement import (
     agreed,
-    checked,
     effects_of,
+    follow,
     made_keys,
     newest_first,
     read_rows,
     tried_layouts,
     whole_of,
-    with_column,
 )
 from workbench.domain.moments import DAY_MS, milliseconds
 from workbench.errors import StatementRefused
@@ -315,7 +314,7 @@ def _read(
     offset = timedelta(hours=layout.utc_offset_hours) if by_day else None
     read = read_rows(found, formats, whole_currency, key, same, offset)
     rows, local, is_opening = read.table, read.local, read.is_opening
-    is_turned = newest_first(local, partial(checked, rows, said, 0))
+    is_turned, _ = newest_first(local, partial(follow, rows, said))
     cells = {field: read.body.columns[place] for field, place in found.places.items() if field in LEDGER_FIELDS}
     readers = _readers_of(layout)
     # The oldest comes last, and counts.
@@ -432,13 +431,14 @@ def _ledger(
         columns["business_date"] = made["day"].cast(pa.date32())
     if "kind" not in made:
         columns["kind"] = pc.if_else(pc.equal(rows["type"], "payout"), "payout_paid", None)
-    number = made["number"].to_numpy() if "number" in made else _numbers(local, places)
+    # In the order of the moments, then of the rows: a row has the same number in each file that has it.
+    number = local * _IN_A_MILLISECOND + _nth(_groups(local, np.argsort(places)))
+    if "number" in made:
+        number = made["number"].to_numpy()
     booked = np.lexsort((places, number))
     account, key, currency = (Column.of(columns[name]) for name in ("account", "key", "currency"))
     if "entry" not in made:
-        by, first = _groups((account, key), booked)
-        nth = np.empty_like(by)
-        nth[by] = np.arange(len(by)) - first + 1
+        nth = _nth(_groups(codes_of((account, key)), booked)) + 1
         columns["entry"] = columns["key"]
         if (nth > 1).any():
             further = pc.binary_join_element_wise(
@@ -446,7 +446,7 @@ def _ledger(
             )
             columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], further)
     columns["number"] = pa.array(number)
-    columns["balance_minor"] = _balances(rows, _groups((account, currency), booked), account, openings)
+    columns["balance_minor"] = _balances(rows, _groups(codes_of((account, currency)), booked), account, openings)
     return compact(columns, LEDGER)
 
 
@@ -454,22 +454,19 @@ _Groups = tuple[Whole, Whole]
 """The rows, one group after the other, and for each row the place where its group begins."""
 
 
-def _groups(alike: Sequence[Column], order: Whole) -> _Groups:
-    """Rows that are alike in these columns, in this order within each group."""
-    codes = codes_of(alike)[order]
-    by = np.argsort(codes, kind="stable")
-    is_new = np.diff(codes[by], prepend=-1) != 0
-    return order[by], np.maximum.accumulate(np.where(is_new, np.arange(len(by)), 0))
+def _groups(codes: Whole, order: Whole) -> _Groups:
+    """Rows of one code, in this order within each group."""
+    by = order[np.argsort(codes[order], kind="stable")]
+    is_new = np.diff(codes[by], prepend=ABSENT) != 0
+    return by, np.maximum.accumulate(np.where(is_new, np.arange(len(by)), 0))
 
 
-def _numbers(local: Whole, places: Whole) -> Whole:
-    """Numbers in the order of the moments, then of the rows: a row has the same one in each file that has it."""
-    order = np.lexsort((places, local))
-    sorted_ms, nth = local[order], np.arange(local.size)
-    begins = np.maximum.accumulate(np.where(np.diff(sorted_ms, prepend=ABSENT) != 0, nth, 0))
-    numbers = np.empty_like(local)
-    numbers[order] = sorted_ms * _IN_A_MILLISECOND + nth - begins
-    return numbers
+def _nth(groups: _Groups) -> Whole:
+    """The place of each row in its group, from 0."""
+    by, first = groups
+    nth = np.empty_like(by)
+    nth[by] = np.arange(len(by)) - first
+    return nth
 
 
 def _balances(rows: pa.Table, groups: _Groups, account: Column, openings: Mapping[Any, int]) -> pa.Array:

@@ -14,14 +14,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.frames import compact, release_unused, releasing, typed
+from workbench.analysis.frames import compact, release_unused, releasing, typed, with_column
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import MADE, STATEMENT_ROW
 from workbench.analysis.statements.cells import Mask, Whole, mask_of, refused, spread, text_of
 from workbench.analysis.statements.dates import ABSENT, DateFormat
 from workbench.analysis.statements.dialect import Body, declared_in, digest_of
-from workbench.analysis.statements.fields import IS_OPENING, OTHERWISE, fields_of
+from workbench.analysis.statements.fields import fields_of
 from workbench.analysis.statements.layouts import LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
@@ -117,86 +117,89 @@ FINDING: Final = {"line": "int64", "expected_minor": "int64", "found_minor": "in
 _HOUR_MS: Final = 3_600_000
 _LUSAKA_MS: Final = 2 * _HOUR_MS
 
-Checked = tuple[int | None, int | None, dict[str, Whole], int]
+
+class Followed(NamedTuple):
+    """The running balance of a file, followed through its rows."""
+
+    opening_minor: int | None
+    """None where the file does not show it, and so the closing balance."""
+    closing_minor: int | None
+    findings: dict[str, Whole]
+    compared: int
+    """The number of rows whose balance was compared with the one before."""
+    is_ordinary: Mask
+    """The supposed reversals that are ordinary rows, by the balance or as the layout's `negative` says."""
 
 
-def checked(rows: pa.Table, said: Preamble, closing_line: int, *, newest_first: bool) -> Checked:
+def follow(
+    rows: pa.Table,
+    said: Preamble,
+    closing_line: int = 0,
+    *,
+    newest_first: bool,
+    is_back: Mask | None = None,
+    negative: str = "",
+) -> Followed:
     """Follow the running balance through rows of STATEMENT_ROW, from the last row if the newest stands first.
 
-    Returns the opening and the closing balance, None where the file does not show them, the findings, and the number
-    of rows whose balance was compared. `said` holds the file's declarations, with the closing balance in
-    `closing_line`. Two balances are compared only if every row between them can be read.
+    `said` holds the file's declarations, with the closing balance in `closing_line`; `is_back` marks supposed
+    reversals. Two balances are compared only if every row between them can be read.
     """
-    opening, closing = said.opening_minor, said.closing_minor
-    step = -1 if newest_first else 1
-    effects, known = (values[::step] for values in effects_of(rows))
-    has_balance = mask_of(rows["balance_minor"].is_valid())[::step]
-    moved, unknown = np.cumsum(effects), np.cumsum(~known)
-    lines, balances = (whole_of(rows, name)[::step][has_balance] for name in ("line", "balance_minor"))
-    points = np.array([lines, balances, moved[has_balance], unknown[has_balance]])
-    ends = (moved[-1], unknown[-1]) if len(rows) else (0, 0)
-    nothing = np.empty((4, 0), np.int64)
-    before = nothing if opening is None else np.array([[0], [opening], [0], [0]])
-    after = nothing if closing is None else np.array([[value] for value in (closing_line, closing, *ends)])
-    lines, balances, moves, unread = np.concatenate([before, points, after], axis=1)
-    expected = balances[:-1] + np.diff(moves)
-    is_compared = np.diff(unread) == 0
-    wrong = (expected != balances[1:]) & is_compared
-    of_rows = is_compared[: points.shape[1] - (opening is None)] if points.size else is_compared[:0]
+    step, count, ends = -1 if newest_first else 1, len(rows), (said.opening_minor, said.closing_minor)
+
+    def between_ends(values: Whole | Mask, first: object = 0, last: object = 0) -> Whole:
+        return np.concatenate([[first], values[::step], [last]]).astype(np.int64)
+
+    effects, known, turns = effects_of(rows)
+    effects, unread = between_ends(effects), between_ends(~known)
+    balances = between_ends(whole_of(rows, "balance_minor"), *(end or 0 for end in ends))
+    is_told = mask_of(rows["balance_minor"].is_valid())
+    at = np.flatnonzero(between_ends(is_told, *(end is not None for end in ends)))
+
+    def between(values: Whole) -> Whole:
+        """The sum of the rows after each balance that is told, up to the next."""
+        return np.diff(np.cumsum(values)[at])
+
+    changes, is_read = np.diff(balances[at]), between(unread) == 0
+    is_ordinary = np.zeros(count + 2, bool)
+    if is_back is not None and is_back.any():
+        turns = between_ends(np.where(is_back, turns, 0))
+        places = np.flatnonzero(between_ends(is_back))
+        nth = np.searchsorted(at, places) - 1
+        is_within = (nth >= 0) & (nth < len(changes))
+        within, nth = places[is_within], nth[is_within]
+        lacks = changes - between(effects)
+        # Between two balances all of them are reversals, or none; rows without proof follow the proven ones.
+        stays, goes = (within[is_read[nth] & (lack[nth] == 0)] for lack in (lacks, lacks - between(turns)))
+        goes = np.setdiff1d(goes, stays)
+        comes = between_ends(mask_of(pc.equal(rows["direction"], "in")))[places]
+        is_ordinary[places] = comes & (negative == "debit" or (not negative and len(goes) > 0 and not len(stays)))
+        is_ordinary[stays], is_ordinary[goes] = False, True
+        effects = effects + np.where(is_ordinary, turns, 0)
+    moved = between(effects)
+    wrong = (changes != moved) & is_read
+    opening, closing = ends
+    of_rows, told = is_read[at[1:] <= count], at[(at > 0) & (at <= count)]
     # The first balance of all, where none is declared before it, is what the others are followed from.
-    followed = int(of_rows.sum()) + bool(opening is None and of_rows.any())
-    found = {"line": lines[1:][wrong], "expected_minor": expected[wrong], "found_minor": balances[1:][wrong]}
-    return (
-        _balance_at(points, 0, 0, 0) if opening is None else opening,
-        _balance_at(points, -1, *ends) if closing is None else closing,
-        found,
-        followed,
-    )
+    compared = int(of_rows.sum()) + bool(opening is None and of_rows.any())
+    # At an end the balance follows from the nearest one, unless a row on the way cannot be read.
+    if told.size and opening is None and not unread[: told[0] + 1].any():
+        opening = int(balances[told[0]] - effects[: told[0] + 1].sum())
+    if told.size and closing is None and not unread[told[-1] + 1 :].any():
+        closing = int(balances[told[-1]] + effects[told[-1] + 1 :].sum())
+    lines = between_ends(whole_of(rows, "line"), last=closing_line)[at][1:]
+    expected, found = balances[at][:-1] + moved, balances[at][1:]
+    findings = {"line": lines[wrong], "expected_minor": expected[wrong], "found_minor": found[wrong]}
+    return Followed(opening, closing, findings, compared, is_ordinary[1:-1][::step])
 
 
-def as_proven(rows: pa.Table, otherwise: pa.Array, said: Preamble, negative: str, *, newest_first: bool) -> pa.Table:
-    """The rows, where a supposed reversal becomes an ordinary row if the balance proves it or `negative` says so.
-
-    It then has the type in `otherwise`. Between two balances all of them are reversals, or none; rows without proof
-    follow the proven ones.
-    """
-    is_back = mask_of(otherwise.is_valid())
-    if not is_back.any():
-        return rows
-    step = -1 if newest_first else 1
-    effects, known = effects_of(rows)
-    turns = np.where(is_back & (effects != 0), -2 * (effects + whole_of(rows, "fee_minor")), 0)
-    balances = whole_of(rows, "balance_minor")[::step]
-    told = np.flatnonzero(mask_of(rows["balance_minor"].is_valid())[::step])
-    ends = [(0, said.opening_minor), (len(rows), said.closing_minor)]
-    before, after = ([point for point in (end,) if point[1] is not None] for end in ends)
-    points = [*before, *zip((told + 1).tolist(), balances[told].tolist(), strict=True), *after]
-    at = np.array([place for place, _ in points], np.int64)
-    moved, turned, unread = (
-        np.diff(np.concatenate([[0], np.cumsum(values[::step])])[at]) for values in (effects, turns, ~known)
-    )
-    lacks = np.diff(np.array([balance for _, balance in points], np.int64)) - moved
-    places = np.flatnonzero(is_back[::step])
-    between = np.searchsorted(at, places + 1) - 1
-    is_between = (between >= 0) & (between < len(lacks))
-    places, between = places[is_between], between[is_between]
-    is_read = unread[between] == 0
-    stays, goes = (places[is_read & (lack[between] == 0)] for lack in (lacks, lacks - turned))
-    goes = np.setdiff1d(goes, stays)
-    by_default = negative == "debit" or (not negative and len(goes) > 0 and not len(stays))
-    comes, goes_out = (pc.equal(rows["direction"], word) for word in ("in", "out"))
-    is_debit = (is_back & mask_of(comes))[::step] & by_default
-    is_debit[stays], is_debit[goes] = False, True
-    where = pa.array(is_debit[::step])
-    turned = pc.if_else(comes, "out", pc.if_else(goes_out, "in", None))
-    for name, other in (("direction", turned), ("type", otherwise)):
-        rows = with_column(rows, name, pc.if_else(where, other, rows[name].combine_chunks()))
+def _turned(rows: pa.Table, is_turned: Mask, types: pa.Array) -> pa.Table:
+    """The rows, of which some go the other way, and have another type."""
+    comes, goes = (pc.equal(rows["direction"], word) for word in ("in", "out"))
+    ways = pc.if_else(comes, "out", pc.if_else(goes, "in", None))
+    for name, other in (("direction", ways), ("type", types)):
+        rows = with_column(rows, name, pc.if_else(pa.array(is_turned), other, rows[name].combine_chunks()))
     return rows
-
-
-def with_column(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
-    """The rows with other values in a column."""
-    return rows.set_column(rows.column_names.index(name), name, values)
 
 
 def whole_of(rows: pa.Table, name: str) -> Whole:
@@ -205,21 +208,18 @@ def whole_of(rows: pa.Table, name: str) -> Whole:
     return made
 
 
-def _balance_at(points: Whole, place: int, moved: int, unknown: int) -> int | None:
-    """The balance at an end of the rows, from the point nearest to it; None where a row between cannot be read."""
-    if not points.size or points[3, place] != unknown:
-        return None
-    return int(points[1, place] + moved - points[2, place])
+def effects_of(rows: pa.Table) -> tuple[Whole, Mask, Whole]:
+    """The signed effect of each row on the account, a mask of the rows whose effect is known, and what turning adds.
 
-
-def effects_of(rows: pa.Table) -> tuple[Whole, Mask]:
-    """The signed effect of each row on the account, and a mask of the rows whose effect is known."""
+    The last is by how much the effect changes if the row goes the other way.
+    """
     status, told = rows["status"], ("direction", "amount_minor", "fee_minor", "status")
     complete = np.all([mask_of(rows[name].is_valid()) for name in told], axis=0)
     stays = mask_of(pc.is_in(status, pa.array(["failed", "pending"])))
-    amounts = whole_of(rows, "amount_minor")
-    signed = np.where(mask_of(pc.equal(rows["direction"], "in")), amounts, -amounts) - whole_of(rows, "fee_minor")
-    return np.where(complete & mask_of(pc.equal(status, "completed")), signed, np.int64(0)), complete | stays
+    moves = complete & mask_of(pc.equal(status, "completed"))
+    amounts = np.where(moves, whole_of(rows, "amount_minor"), np.int64(0))
+    signed = np.where(mask_of(pc.equal(rows["direction"], "in")), amounts, -amounts)
+    return signed - np.where(moves, whole_of(rows, "fee_minor"), 0), complete | stays, -2 * signed
 
 
 class Reading(TypedDict, total=False):
@@ -270,14 +270,10 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     if (currency or said.currency) and currencies and whole_currency not in currencies:
         text = f"was declared to be in {whole_currency}, but its rows are in {' and '.join(currencies)}."
         raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
-    proven = partial(as_proven, rows, otherwise, said, found.layout.negative)
-
-    def check(*, newest_first: bool) -> Checked:
-        return checked(proven(newest_first=newest_first), said, closing_line, newest_first=newest_first)
-
-    is_turned = newest_first(local[local != ABSENT], check)
-    opening, closing, findings, followed = check(newest_first=is_turned)
-    rows = proven(newest_first=is_turned)
+    is_back = mask_of(otherwise.is_valid())
+    followed = partial(follow, rows, said, closing_line, is_back=is_back, negative=found.layout.negative)
+    is_turned, balance = newest_first(local[local != ABSENT], followed)
+    rows = _turned(rows, balance.is_ordinary, otherwise) if balance.is_ordinary.any() else rows
     rows = rows.filter(pa.array(~is_opening)) if is_opening.any() else rows
     if found.layout.makes_keys:
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
@@ -290,11 +286,11 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         account=account,
         currency=whole_currency,
         table=compact(rows, STATEMENT_ROW),
-        opening_minor=opening,
-        closing_minor=closing,
+        opening_minor=balance.opening_minor,
+        closing_minor=balance.closing_minor,
         period=(first, last) if first and last else None,
-        findings=pd.DataFrame(findings).astype(FINDING),
-        followed=followed - int(is_opening.sum()),
+        findings=pd.DataFrame(balance.findings).astype(FINDING),
+        followed=balance.compared - int(is_opening.sum()),
         joined=joined,
         layout_sha256=found.layout.sha256,
         match=found.layout.match,
@@ -374,14 +370,13 @@ def read_rows(
     """The rows of a file; `same` holds values for every row, and `iso` the offset of moments of ISO 8601."""
     by = [*map(DateFormat, formats)]
     body, joined = found.body()
-    release_unused()
+    release_unused(len(body.lines))
     body = _without_footers(found, body, by)
-    made, dates = fields_of(found, body, by, currency, key, iso)
-    release_unused()
+    made, dates, is_opening, otherwise = fields_of(found, body, by, currency, key, iso)
+    release_unused(len(body.lines))
     absent, has_zone = dates.local == ABSENT, dates.by.has_zone
     utc = dates.local - (0 if has_zone else found.layout.utc_offset_hours * _HOUR_MS)
     days = pa.array((utc + _LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent)
-    is_opening, otherwise = made.pop(IS_OPENING), made.pop(OTHERWISE)
     made |= {name: spread(pa.array([value]), np.zeros(len(utc), np.int32)) for name, value in same.items()}
     made["business_date"] = days.cast(pa.int32()).cast(pa.date32())
     # A day without a time is not a moment.
@@ -408,16 +403,18 @@ def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) ->
     return body.only(np.arange(len(body.lines)) < count)
 
 
-def newest_first(read: Whole, check: Callable[..., Checked]) -> bool:
-    """True if the newest row stands first, by most dates, unless the balances disprove it."""
+def newest_first(read: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
+    """True if the newest row stands first, by most dates, unless the balances disprove it; and the balance so."""
     steps = np.sign(np.diff(read))
     told = bool(steps.sum() < 0)
-    wrong = len(check(newest_first=told)[2]["line"])
-    if not wrong:
-        return told
+    found = followed(newest_first=told)
+    if not (wrong := len(found.findings["line"])):
+        return told, found
     # One row of 1900 turns dates round that are equal else; where they all go one way, balances that follow do not.
-    otherwise, moved = len(check(newest_first=not told)[2]["line"]), np.abs(steps).sum()
-    return told != (otherwise == 0 if abs(steps.sum()) == moved > 0 else otherwise < wrong)
+    other, moved = followed(newest_first=not told), np.abs(steps).sum()
+    otherwise = len(other.findings["line"])
+    is_other = otherwise == 0 if abs(steps.sum()) == moved > 0 else otherwise < wrong
+    return (not told, other) if is_other else (told, found)
 
 
 def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:

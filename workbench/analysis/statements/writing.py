@@ -73,7 +73,8 @@ class StatementWriter:
     def write(self, row: Row, *, cells: Mapping[str, str] | None = None) -> int:
         """Write a row; the line at which it stands in the file.
 
-        `cells` (field → text) are written as they are instead of what the row says: for bad rows.
+        `cells` (field → text) are written as they are instead of what the row says: for bad rows. The amount's stands
+        where the layout has the amount: under debit or credit, if it has these.
         Raises StatementRefused: a word that the layout has no word for, or a text too long for a workbook.
         """
         has = {name: value for name, value in row.items() if not absent(value)}
@@ -85,6 +86,8 @@ class StatementWriter:
             **self._parties(has),
             **(cells or {}),
         }
+        if cells and "amount" in cells:
+            made |= {name: cells["amount"] for name in ("debit", "credit") if made[name] != ""}
         return self._sink([made[name] for name in self._layout.columns])
 
     def _word(self, name: str, value: str) -> str:
