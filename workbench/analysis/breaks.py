@@ -90,7 +90,7 @@ def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterabl
 
 
 def reasons_of(pairs: pa.Table) -> Values:
-    """Why these pairs are breaks, with the figures: all are of one code, and all or none has a statement row."""
+    """The reason of each pair, with its figures. All pairs share one code, and all or none have a statement row."""
     mine = "l" if pairs["s_no"].null_count else "s"
     parts = Formatter().parse(BREAK_CODES[pairs["code"][0].as_py()].reason)
     told = [part for literal, name, *_ in parts for part in (literal, _fact(pairs, name, mine) if name else "")]
@@ -153,7 +153,7 @@ def _day(numbers: Values) -> Values:
 
 
 def _currency(pairs: pa.Table, *sides: str) -> Values:
-    """The currency of the first of these sides that names one."""
+    """The currency of the first side that names one: these sides, then the ledger, then the statement."""
     told = [pairs[f"{side}_currency"] for side in (*sides, "l", "s")]
     return pc.coalesce(*(pc.if_else(pc.equal(currency, ""), None, currency) for currency in told), told[-1])
 
@@ -337,7 +337,7 @@ def _follow_statement(pairs: pa.Table) -> Values:
 
 
 def _follow_reversal(pairs: pa.Table) -> Values:
-    """Reverse what only the ledger has; of a reversal on the statement, mirror the entry that it reverses."""
+    """Reverse a ledger-only row; for a reversal on the statement, mirror the reversed entry or, if unknown, book it."""
     if pairs["s_no"].null_count:
         return pc.coalesce(pairs["reversals"], reverse(pairs))
     mirror = _booked(pairs, "reversed", pairs["s_amount"], pairs["s_fee"], entry=pairs["reversed_entry"])
@@ -359,9 +359,9 @@ STATEMENT, BOOKS = "statement", "books"
 
 
 class Item(NamedTuple):
-    """The words for a code's breaks where they add to a balance, and where they lower it if these are others.
+    """The words for a code's breaks that raise a balance and, if they differ, for those that lower it.
 
-    A break adjusts the statement or the books; without `adjusts` the side that lacks its row.
+    `adjusts` names the balance that a break adjusts: STATEMENT or BOOKS. None is the side that lacks the row.
     """
 
     plus: str

@@ -113,7 +113,7 @@ def read(path: Path | str, columns: Columns) -> pd.DataFrame:
 
 
 def pages(path: Path | str, columns: Columns) -> Iterator[pa.Table]:
-    """A table of these columns piece by piece, as Arrow tables: memory need not hold it whole."""
+    """A file's table as Arrow tables, piece by piece. Raises ValueError: it is no table of these columns."""
     source, schema = Path(path), schema_of(columns)
     opened = _parquet if _ending(source) == PARQUET else _csv
     try:

@@ -56,7 +56,7 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
 
 
 def arranged(given: Mapping[str, pa.Array | pa.ChunkedArray], columns: Columns) -> pa.Table:
-    """Arrow columns as a table of these columns; moments may be whole numbers of milliseconds, days of days."""
+    """Arrow columns as a table of these types. Moments may be integers of milliseconds, dates integers of days."""
     schema = schema_of(columns)
     whole = {field.name: given[field.name] for field in schema}
     days = {name: whole[name].cast(pa.int32()) for name, kind in columns.items() if kind == DAY}

@@ -24,10 +24,10 @@ from workbench.text.saved import TAccounts
 
 
 def settle(control: SandboxControl, item: object) -> pd.DataFrame:
-    """Post what a break proposes; the entries, as `bench.ledger.entries` shows them.
+    """Post what a break proposes, and return the entries as `bench.ledger.entries` shows them.
 
-    Where a part of it was posted before, only the rest is.
-    Raises LedgerRefused: it proposes nothing. Raises StateConflict: all of it was posted before.
+    Entries that were posted before are left out.
+    Raises LedgerRefused: the break proposes nothing. Raises StateConflict: all its entries were posted before.
     """
     posted, conflict = [], None
     for body in _bodies(item):

@@ -57,7 +57,7 @@ class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     @property
     def has_window(self) -> bool:
-        """It matches rows of one amount that have no key in common."""
+        """True if the rule matches rows by their amount within some days or minutes, without a common key."""
         return AMOUNT in self.on
 
     @property
@@ -113,8 +113,8 @@ def rules_of(account: str, declared: Mapping[str, MatchRules]) -> MatchRules:
     return next((rules for name, rules in declared.items() if fnmatchcase(account, name)), ())
 
 
-def instead_of(days: int | None, minutes: int | None, pair_by: object) -> str:
-    """The rules to write for what was once a tolerance of `days` or `minutes`, or the fields of `pair_by`."""
+def rules_in_place_of(days: int | None, minutes: int | None, pair_by: object) -> str:
+    """The `match = …` line that replaces the former tolerances `days` and `minutes` and the fields of `pair_by`."""
     fields = [*pair_by] if isinstance(pair_by, Sequence) and not isinstance(pair_by, str) else []
     rules = [BY_KEY if days is None else f'{{ on = ["key"], days = {days} }}']
     if fields or minutes is not None:

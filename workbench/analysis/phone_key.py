@@ -126,7 +126,7 @@ def _long_enough(secret: bytes, called: str) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    """Raises PhoneKeyRefused: no file, another file than a key, or one that others may read."""
+    """The bytes of a key file. Raises PhoneKeyRefused: no key file, or others can use it. Raises OSError: no file."""
     # A pipe would wait for somebody to write.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as file:
@@ -142,7 +142,7 @@ def _read(path: Path) -> bytes:
 
 
 def _make(path: Path) -> None:
-    """A key drawn at random, there whole or not at all. Raises OSError: it is there, or cannot be."""
+    """Write a random key to a new file, whole or not at all. Raises OSError: the file exists or cannot be written."""
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ALONE)

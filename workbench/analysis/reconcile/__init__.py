@@ -335,7 +335,7 @@ class _Run:
         return made
 
     def _bounds(self, allowed: Allowed) -> Bounds:
-        """The periods that files tell, and the days by which two dates of one movement may be apart; see Bounds."""
+        """The period of each statement that states one, wider by the days that two dates of one movement may differ."""
         # Of a name that an earlier run knew, old lines may be open still.
         known = set(self.carried.rows["statement"])
         periods, slack = {}, max(allowed.days)

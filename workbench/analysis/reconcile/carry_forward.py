@@ -54,10 +54,10 @@ _LATER: Final = ("decisions", "read", "told")
 
 @dataclass(frozen=True, repr=False)
 class CarryForward(Tabular):
-    """The tables of KEPT: open rows, accounts that were closed, matches ahead of that, decisions, and what was read.
+    """The tables of KEPT: open rows, closed accounts, later rows that match already, decisions, and rows read before.
 
-    Customers' numbers are masked in it, those of rows that an earlier version kept whole too. Before the first run
-    there is nothing in it.
+    Customers' numbers are masked, also in rows that an earlier version kept whole. Before the first run the tables
+    are empty.
     """
 
     rows: pd.DataFrame = field(default_factory=lambda: frame([], CARRIED))
@@ -245,7 +245,7 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
 
 
 def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
-    """The rows that move money, with a hash under `secret` of what makes a row of a ledger."""
+    """The ledger rows that move money, each with a hash, keyed by `secret`, of the fields that identify it."""
     numbers = [f'cast("{name}" as string)' for name in ("order", "signed")]
     texts = ("account", "coalesce(key, '')", *numbers, "coalesce(currency, '')")
     made = engine.sha256(f"{engine.text(secret)} || {' || chr(31) || '.join(texts)}")
@@ -334,7 +334,7 @@ def rows_ahead(
 ) -> pd.DataFrame:
     """The rows of the ledger after the closing date that are not open, in the shape AHEAD.
 
-    `ledger` has the places of `accounts` for names, and `broken` are the rows that are part of breaks.
+    In `ledger` an account is its place in `accounts`; `broken` are the rows that are part of breaks.
     """
     ends = " or ".join(f"account = {accounts.index(name)} and day > {day}" for name, day in closing.items())
     later = f"(select * from {ledger} where entry is not null and ({ends}))"
@@ -360,7 +360,7 @@ def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table) -> pd.D
 
 
 def told_before(engine: Engine, lines: Frame, told: pd.DataFrame, accounts: Sequence[str]) -> Frame:
-    """The `lines` of a statement (ROW) that were told before (TOLD), those of each file as often as then."""
+    """The statement `lines` (ROW) that an earlier run settled (TOLD); of equal lines in one file, as many as then."""
     places = untyped(told, TOLD)
     places = with_column(places, "account", pc.index_in(places["account"], pa.array(accounts)).cast(pa.int64()))
     shape = {"account": "int64", "key": "string", "day": DAY, "signed": "int64"}

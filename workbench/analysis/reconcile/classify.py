@@ -115,7 +115,7 @@ def classify(
     """Run rules 1 to 5 over the rows of both sides; rule 6 goes on from what is open (`pairs`).
 
     `bad` is how many rows of each side cannot be used, `carried` whether there are rows of an earlier run, and
-    `overlaps` whether a line may stand in two files: where there are none, none are looked for.
+    `overlaps` whether a line may stand in two files; without overlaps, repeated lines are not looked for.
     """
     good = {side: conform(frame, ROW, "not bad") if bad[side] else frame for side, frame in rows.items()}
     marked = engine.keep(_marked(good.values(), carried=carried))
@@ -193,7 +193,7 @@ def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table
     rows = engine.table(f"(select * from {special} where not (told_again or agrees or pair <> ''))", SPECIAL)
     batched = pc.greater(rows["batches"], 0)
     pairs, further = nearest(rows.filter(pc.invert(batched)))
-    return coded_here(engine, pairs, COMPARED, allowed), pa.concat_tables([rows.filter(batched), further])
+    return with_codes(engine, pairs, COMPARED, allowed), pa.concat_tables([rows.filter(batched), further])
 
 
 def _differing(pairs: pa.Table) -> pa.Table:
@@ -244,7 +244,7 @@ BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
 
 
 def code_of(allowed: Allowed) -> str:
-    """The code of a pair: null where it agrees to the ngwee, or nothing moved."""
+    """SQL for the code of a pair: null where both sides agree to the ngwee, or nothing moved."""
     fields = {
         "currency_mismatch": "l_currency <> s_currency",
         "status_mismatch": f"(l_status = '{COMPLETED}') <> (s_status = '{COMPLETED}')",
@@ -261,8 +261,8 @@ def code_of(allowed: Allowed) -> str:
     return f"case when not ({BOTH_SIDES}) then {alone} {tried} end"
 
 
-def coded_here(engine: Engine, pairs: pa.Table, shape: Columns, allowed: Allowed) -> pa.Table:
-    """Pairs that were made here, with their codes, in this shape."""
+def with_codes(engine: Engine, pairs: pa.Table, shape: Columns, allowed: Allowed) -> pa.Table:
+    """The pairs in this shape, with the codes that the engine works out."""
     if not len(pairs):
         return arrow_schema(shape).empty_table()
     given = {name: kind for name, kind in shape.items() if name != "code"}

@@ -144,9 +144,9 @@ _A_RULE: Final = "Rules are a .toml file in which each begins with a line [[rule
 
 
 def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input, Mapping[str, MatchRules]]:
-    """The rules in a TOML file, each a table `[[rule]]` with the names of `Rule` as keys, in their order.
+    """The rules of a TOML file in their order, the file as an input, and the matching rules of each account.
 
-    Besides what its table `[match]` declares: the rules by which the rows of each account are matched.
+    Each table `[[rule]]` has the names of `Rule` as keys; the table `[match]` declares the matching rules.
     Raises ReconcileRefused: the file cannot be read, or has a key that a rule has not, or a rule that cannot be used.
     """
     path, content = _content(given, "rules")
@@ -292,7 +292,7 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
         place += f" ({row['break']})" if unit == "row" else ""  # a table of the notebook shows no numbers
         rows[place] = row = row | {"verdict": verdict or None, "when": row["when"] or (saved if is_of_breaks else None)}
         problems += [f"in {place} {text}" for text in _problems(row, called)]
-    problems += [*_at_odds(rows)]
+    problems += [*_decided_twice(rows)]
     if problems := problems or _dated(rows, days):
         more = [f"and {len(problems) - _MOST:,} more"] if len(problems) > _MOST else []
         text = (
@@ -303,7 +303,7 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
 
 
 def _plain(column: str, cell: str) -> str:
-    """A cell without what a writer sets before a formula; a customer's number that somebody typed is masked."""
+    """A cell without the apostrophe that disarms a formula; customers' numbers in `who` and `why` are masked."""
     text = disarmed(cell.strip())
     return mask(text) if column in {"who", "why"} else text
 
@@ -320,7 +320,7 @@ def _problems(row: Row, called: Mapping[str, str]) -> list[str]:
         "only a match has a partner": not is_match and len(ids) > 1,
         "a break is its own partner": len(ids) > len(set(ids)),
         **{f"`{called.get(name, name)}` is empty": not row[name] for name in ("who", "when", "why")},
-        f"{when!r} is not a day or a moment: write 2026-01-31 or 2026-01-31T08:00Z": when and not any(_orders(when)),
+        f"{when!r} is not a day or a moment: write 2026-01-31 or 2026-01-31T08:00Z": when and not any(_readings(when)),
     }
     return [text for text, holds in found.items() if holds]
 
@@ -330,8 +330,8 @@ def ids_of(row: Mapping[str, Any]) -> list[str]:
     return [row["break"] or "", *filter(None, re.split(r"[;,\s]+", row["partner"] or ""))]
 
 
-def _orders(text: str) -> list[str | None]:
-    """A moment as ISO 8601 has it, if the day is before the month, and if the month is."""
+def _readings(text: str) -> list[str | None]:
+    """The moment in ISO 8601, read with the day first and with the month first; None where that fails."""
     return [_moment(text, day_first=first) for first in (True, False)]
 
 
@@ -340,8 +340,8 @@ def _dated(rows: Mapping[str, Row], days: Collection[str]) -> list[str]:
 
     `days` are others of the file, by which the order may be known.
     """
-    given = {place: (row["when"] or "", _orders(row["when"] or "")) for place, row in rows.items()}
-    others = [both for both in map(_orders, days) if any(both)]
+    given = {place: (row["when"] or "", _readings(row["when"] or "")) for place, row in rows.items()}
+    others = [both for both in map(_readings, days) if any(both)]
     orders = [
         order for order in (0, 1) if all(both[order] for both in [*others, *(both for _, both in given.values())])
     ]
@@ -368,8 +368,8 @@ def _moment(text: str, *, day_first: bool) -> str | None:
     return at.date().isoformat() if is_day else at.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _at_odds(rows: Mapping[str, Row]) -> Iterator[str]:
-    """The breaks about which two rows say two things."""
+def _decided_twice(rows: Mapping[str, Row]) -> Iterator[str]:
+    """Yields a sentence for each break that two rows decide differently."""
     seen: dict[str, tuple[str, tuple[str | None, list[str]]]] = {}
     for place, row in rows.items():
         said = (row["verdict"], sorted(ids_of(row)) if row["verdict"] == "match" else [])
@@ -449,7 +449,7 @@ def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str
 
 
 def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame) -> pd.DataFrame:
-    """The decisions that the next run needs, with those about breaks that are `closed`, now or `before`."""
+    """The decisions for the next run: ended ones from `before`, and this run's, ended where a break is `closed`."""
     states = decisions["state"].astype("string").mask(decisions["break"].isin(closed), ENDED)
     made = pd.concat([before[before["state"] == ENDED], decisions.assign(state=states)], ignore_index=True)
     return made[made["state"].isin([APPLIED, ELSEWHERE, ENDED])].reset_index(drop=True).astype(dict(DECISION))
@@ -482,7 +482,7 @@ class Signatures(NamedTuple):
         return f"{prepared}; {reviewed}." if any(self) else "Neither prepared nor reviewed by anybody yet."
 
     def signed(self, prepared_by: str, reviewed_by: str, on: date) -> "Signatures":
-        """The signatures with those that are given, of that day.
+        """The signatures with the given names added, dated that day.
 
         Raises ReconcileRefused: one person would review what the same person prepared.
         """

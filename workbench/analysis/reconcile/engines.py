@@ -144,7 +144,7 @@ class Engine(ABC):
         return self._SHA256.format(text)
 
     def replaced(self, text: str, pattern: str) -> str:
-        """The text without whatever fits the pattern."""
+        """SQL for the text without whatever fits the pattern."""
         return self._REPLACED.format(text, self.text(pattern))
 
     @abstractmethod

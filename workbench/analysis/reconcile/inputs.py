@@ -113,7 +113,7 @@ class Source:
     """The library and class of a table that was another's before it was Arrow's."""
 
     def load(self, engine: Engine, shape: Columns) -> Frame:
-        """The columns of `shape` as a frame of the engine; of those that are OPTIONAL what is missing is empty.
+        """The columns of `shape` as a frame of the engine; a missing OPTIONAL column is null.
 
         Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
         """
@@ -222,7 +222,7 @@ def sha256_of(*tables: pa.Table) -> str:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column whose texts are of one type, as they differ between libraries."""
+    """The column with texts as large strings, since libraries use different text types."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     return column.cast(pa.large_string() if kind in {pa.string(), pa.string_view()} else kind)
 

@@ -277,7 +277,7 @@ def _are_one_customer(waiting: pa.Table, pairs: Pairs) -> Iterable[bool | None]:
 
 
 def is_one_customer(mine: str | None, hashed: str | None, other: str | None, other_hashed: str | None) -> bool | None:
-    """True where two numbers are one as far as both are seen, and whole; None where their hashes are of two keys."""
+    """True if the visible digits and the hashes agree, or a number is missing; None if the hashes are of two keys."""
     if mine is None or other is None:
         return True
     seen = zip(mine, other, strict=False)
@@ -345,7 +345,7 @@ _Index = Mapping[tuple[Any, ...], Sequence[tuple[int, int, _Waiting]]]
 
 
 def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fits, int]:
-    """The rows of a side that have partners among the others, and the number of those that are unsure."""
+    """The partners of each row that has some among `others`, and the number of rows with only unsure partners."""
     there, fits, unsure = _indexed(others), {}, 0
     for row in mine:
         found, maybe = [], False

@@ -44,9 +44,9 @@ _CHARGES: Final = ("fee", "interest")
 
 
 def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForward) -> pa.Table:
-    """The rows of breaks with `description` and `words` of their lines, and the day `since` which they are carried.
+    """The rows of breaks with the `description` and `words` of their lines, and the day `since` which each is carried.
 
-    Customers' numbers are masked in the texts. What was carried has the texts that were carried with it.
+    Customers' numbers are masked in the texts. A carried row has the texts that were carried with it.
     """
     known = rows.rename_columns([_REPORTED.get(name, name) for name in rows.column_names])
     made, since = _said(engine, inputs, known, carried)
@@ -72,7 +72,7 @@ def _lines_of(pairs: pa.Table) -> pa.Table:
 
 
 def without_late_bookings(found: Open, carried: CarryForward) -> Open:
-    """The pairs without those of a line that was open before and is booked now, on a later day: they are settled."""
+    """Settles the pairs whose statement line was open before and is booked now, on a later day."""
     is_late = pc.and_(
         pc.equal(found.pairs["code"], "date_mismatch"), pc.greater(found.pairs["l_day"], found.pairs["s_day"])
     )
@@ -109,9 +109,9 @@ def _said(
 
 
 def without_charges(found: Open, rows: pa.Table, rules: Sequence[Rule]) -> tuple[Open, pa.Table]:
-    """The pairs and their rows, with none in `timing` that is a charge or interest: the ledger gets it from nobody.
+    """Turns charges and interest in `timing` into entries missing in the ledger, since no later booking will come.
 
-    The statement's type says so, its own words where it tells no type, or one of the `rules`.
+    The statement's type decides, or its words where it has no type, or one of the `rules`.
     """
     of_statement = pc.and_(pc.equal(rows["side"], STATEMENT), pc.equal(rows["code"], TIMING))
     if not pc.any(of_statement).as_py():

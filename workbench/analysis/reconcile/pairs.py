@@ -18,7 +18,7 @@ from workbench.analysis import breaks as codes
 from workbench.analysis.frames import arranged, typed, with_column
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey
-from workbench.analysis.reconcile.classify import Classified, bare_in_sql, coded_here, firsts
+from workbench.analysis.reconcile.classify import Classified, bare_in_sql, firsts, with_codes
 from workbench.analysis.reconcile.engines import UNIT, Engine, mapped, shaped
 from workbench.analysis.reconcile.matching import PARTNERS_BY, Describe, Found, Pairs, found_among
 from workbench.analysis.reconcile.rules import (
@@ -176,7 +176,7 @@ def _misdated(waiting: pa.Table, bounds: Bounds) -> tuple[pa.Table, pa.Table]:
 
 
 def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table:
-    """The pairs with what the ledger has of the keys that reversals on the statement name."""
+    """The pairs; a reversal on the statement gets the ledger entry and amount of the key that it names."""
     asks = pc.if_else(pc.equal(waiting["s_kind"], "reversal"), waiting["s_refers"], None)
     named = pa.table({"account": waiting["account"], "key": asks}).filter(pc.is_valid(asks))
     if not len(named):
@@ -210,7 +210,7 @@ def _settled(engine: Engine, waiting: pa.Table, found: Found, allowed: Allowed) 
         met = _met(waiting, pairs, None)
         if not rule.has_window:
             usual = allowed.days if rule.days is None else [rule.days] * len(allowed.days)
-            met = coded_here(engine, met, _PAIR, allowed._replace(days=usual))
+            met = with_codes(engine, met, _PAIR, allowed._replace(days=usual))
         is_break = pc.fill_null(pc.not_equal(met["code"], TOLERATED), fill_value=False)
         compared.append(met.filter(pc.is_valid(met["code"])))
         mine = met.filter(pc.invert(is_break))
@@ -369,7 +369,7 @@ def _ids(contents: Iterable[str]) -> list[str]:
 
 
 def _distinct(ids: Iterable[str]) -> list[str]:
-    """The ids, each of them once: the second of two equal ones is named for both the first and its number."""
+    """The ids, made distinct: the second of two equal ids is made from the first and the number 2."""
     made: dict[str, None] = {}
     for name in ids:
         copy, other = 1, name

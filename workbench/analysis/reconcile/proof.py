@@ -131,7 +131,7 @@ class Read:
 
 
 def books(engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str, Statement], as_of: int) -> list[Book]:
-    """Each statement of each account, in the order of their days; a day after `as_of` is the last of none."""
+    """Each statement of each account, in the order of their days; no statement ends after `as_of`."""
     groups: dict[tuple[str, str], list[Any]] = {(file.account, name): [] for name, file in reported.items()}
     for line in counted:
         groups.setdefault((line["account"], line["source"]), []).append(line)

@@ -84,10 +84,10 @@ class Reconciliation(Reconciled):
         return replace(self, signatures=self.signatures.signed(prepared_by, reviewed_by, today))
 
     def decide(self, path: Path | str = "decisions.csv", *, who: str = "") -> "DecisionTable":
-        """The open breaks to decide in: a table in JupyterLab, and `decide(id, verdict, why=…)` for a script.
+        """A table to decide the open breaks in JupyterLab; a script calls its `decide(id, verdict, why=…)`.
 
         `who` decides; `path` is the file that is written, and read with `reconcile(decisions=path)`.
-        Raises ReconcileRefused: the file is there, and cannot be used.
+        Raises ReconcileRefused: the file exists and cannot be used.
         """
         from workbench.analysis.reconcile.deciding import DecisionTable
 
@@ -236,10 +236,10 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
 
 
 def aside_of(met: pa.Table, rows: pa.Table, gone: pa.Table) -> pd.DataFrame:
-    """The rows of each account that no rate counts, since they are of earlier periods, or decided to zero (`gone`).
+    """The rows of each account that the rates leave out: those of earlier periods, and those decided to zero (`gone`).
 
-    The columns are account, currency, and the counts and values of all of them and of those that matched. `rows` are
-    part of breaks; `met` were carried forward, and are not.
+    The columns are account, currency, and the counts and values of all these rows and of the matched ones. `rows` are
+    part of breaks; `met` were carried forward and have matched.
     """
     waiting, by = rows.filter(pc.is_valid(rows["since"])), ["account", "currency"]
     parts = []

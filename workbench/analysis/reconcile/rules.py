@@ -5,7 +5,7 @@ from dataclasses import InitVar, dataclass
 from typing import Any, Final, NamedTuple
 
 from workbench.analysis.frames import day_of
-from workbench.analysis.match_rules import instead_of
+from workbench.analysis.match_rules import rules_in_place_of
 from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW, Columns
 from workbench.errors import ReconcileRefused
 
@@ -79,7 +79,7 @@ class Tolerance:
         if old := [name for name, value in given.items() if value is not None]:
             raise ReconcileRefused(
                 f"A tolerance has no {' and no '.join(old)} any more: a rule of the account says it. "
-                f"Write {instead_of(days, minutes, pair_by)}.",
+                f"Write {rules_in_place_of(days, minutes, pair_by)}.",
                 hint="It stands in the statement's layout, in the rules file under [match] as "
                 '"ACCOUNT" = […], or in reconcile(match=…).',
             )

@@ -63,7 +63,7 @@ class _Open(NamedTuple):
 
     @property
     def moved(self) -> int:
-        """The effect on the account of its side, net; of a break that both sides have, the difference."""
+        """The net effect on the account of the side that has the row; for a break with both sides, the difference."""
         return -self.apart if self.side == STATEMENT else self.apart
 
     @property

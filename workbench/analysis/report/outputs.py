@@ -131,7 +131,7 @@ WRITERS: Final[Mapping[str, Callable[[Reconciled, Path], None]]] = {
 
 
 def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
-    """Look at where results are to go before there are any.
+    """Check the files to write before the work begins.
 
     Raises ReportRefused: an ending that is not known, a folder that is not there, one file for two
     results, or a file that is an input.

@@ -17,7 +17,7 @@ _GO_ON: Final = (
 
 
 def text(result: Reconciled) -> str:
-    """As text, for a terminal and a log."""
+    """The overview as text, for a terminal and a log."""
     return "\n\n".join(visible(block) if isinstance(block, str) else block.text() for block in _blocks(result))
 
 

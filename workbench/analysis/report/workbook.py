@@ -311,7 +311,7 @@ def _printed(sheet: Worksheet) -> None:
 
 
 def _fold(sheet: Worksheet, rest: int) -> None:
-    """Show of the breaks what is read; the rest, behind it, is folded away, and unfolds at the margin."""
+    """Sizes the columns that people read, folds the others away, and lists the verdicts to choose from."""
     for column, width in enumerate(READ.values()):
         sheet.set_column(column, column, width)
     first = len(READ)

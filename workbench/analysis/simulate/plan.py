@@ -31,7 +31,7 @@ class Chances(Draws):
     """Shares and choices by their natural key; asking for one more shifts none of the others."""
 
     def share(self, *natural_key: str | int) -> float:
-        """A number above 0 and below 1. It decides how much money there is, and never holds any."""
+        """A number above 0 and below 1, drawn for the key. Amounts are chosen by it, and computed in integers."""
         drawn = int.from_bytes(self.digest("share", *natural_key, size=8), "big") >> (64 - _BITS)
         return (drawn + 0.5) / (1 << _BITS)
 
@@ -128,7 +128,7 @@ class Payment(NamedTuple):
 class Plan:
     """`payments` payments over `days` days from `start_ms`, which is midnight in Lusaka.
 
-    The money of `late` of them comes late, besides those of which the traffic says so.
+    The money of `late` payments comes late, besides those that the traffic makes late.
     """
 
     chances: Chances
@@ -153,7 +153,7 @@ class Plan:
 
     @property
     def end_ms(self) -> int:
-        """The last millisecond of the last day: the night after it has not come."""
+        """The last millisecond of the last day, before the clearing of that night."""
         return self.start_ms + self.days * DAY_MS - 1
 
     def __iter__(self) -> Iterator[Payment]:
@@ -229,8 +229,8 @@ class Plan:
 
 
 def phone_of(start: str, end: str, chances: Chances) -> str:
-    """The number that a masked one hides: its first six and last three characters decide the four between.
+    """A whole number for a masked one; its first six and last three characters decide the four digits between.
 
-    The four never begin with 0: a test number, which acts by itself, is nobody's.
+    The four never begin with 0, as a test number's do: a test number acts by itself.
     """
     return f"{start}{1000 + chances.below(9000, 'phone', start, end)}{end}"

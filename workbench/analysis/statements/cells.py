@@ -164,7 +164,7 @@ class Column:
         return self._of_rows([other == cell for other in self.cells()])
 
     def _of_rows(self, holds: Mask | list[bool]) -> Mask:
-        """A mask of the different cells as one of the rows."""
+        """Turns a mask of the different cells into a mask of the rows."""
         made: Mask = np.asarray(holds, bool)[self.codes]
         return made
 
@@ -243,7 +243,7 @@ def all_hold(masks: Iterable[Mask]) -> Mask:
 
 
 def matched(texts: pa.Array, pattern: str) -> Mask:
-    """In which texts a pattern is found."""
+    """A mask of the texts in which a pattern is found."""
     return mask_of(pc.match_substring_regex(texts, pattern))
 
 
@@ -261,7 +261,7 @@ def codes_of(columns: Sequence[Column]) -> Whole:
 
 
 def together(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], NDArray[Any]]:
-    """The different rows of some columns, and for each row the place of its like among them."""
+    """The different rows of some columns, and for each row its place among the different ones."""
     _, first, codes = np.unique(codes_of(columns), return_index=True, return_inverse=True)
     return [*zip(*(column.cells(column.codes[first]) for column in columns), strict=True)], codes
 

@@ -148,7 +148,7 @@ class Proof(NamedTuple):
 
     @property
     def weight(self) -> tuple[int | tuple[int, bool, bool], ...]:
-        """The heaviest proof is taken; one that explains few rows proves nothing."""
+        """The key by which proofs are compared, greatest best; a proof that explains few rows comes last."""
         holds = bool(self.lines) and len(self.lines) >= NEARLY_ALL * self.of
         return holds, len(self.lines), self.agreed, self.rank
 
@@ -433,7 +433,7 @@ def _has_part(name: str, sample: Sample, heading: str) -> float:
 
 
 def _by_share(kind: Callable[[str], object], sample: Sample, heading: str) -> float:
-    """The share of a kind; 0 where it is not nearly all."""
+    """The share of cells of a kind under a heading; a share below NEARLY_ALL counts as 0."""
     share = sample.share(kind, heading)
     return share if share >= NEARLY_ALL else 0
 

@@ -76,13 +76,13 @@ class CellRows(NamedTuple):
     kind: str
     """One of KINDS."""
     delimiter: str | None
-    """None in a sheet."""
+    """The character between two cells; None in a sheet."""
     lines: Callable[[], Iterator[Line]]
     """The lines that have anything in them; they can be gone through more than once."""
     encoding: str | None = None
-    """That of the layouts which it is for, where the file does not tell its own."""
+    """The encoding of the layouts that this reading is for, where the file does not tell its own."""
     name: str = ""
-    """Of the file."""
+    """The file's name."""
     columns: Callable[[int, int], "Body | None"] | None = None
     """What makes columns of the lines below one, so many cells wide, without going through the lines; None where
     these must be gone through."""
@@ -146,8 +146,8 @@ _MOST_COLUMNS: Final = 1_000
 def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: int) -> Body | None:
     """The rows of a CSV file as Arrow cuts them; None where the csv module might cut them otherwise, or refuse them.
 
-    Arrow takes a quote that stays open, or is followed by text, as it comes: all quotes are looked at before. Of the
-    file a block at a time is in memory.
+    Arrow takes a quote that stays open, or is followed by text, as it comes: all quotes are looked at before. A file
+    in UTF-8 is read a block at a time; a file in another encoding is decoded whole.
     """
     try:
         is_utf_8 = encoding.startswith("utf-8")
@@ -357,7 +357,7 @@ def cell_rows_of(path: Path, ways: Iterable[tuple[str, str]]) -> list[CellRows]:
 
 
 def _utf_8(path: Path) -> str | None:
-    """The name of the encoding, where the whole file is of it: hardly any text of another is by chance."""
+    """The encoding's name if the whole file decodes as UTF-8, which text in another encoding hardly ever does."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with path.open("rb") as handle:

@@ -212,7 +212,7 @@ class Draft:
         return read_as(self.file.path, self.layout)
 
     def ledger(self) -> Ledger:
-        """The file, read so. Raises StatementRefused: see `read_ledger`."""
+        """The file, read by this draft. Raises StatementRefused: see `read_ledger`."""
         return read_ledger(self.file.path, layout=self.layout, account=None if self.names_accounts else NOT_TOLD)
 
     def to_decide(self) -> list[str]:

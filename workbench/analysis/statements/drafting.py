@@ -217,7 +217,7 @@ def _in_period(draft: Draft, by: DateFormat, read: Mapping[int, int], _: object)
 
 
 def _in_sequence(draft: Draft, _: object, read: Mapping[int, int], texts: Mapping[int, str]) -> str:
-    """The proof against a format by a row that it puts out of order; empty where the format fits."""
+    """Why the other format is right: a row that this one puts out of order. Empty if the rows are in order."""
     moments, way = [*read.values()], draft.newest_first
     if in_order(moments, newest_first=way) or (way is None and len({*moments}) < _LEAST_DAYS):
         return ""
@@ -405,7 +405,7 @@ def _keys(draft: Draft) -> None:
 
 
 def _preamble(draft: Draft) -> None:
-    """The labels above the header that are known and whose values can be read."""
+    """Declares the labels above the header that are known and whose values can be read; doubts the others."""
     labels: dict[str, str] = {}
     numbers: list[str] = []
     days: list[tuple[int, str]] = []

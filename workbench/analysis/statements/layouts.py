@@ -276,7 +276,7 @@ def _shipped(name: str) -> "Layout":
 
 
 class _Layouts(Mapping[str, "Layout"]):
-    """Each is read when it is first asked for."""
+    """The shipped layouts by name; a layout is read when it is first asked for."""
 
     def __getitem__(self, name: str) -> "Layout":
         if name not in SHIPPED:

@@ -160,8 +160,8 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     An address is `postgresql://user@host/database`, its password in PGPASSWORD, or `sqlite:///path`. The query is run
     alone, in a transaction that only reads.
 
-    Raises StatementRefused: it cannot be read without guessing. A row of one's own books that cannot be read is no
-    finding: the ledger is refused, with every reason, how many rows it is of and the first of them.
+    Raises StatementRefused: the ledger cannot be read without guessing. A row that cannot be read is no
+    finding: the whole ledger is refused, and each reason comes with its number of rows and the first of them.
     """
     taken, key = _taken(source, query), key_from(phone_key)
     found, formats = taken.found(layout)

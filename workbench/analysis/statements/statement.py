@@ -404,7 +404,7 @@ def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) ->
 
 
 def newest_first(read: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
-    """True if the newest row stands first, by most dates, unless the balances disprove it; and the balance so."""
+    """If the newest row stands first: by most dates, unless the balances disprove it. Also returns the balances so."""
     steps = np.sign(np.diff(read))
     told = bool(steps.sum() < 0)
     found = followed(newest_first=told)

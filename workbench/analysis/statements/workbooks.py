@@ -199,7 +199,7 @@ class _Cells:
         self._is_error = self._in_value = False
 
     def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """A row or a cell that does not say where it is follows the one before."""
+        """Take an opening tag; a row or a cell without a place follows the row or cell before."""
         match _local(tag):
             case "row":
                 self._row, self._column = int(attributes.get("r") or self._row + 1), 0

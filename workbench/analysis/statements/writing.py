@@ -208,7 +208,7 @@ def write_statement(
     rows: Iterable[Row], path: str | Path, layout: Layout, *, date_format: str | None = None,
     preamble: Preamble | None = None,
 ) -> int:  # fmt: skip
-    """Write rows of STATEMENT_ROW to a file as this layout writes them; the number of rows.
+    """Write rows of STATEMENT_ROW to a file in this layout, and return the number of rows written.
 
     Rows are taken one at a time, and times are written to the second. `preamble` is what a layout
     with a preamble has above its header. Raises StatementRefused: see `statement_writer`.
