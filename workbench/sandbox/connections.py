@@ -270,7 +270,7 @@ class _Connection(asyncio.Protocol):
             self._server.take(self._waiting[0])
 
     def give_up(self, now_s: float) -> None:
-        """Refuse or close what has not come by now, or was not read."""
+        """Refuse a late body; close a connection that stays idle or does not read its responses."""
         if now_s < self.until_s or (self._waiting and not self._unread):
             return
         if (left := self._transport.get_write_buffer_size()) < self._unread:

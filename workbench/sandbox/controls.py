@@ -224,7 +224,7 @@ def _found_page(
     also: Sequence[Condition],
     equals: dict[str, Filters],
 ) -> Found[W]:
-    """The page, and how many rows there are before and after it: from the place of a row, new ones shift nothing."""
+    """The page with its first row's number and the total; it begins after a given row, so new rows do not shift it."""
     total = older = table.count(also, **equals)
     if query.older_than is not None:
         older = table.count([*also, Condition("seq < ?", (query.older_than,))], **equals)

@@ -53,7 +53,7 @@ def headers(tx: Transaction, operation: str) -> dict[str, str]:
 
 
 def marked(tx: Transaction) -> frozenset[str]:
-    """The operations that are marked."""
+    """The operations marked as deprecated; none if the register does not announce deprecation."""
     marks = (operation.id for operation in OPERATIONS if tx.last(_SINCE.format(operation.id)))
     return frozenset(marks if _is_shown(tx) else ())
 

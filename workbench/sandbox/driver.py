@@ -128,9 +128,9 @@ class Driver:
             self._run(by_ms)
 
     def do_all(self, planned: Callable[[Transaction], Iterable[Command]], for_s: float) -> None:
-        """Do commands at their moments, after all that falls due before; at least one, and for so many seconds.
+        """Do commands at their moments, after all that falls due before; stop after `for_s`, but do at least one.
 
-        `planned` makes them when it is this driver's turn. One that fails is undone, and those before it are kept.
+        `planned` makes the commands once it is this driver's turn. A command that fails is undone; earlier ones stay.
         Raises StateConflict as `advance` does.
         """
         with self._turn():
@@ -375,7 +375,7 @@ class Dispatch:
         return job
 
     def start(self, sending: Sending) -> None:
-        """Send it in a thread of its own. Daemons: a process that ends does not wait for a receiver."""
+        """Send an attempt in a daemon thread of its own: a process that ends does not wait for a receiver."""
         # Where there are no more threads, nothing is in flight.
         threading.Thread(target=self._send, args=(sending,), daemon=True).start()
         self._busy.add(sending.delivery.endpoint)

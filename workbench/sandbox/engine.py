@@ -209,7 +209,7 @@ class Application:
         return lambda: _answer(arrived, begun())
 
     def unreadable(self, error: ApiError) -> Answer:
-        """The response to what is no request of HTTP."""
+        """The response to bytes that are not an HTTP request."""
         return _answer(None, self._responder.unreadable(error))
 
     def _response(self, arrived: Arrived) -> Response | _Rest:
@@ -302,7 +302,7 @@ _Asked = Operation | Page | None
 
 @cache
 def _paths(gaps: Gaps) -> _Paths:
-    """Each path by its segments, None in the place of its field: the field's name, and what there is by method."""
+    """Maps the segments of a path, None for its field, to the field's name and the operations or pages by method."""
     table = (*operations.in_force(gaps), *controls.OPERATIONS)
     rows = [(row.path, row.method, row) for row in table] + [(path, "GET", page) for path, page in PAGES.items()]
     paths: dict[tuple[str | None, ...], tuple[str, _Methods]] = {}

@@ -234,7 +234,7 @@ def _write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> N
 
 
 def _kept_request(request: Request, operation: Operation | None) -> str:
-    """The body for the trace; where it should hold a password, only in the form in which that can be found."""
+    """The body for the trace; one that may hold a password is kept only as flat fields, in which masking finds it."""
     if operation is not None and not operation.schemes and request.body:
         try:
             fields = json_from(request.body)

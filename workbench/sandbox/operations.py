@@ -37,7 +37,7 @@ class Link(NamedTuple):
 
 
 def _to(takes: str, **leads_to: str) -> tuple[Link, ...]:
-    """Links to operations on the object of the response's id, each by its name."""
+    """Links, by name, to operations that take the response's id as their parameter `takes`."""
     return tuple(Link(name, operation, takes) for name, operation in leads_to.items())
 
 

@@ -83,11 +83,11 @@ def listening(
     after_each: Callable[[], object] = lambda: None,
     ticks: bool = False,
 ) -> Iterator[str]:
-    """Answer on a port of this machine's loopback too while the block runs; its base URL.
+    """Answer on a port of this machine's loopback while the block runs, and yield the base URL.
 
     `allow_hosts` are names to answer by beside the loopback's own, `allow_origins` those of pages that may call
     what a publishable key may. `after_each` is called after responses, when what the calls made due has been done.
-    `ticks` is for a clock that runs: what falls due is done then, and not after the next call.
+    `ticks` is for a clock that runs: due jobs run at their moment, and not after the next call.
     Requests in flight are finished before the block is left.
     Raises ServeRefused: what is allowed is no name of a host, or no origin. Raises PortTaken: something listens there.
     """
@@ -219,7 +219,7 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
     told, tells = context.Pipe(duplex=False)
     family = [context.Process(target=_worker, args=(*shared, tells)) for _ in range(workers)]
     try:
-        with _deaf():
+        with _signals_blocked():
             for process in family:
                 process.start()
         ends = [process.sentinel for process in family]
@@ -283,8 +283,8 @@ def _signals_mean(do: Callable[[], object]) -> Iterator[None]:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """Let processes that are started in the block be born deaf to what a whole terminal is sent."""
+def _signals_blocked() -> Iterator[None]:
+    """Start the block's processes with SIGINT and SIGHUP blocked, which a terminal sends to all of them."""
     if sys.platform == "win32":
         yield
         return

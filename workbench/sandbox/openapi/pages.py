@@ -268,7 +268,7 @@ def _operations(described: Schema) -> Iterator[tuple[str, str, Schema]]:
 
 
 def _sample(method: str, path: str, operation: Schema, base_url: str) -> Snippet:
-    """The call of the operation's first example, with the ids of the run that its response is from."""
+    """The call of the operation's first example, with the ids that its example response shows."""
     response = str(examples_of_run()[operation["operationId"]])
     needed = {
         parameter["name"]: parameter["in"] for parameter in operation.get("parameters", ()) if parameter.get("required")

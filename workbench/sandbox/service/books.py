@@ -290,7 +290,7 @@ Made = tuple[tuple[Posting, ...], str | None]
 
 
 def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
-    """Late money goes to the merchant, less the fee of a payment, or back by a movement of the operator's own."""
+    """Postings of late money to the merchant, less a payment's fee, or back to the customer, with the operator's id."""
     late = next(posting for posting in entry.postings if posting.code == ledger.SUSPENSE.code)
     operator = late.account.removeprefix(ledger.SUSPENSE.name.format(operator=""))
     charge = suspense.charge_of(tx, entry)

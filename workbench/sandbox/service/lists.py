@@ -86,7 +86,7 @@ def view_of(shape: type[V], stored: Struct, **others: object) -> V:
 
 
 class Resource(NamedTuple, Generic[R, W]):
-    """A kind of object that a merchant retrieves and lists; `code` is that of the error where there is none."""
+    """A kind of object that a merchant retrieves and lists; NotFound has the error code `code`."""
 
     name: str
     url: str

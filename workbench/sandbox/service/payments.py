@@ -331,7 +331,7 @@ def _scenario_for(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn
 
 
 def _number_of(tx: Transaction, charge: Charge) -> int:
-    """The number of an attempt at its intent; of a charge without one, among those of its phone and reference.
+    """The number of an attempt at its intent; without an intent, of a charge with this phone and reference.
 
     Intents that end with their first attempt are counted together, by phone and description.
     """
@@ -515,7 +515,7 @@ def _move_intent(
     event_type: str,
     **changes: str | int | None,
 ) -> wire.PaymentIntent:
-    """Take an intent along its table, with `changes`, and send an event about it; returns its view."""
+    """Move an intent by its transition table, with `changes`, and send an event; returns the intent's view."""
     before = intent.status
     moved = tx.intents.put(intent, status=next_state(tx.intent_transitions, before, event), **changes)
     shown = _intent_view(tx, moved, None, _late_money(tx, intent.id))

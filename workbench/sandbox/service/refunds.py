@@ -70,7 +70,7 @@ def list_refunds(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -
 
 
 def send(tx: Transaction, refund_id: str) -> None:
-    """The operator has sent a refund to the wallet, or could not."""
+    """Complete a refund that the operator has sent to the wallet, or fail it as its scenario says."""
     refund = tx.refunds.get(refund_id)
     charge = tx.charges.get(refund.charge) if refund else None
     if refund is None or charge is None or refund.status != payments.PENDING:
@@ -142,7 +142,7 @@ def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) 
 
 
 def _fee_returned(tx: Transaction, charge: Charge, amount_minor: int) -> int:
-    """The part of the fee that goes back with another refund, of what was really taken and given back."""
+    """The part of the fee to return with the next refund, from the fee taken and the parts already returned."""
     secured = next(tx.journal.of_payment(charge.payment_intent or charge.id, ("funds_secured",)), None)
     stands = (refund for refund in tx.refunds.all(charge=charge.id) if refund.status != payments.FAILED)
     entries = (tx.journal.get(refund.entry) for refund in stands)

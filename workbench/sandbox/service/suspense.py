@@ -126,7 +126,10 @@ def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
 
 
 def late_money_named(tx: Transaction, caller: Caller, item: str) -> Late:
-    """The late money that an entry, a charge or an intent names: what waits, else what came last."""
+    """The late money of an entry, a charge or an intent: what waits, else what came last.
+
+    Raises NotFound: no late money of the caller. Raises StateConflict: several late sums wait.
+    """
     entry, charge = tx.journal.get(item), tx.charges.get(item)
     payment = entry.payment if entry else charge.payment_intent or charge.id if charge else item
     late = [late_sum for late_sum in late_money_of(tx, payment or "") if late_sum.charge.account == caller.account]

@@ -225,7 +225,7 @@ def sending_for(tx: Transaction, job: Job) -> Sending | None:
 
 
 def _receivers_now_s(tx: Transaction, *, by_sandbox_clock: bool) -> int:
-    """The moment by the receiver's clock: a merchant's goes by its own, which is this machine's."""
+    """The moment by the receiver's clock: the sandbox's, or that of this machine, where a merchant's receiver runs."""
     return tx.now_ms // 1000 if by_sandbox_clock else int(time.time())
 
 
@@ -421,7 +421,7 @@ def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
 
 
 def _copies(tx: Transaction, event_id: str) -> Iterator[tuple[str, StoredEvent | None]]:
-    """The ids under which an event is sent again, each with its event: without end, the first None is the next id."""
+    """The endless ids for copies of an event, each with its stored copy; the first id with None is free."""
     for number in count(1):
         copy_id = f"evt_{tx.draws.token('replay', event_id, number)}"
         yield copy_id, tx.events.get(copy_id)

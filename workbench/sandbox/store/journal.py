@@ -137,7 +137,7 @@ class Journal:
         return self._read(f"{_LATE} ORDER BY number", ())
 
     def balance(self, account: str, currency: str, *, before_day_ms: int | None = None) -> int:
-        """Debits less credits of one account in minor units: of all, or of what was before the day that begins so."""
+        """Debits less credits of one account in minor units; with `before_day_ms`, of earlier days alone."""
         bound = "" if before_day_ms is None else " AND day_ms < ?"
         values = (account, currency) if before_day_ms is None else (account, currency, before_day_ms)
         row = self._connection.execute(
@@ -156,7 +156,7 @@ class Journal:
         return int(row[0])
 
     def currencies(self, accounts: Sequence[str]) -> list[str]:
-        """The currencies that were posted in on some accounts, by their codes."""
+        """The codes of the currencies of some accounts' postings, sorted."""
         places = ", ".join("?" * len(accounts))
         sql = f"SELECT DISTINCT currency FROM balance WHERE account IN ({places}) ORDER BY currency"
         return [code for (code,) in self._connection.execute(sql, tuple(accounts))]

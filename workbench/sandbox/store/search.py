@@ -33,7 +33,7 @@ def since(at_ms: int) -> Condition:
 
 
 def about(text: str) -> Condition:
-    """Events in whose body a text stands, in either case; of digits, also those of a number that ends so."""
+    """Events whose body contains the text, in either case; digits also find payments of a phone that ends in them."""
     ends = _ends_of_number(text)
     phone = ends * _SAME_PAYMENT.count("?")
     return Condition(f"(body LIKE ? ESCAPE '\\' {_SAME_PAYMENT if ends else ''})", (_pattern_within(text), *phone))

@@ -205,7 +205,7 @@ class Table(Generic[R]):
         return self.add(self._record(**columns))
 
     def add(self, record: R) -> R:
-        """Insert one; the record itself is returned."""
+        """Insert a record and return it."""
         self._run(self._insert, self._row(record))
         self._remember(record)
         return record
@@ -346,14 +346,14 @@ class NotNow(Exception):
 
 
 def is_busy(error: BaseException) -> bool:
-    """True for an error that another connection causes by being in the way."""
+    """True for an error that says that another connection holds the file."""
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
 class UnitOfWork(msgspec.Struct):
-    """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file.
+    """A command, committed unless the block raises; or a reading, which writes nothing and sees one moment of the file.
 
-    A struct, as it takes half of what a generator takes. Raises StorageFull or ServiceUnavailable: the command cannot
+    A struct, since it takes half the time of a generator. Raises StorageFull or ServiceUnavailable: the command cannot
     be written. Raises NotNow: in the thread that never waits, the file or the connection is busy; or the group that the
     command is part of was lost.
     """
@@ -604,7 +604,7 @@ class Transaction:
                 self.calls.add(msgspec.structs.replace(call, seq=self.next_seq()))
 
     def moment_s(self) -> int:
-        """The moment, in whole seconds since 1970, for who looks at the clock outside of a command."""
+        """The moment, in whole seconds since 1970, to be read outside a command."""
         with self.turn:
             return self._look() // 1000
 
@@ -684,7 +684,7 @@ class Transaction:
         return self.draws.identifier(kind, self.opening * _READS_OF_AN_OPENING + number)
 
     def trace(self, call: records.StoredCall) -> None:
-        """Write a call down; one that only reads gets its place in the order with the next command."""
+        """Record a call in the trace; a call that only reads gets its place with the next command."""
         if self.reads_only:
             self._later.append(call)
         else:
@@ -749,7 +749,7 @@ class Transaction:
         return self.draws.identifier(prefix, self.count_up(prefix))
 
     def number_call(self, kind: str, *, reads: bool, traced: bool) -> tuple[str, int | None]:
-        """The id of a call and its place in the trace: None if it has none, 0 if it gets one when it is written."""
+        """A call's id and its place in the trace: None if it is not traced, 0 if it gets a place when it is written."""
         seq = None if not traced else 0 if self.reads_only else self.next_seq()
         return self.new_read_id(kind) if reads or self.reads_only else self.new_id(kind), seq
 
@@ -836,7 +836,7 @@ class Transaction:
         return self.post(recipe, postings, description=description, payment=payment, reference=reference)
 
     def latest_amounts(self, account: str, currency: str, most: int) -> list[int]:
-        """The amounts, in minor units, of those of an account's latest `most` charges that are of a currency."""
+        """The amounts, in minor units, of the charges in a currency among an account's latest `most` charges."""
         # Whatever the currency: to look for a rare one would go through all that there are.
         rows = self._connection.execute(
             "SELECT amount_minor, currency FROM charge WHERE account = ? ORDER BY seq DESC LIMIT ?", (account, most)
@@ -926,7 +926,7 @@ class Transaction:
         return self._counters[kind]
 
     def places(self, tables: Iterable[str], since: int, most: int, skip: int, *, latest: bool) -> list[int]:
-        """The `seq` of rows of several tables after one, in order: the first of them, or the latest, but for `skip`."""
+        """The `seq`, sorted, of the first or `latest` `most` rows after `since` in several tables, past `skip` rows."""
         rows = " UNION ALL ".join(f"SELECT seq FROM {table} WHERE seq > :since" for table in tables)
         sql = f"{rows} ORDER BY seq {'DESC' if latest else ''} LIMIT :most OFFSET :skip"
         found = self._connection.execute(sql, {"since": since, "most": most, "skip": skip}).fetchall()
