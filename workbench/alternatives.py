@@ -77,7 +77,7 @@ def reporting(engine: "Engine") -> Callable[[], None]:
 
 
 def reported(file: Path) -> set[str] | None:
-    """The rows on which all sandboxes together relied; None if one has opened and not told what it relied on."""
+    """The rows that all sandboxes together relied on; None if a sandbox opened but did not report its rows."""
     try:
         lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     except FileNotFoundError:

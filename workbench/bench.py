@@ -146,8 +146,8 @@ class Workbench(Session):
     ) -> Self:
         """Open a workbench over a sandbox that is served at `base_url`.
 
-        `publishable_key` is needed by what uses it alone, such as `client_with(bench.publishable_key)`; `email` and
-        `password` are those of its one account, where it has one (`token_credentials`).
+        `publishable_key` is needed only by calls that use it, such as `client_with(bench.publishable_key)`; `email` and
+        `password` are those of the sandbox's one account, if it has one (`token_credentials`).
         Raises ServiceUnreachable: nothing answers there. Raises AuthenticationFailed: not this sandbox's key.
         Raises UnexpectedResponse: what answers is no sandbox. Raises LiveKeyRefused: a live key.
         """

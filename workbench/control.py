@@ -89,7 +89,7 @@ class SandboxControl:
         return self.get("webhook_endpoints", Rows[FaultyEndpoint]).data
 
     def set_delivery_faults(self, endpoint_id: str, faults: list[str]) -> FaultyEndpoint:
-        """Set the faults of deliveries to an endpoint; none of them makes it well-behaved again."""
+        """Set the faults of deliveries to an endpoint; an empty list makes the endpoint well-behaved again."""
         path = f"webhook_endpoints{segments(endpoint_id)}/faults"
         return self.post(path, FaultyEndpoint, {"faults": faults})
 

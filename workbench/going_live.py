@@ -78,7 +78,7 @@ class _Log(msgspec.Struct):
 
 
 class _Kept(msgspec.Struct):
-    """A list of the sandbox's, or a HAR."""
+    """A kept file: a page of the sandbox's trace, or a HAR."""
 
     data: list[TraceRow] | None = None
     has_more: bool = False

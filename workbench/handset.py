@@ -19,9 +19,9 @@ from workbench.visible import visible
 class Phone:
     """A handset of the sandbox, by its number. Each method returns the handset.
 
-    Shown, it leaves a receipt of what is on its screen at that moment; the console has a phone to press. Its text and
-    HTML mask the number, and a key that stands on the screen, as a notebook saves them; `number` and `screen` are
-    whole.
+    Displayed in a notebook, it leaves a receipt of its screen at that moment; the console has a phone to press. Its
+    text and HTML mask the number, and any key on the screen, because a notebook saves them; `number` and `screen`
+    are not masked.
     The PIN of every sandbox wallet is 1234.
     """
 

@@ -116,8 +116,8 @@ def workbench_server(_workbench_servers: "Servers") -> "Served":
 def served_bench(request: pytest.FixtureRequest, _workbench_servers: "Servers") -> Iterator["Workbench"]:
     """A sandbox over HTTP on a free port of this machine, empty at the beginning of each test.
 
-    One for all tests of a process, with one address and one pair of keys; its clock goes on from test to test. What
-    the marker asks for otherwise has a sandbox of its own.
+    The tests of a process share it, with one address and one pair of keys; its clock goes on from test to test. Tests
+    whose marker asks for other options share another.
     """
     from workbench.bench import Workbench
 

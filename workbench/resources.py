@@ -111,7 +111,7 @@ def guide() -> dict[str, Path]:
 
 
 def console(name: str) -> Path:
-    """A file of the console, by its path below the folder of its page; the look is that of every page."""
+    """A file of the console, by its path below the console's folder; `look.css` is shared by all pages."""
     return _PACKAGE / ("templates" if name == "look.css" else "lab/console") / name
 
 

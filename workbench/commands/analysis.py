@@ -479,7 +479,7 @@ def _spark(engine: str) -> Iterator[None]:
 
 @contextmanager
 def _progress() -> Iterator[Say]:
-    """Shows a person at a terminal what is being done, and nobody else."""
+    """Shows the current step to a person at a terminal; without a terminal it shows nothing."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -55,8 +55,8 @@ class Gap(NamedTuple):
     `provenance` for a kind of response, and for what was sent or came of it.
     """
     happens: tuple[str, str] = ("", "")
-    """The sign in the trace that something relied on the row: a pattern of a trace row's kind, result and words,
-    and what that is called; by its own name where this is empty.
+    """The sign in the trace that something relied on the row: a pattern of a trace row's kind, result and words, and
+    what that is called; an empty name stands for the row's own.
     """
     sign: Sign | None = None
     """Shows the value from one exchange of recorded traffic, if one exchange can."""

@@ -327,7 +327,7 @@ def query_from(
 
 
 def as_text(value: object) -> str:
-    """A notebook's parameter as it was typed, of which papermill has made a number: a float by its shortest text.
+    """The text of a notebook's parameter that papermill turned into a number: of a float, its shortest decimal.
 
     Twelve digits that begin with 260 get back their plus: no amount is that large.
     """

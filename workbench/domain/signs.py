@@ -184,7 +184,7 @@ def formed(
     forms: Mapping[SignValue, Callable[[Body], object]],
     body_of: Callable[[ObservedCall], Body] = lambda call: call.body if call.ok else {},
 ) -> Shows:
-    """The value whose form a body has: the body of a success, unless `body_of` takes another."""
+    """Shows the value whose form fits a body: that of a successful response, unless `body_of` takes another."""
 
     def shows(call: ObservedCall) -> Reading:
         body = body_of(call)

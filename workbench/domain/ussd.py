@@ -112,7 +112,7 @@ def check_pin(text: str, length: int) -> None:
 
 
 def judged_pin(session: UssdSession, *, right: bool, refusal: str | None) -> str:
-    """The input of the table for a PIN, which may be right or wrong, in a wallet that pays or refuses."""
+    """The session table's event for a right or wrong PIN; a wallet with a `refusal` does not pay."""
     if right:
         return "right_pin" if refusal is None else "right_pin_refused"
     return "wrong_pin" if session.tries_left > 1 else "last_wrong_pin"

@@ -168,7 +168,7 @@ class Receiver:
         return [handler for name in wanted for handled, handler in self._handlers if handled == name]
 
     def receive(self, body: bytes, headers: dict[str, str]) -> int:
-        """Take one message; the HTTP status to answer."""
+        """Take one message, and return the HTTP status to answer with."""
         return self._take(body, headers).status
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:

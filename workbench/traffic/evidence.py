@@ -342,7 +342,7 @@ class Finding(NamedTuple):
 
     @property
     def says(self) -> list[tuple[str, Value | Other, Sequence[str]]]:
-        """A text, a value and the exchanges for each value; of one that was seen in part, what was seen."""
+        """A text, a value and the exchanges for each value; the text of a value seen in part tells what was seen."""
         texts: list[tuple[str, Value | Other, Sequence[str]]] = []
         for value, parts in self.shown.items():
             text = f"none of ours: {value.what}" if isinstance(value, Other) else written(value)

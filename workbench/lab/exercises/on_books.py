@@ -12,7 +12,7 @@ _IN_KWACHA = "This is in kwacha, and the tables count ngwee."
 
 
 def _whole(value: object, at: str) -> Iterator[Verdict]:
-    """Said of an amount that is no whole number of ngwee."""
+    """Yields a verdict if an amount is not a whole number of ngwee."""
     if isinstance(value, float | bool) or not hasattr(value, "__index__"):
         yield wrong("Money is a whole number of ngwee: an int.", seen=type(value).__name__, expected="int", at=at)
 

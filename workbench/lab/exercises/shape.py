@@ -88,7 +88,7 @@ class Cell(NamedTuple):
     source: str
 
     def line_with(self, piece: str) -> str:
-        """The last line that has this in it, with its number; empty where there is none, or it may be another's."""
+        """The last line that contains `piece`, with its number; empty if none does, or in a script of several cells."""
         lines = self.source.splitlines()
         checks = {line.rstrip() for line in lines if line.lstrip().startswith(_CHECK)}
         # A script of several exercises, or one that checks in a loop, is no cell.

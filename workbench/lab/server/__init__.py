@@ -86,7 +86,7 @@ def bring(shipped: Mapping[str, Path], folder: Path, was: Mapping[str, Sequence[
         became: dict[str, list[str]] = {outcome: [] for outcome in Copies._fields}
         hashes = dict(before)
         for within, source in sorted(shipped.items()):
-            content = _not_run(source.read_bytes())
+            content = _without_outputs(source.read_bytes())
             became["kept"] += [old for old in was.get(within, ()) if _is_kept(folder, old, hashes.pop(old, None))]
             outcome = _outcome(folder / within, _hash(content), before.get(within))
             became[outcome].append(within)
@@ -105,8 +105,8 @@ def bring(shipped: Mapping[str, Path], folder: Path, was: Mapping[str, Sequence[
     return Copies(**{outcome: tuple(names) for outcome, names in became.items()})
 
 
-def _not_run(content: bytes) -> bytes:
-    """A notebook without its outputs; what is none stays as it is."""
+def _without_outputs(content: bytes) -> bytes:
+    """A notebook without its outputs; content that is not a notebook stays as it is."""
     try:
         notebook = json.loads(content)
         cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
@@ -175,7 +175,7 @@ class _Contents(AsyncLargeFileManager):
     """
 
     async def get(self, *args: object, **kwargs: object) -> dict[str, Any]:
-        """As the base class, which describes the model."""
+        """The base class's model; a notebook of the workbench's kernel also gets its name and Python's version."""
         model: dict[str, Any] = await super().get(*args, **kwargs)  # type: ignore[no-untyped-call]  # the base class
         metadata = (model["content"] or {}).get("metadata", {}) if model["type"] == "notebook" else {}
         if metadata.get("kernelspec", {}).get("name") == NATIVE_KERNEL_NAME and "language_info" in metadata:
