@@ -170,7 +170,7 @@ def _amount(pairs: pa.Table, side: str, field: str = "signed") -> Values:
 
 
 def _apart(pairs: pa.Table, field: str) -> Values:
-    """By how much the statement has more than the ledger."""
+    """The statement's value less the ledger's; a missing row counts as 0."""
     return pc.subtract(*(pairs[f"{side}_{field}"].fill_null(0) for side in ("s", "l")))
 
 
@@ -230,7 +230,7 @@ def _body(pairs: pa.Table, recipe: str | Values, amount: Values, text: Values, *
 
 
 def _json(value: str | int | Values | None) -> str | Values:
-    """A value, or those of a column, as json.dumps has them."""
+    """JSON text of a value, or of each value of a column."""
     if value is None or isinstance(value, str | int):
         return json.dumps(value)
     if not pa.types.is_string(value.type):
@@ -301,7 +301,7 @@ def _book(pairs: pa.Table) -> Values:
 
 
 def _book_difference(pairs: pa.Table) -> Values:
-    """Book by how much the statement's amount differs from the ledger's."""
+    """Book the difference between the statement's amount and the ledger's: a small one as rounding."""
     more = _apart(pairs, "amount")
     amount = pc.if_else(pc.equal(pairs["s_direction"], "in"), more, pc.negate(more))
     units = pa.array([10 ** decimals_of(currency) for currency in pairs["s_currency"].to_pylist()], pa.int64())
@@ -311,12 +311,12 @@ def _book_difference(pairs: pa.Table) -> Values:
 
 
 def _book_fee(pairs: pa.Table) -> Values:
-    """Book by how much the statement's fee differs from the ledger's."""
+    """Book the difference between the statement's fee and the ledger's."""
     return _net(_FEE, pairs, pc.negate(_apart(pairs, "fee")))
 
 
 def _book_fee_anew(pairs: pa.Table) -> Values:
-    """Book by how much the fees differ, under the statement's reference."""
+    """Book the difference between the net amounts as a fee, under the statement's reference."""
     keyed = pairs.set_column(pairs.column_names.index("g"), "g", pairs["s_key"])
     return _net(_FEE, keyed, _apart(pairs, "signed"))
 

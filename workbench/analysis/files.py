@@ -36,7 +36,7 @@ _WRITTEN: Final[Mapping[pa.DataType, tuple[str, str]]] = {
 
 
 def _fault_of(path: Path, schema: pa.Schema) -> str | None:
-    """The first fault of a file that Arrow did not take; None where it is not seen here either."""
+    """The first fault of a file that Arrow rejected; None if the csv module finds no fault either."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as handle:
             return _fault(csv.reader(handle), schema)
@@ -47,7 +47,7 @@ def _fault_of(path: Path, schema: pa.Schema) -> str | None:
 
 
 def _missing(found: Sequence[str], schema: pa.Schema) -> str | None:
-    """The columns that are not there, and those that are; None where none is missing."""
+    """Names the missing columns and the present ones; None if no column is missing."""
     missing = [name for name in schema.names if name not in found]
     listed = ", ".join(name[:_MOST_SHOWN] for name in found[:_MOST_SHOWN])
     return f"it has no column {', '.join(missing)}; it has {listed}" if missing else None

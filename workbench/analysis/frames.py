@@ -121,9 +121,9 @@ def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) 
 
 
 def release_unused(rows: int) -> None:
-    """Memory that nothing uses any more is the system's again: the pools would keep it for themselves.
+    """Returns unused memory to the system, since the pools would keep it.
 
-    Of so few rows that this would take longer than the rows it is kept.
+    After few rows it does nothing: releasing would take longer than reading them.
     """
     if rows < _MANY_ROWS:
         return
@@ -133,7 +133,7 @@ def release_unused(rows: int) -> None:
 
 
 def releasing(read: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
-    """A reader after which the memory that it no longer uses is released; of a file that it refuses, always."""
+    """A reader that releases unused memory when it is done: after many rows, or after a file that it refuses."""
 
     @wraps(read)
     def released(*args: _Given.args, **options: _Given.kwargs) -> _Made:

@@ -71,7 +71,7 @@ class PhoneKey:
 
 
 def key_from(given: str | Path | bytes | None) -> PhoneKey:
-    """The key in a file, which is made where there is none; the key that is given; or one of this process.
+    """The key in a file, created if missing; the given bytes as a key; or, for None, this process's own key.
 
     Raises PhoneKeyRefused: the file is no key of its owner alone, or the bytes are too few.
     """
@@ -93,7 +93,7 @@ def key_from(given: str | Path | bytes | None) -> PhoneKey:
 
 
 def refuse_within(key: Path, folders: Iterable[Path]) -> None:
-    """Raises PhoneKeyRefused: the key lies in a folder that is handed on."""
+    """Raises PhoneKeyRefused: the key is inside a folder that is carried forward."""
     for folder in folders:
         if key.resolve().is_relative_to(folder.resolve()):
             raise PhoneKeyRefused(
@@ -103,7 +103,7 @@ def refuse_within(key: Path, folders: Iterable[Path]) -> None:
 
 
 def refuse_another(key: Path, hashes: Iterable[object]) -> None:
-    """Raises PhoneKeyRefused: there is no such file, and a new key would tell none of the numbers hashed before."""
+    """Raises PhoneKeyRefused: the file is missing, and a new key could not match the numbers hashed before."""
     known = [text for text in map(str, hashes) if OF in text]
     if known and not key.exists():
         of = " and ".join(sorted({text.partition(OF)[0] for text in known}))

@@ -104,7 +104,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     match: object = None,
     phone_key: str | Path | bytes | None = None,
 ) -> Reconciliation:
-    """Hold a ledger against statements: every row of both ends in a match or in a break.
+    """Compare a ledger with statements: every row of both ends in a match or in a break.
 
     `ledger` has the columns LEDGER_MOVEMENT, `statement` the columns STATEMENT_ROW (`analysis.shapes`): each
     a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation, or a path (or pattern) of

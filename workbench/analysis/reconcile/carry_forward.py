@@ -310,7 +310,7 @@ def rows_named(rows: pd.DataFrame) -> str:
 
 
 def _until(engine: Engine, ends: Mapping[str, int]) -> str:
-    """Rows dated up to the last day of their account."""
+    """SQL for the rows dated up to the last day of their account."""
     return " or ".join(["false", *(f"account = {engine.text(name)} and day <= {day}" for name, day in ends.items())])
 
 
@@ -372,7 +372,7 @@ def told_before(engine: Engine, lines: Frame, told: pd.DataFrame, accounts: Sequ
 
 
 def refuse_settled(engine: Engine, lines: Frame) -> None:
-    """Raises ReconcileRefused: a statement has again what was matched before: the same file, or periods overlap."""
+    """Raises ReconcileRefused: a statement repeats settled lines: it is the same file, or periods overlap."""
     told = f'(select source, cast(sum(lines) as bigint) as rows, min("no") as first from {lines} group by source)'
     found = engine.rows(told, {"source": "string", "rows": "int64", "first": "int64"})
     if found:
@@ -388,7 +388,7 @@ def refuse_settled(engine: Engine, lines: Frame) -> None:
 
 
 def _gone(engine: Engine, closed: pd.DataFrame) -> str:
-    """Rows both dated and numbered within what was gone through."""
+    """SQL for the ledger rows that an earlier run closed, by date and number."""
     gone = [
         f"account = {engine.text(row['account'])} and coalesce(day, 0) <= {day_number(row['closing_date'])}"
         f' and "no" <= {row["last_number"]}'
@@ -399,7 +399,7 @@ def _gone(engine: Engine, closed: pd.DataFrame) -> str:
 
 
 def _open(engine: Engine, carried: CarryForward, side: str) -> Frame:
-    """The open rows of a side, as it is read; `was` is the code that they have."""
+    """The open rows of a side, as a table of that side; `was` is their code."""
     shape = {**_WAS, **(LEDGER_READ if side == LEDGER else STATEMENT_READ)}
     columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in shape}
     mine = carried.rows[carried.rows["side"] == side].rename(columns={"code": "was"})

@@ -156,16 +156,16 @@ def classify(
 
 
 def _known(engine: Engine, rows: Frame) -> list[pa.Table]:
-    """The groups of nothing but open rows of an earlier run, which did not agree then, and do not by being fewer."""
+    """The groups that hold only open rows of an earlier run: they disagreed then, and still do with fewer rows."""
     opened = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
     groups = f"(select account, g from {rows} group by account, g having {opened})"
     return [engine.table(groups, {name: ROW[name] for name in GROUP})]
 
 
 def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
-    """The groups that have several rows on a side, or a batch, or what an earlier run knew to be told again.
+    """The groups that have several rows on a side, a batch, or a row that an earlier run knew to be repeated.
 
-    Of each it is known how many of its rows have a batch, and of the sides that mark it how many there are.
+    `rows` and `batches` count a group's rows, and its rows with a batch, on the sides that mark it.
     """
     # Each side by itself: over both the great aggregation takes a third longer.
     marks = [
@@ -315,7 +315,7 @@ def _told_again(rows: Frame, shape: Columns) -> Frame:
 
 
 def _paired(rows: Frame, shape: Columns, by: tuple[str, ...]) -> Frame:
-    """Give one `pair` to the n-th row of each side, of those that moved, have none yet, and are alike in this."""
+    """Give one `pair` to the n-th row of each side, among unpaired rows that moved and agree in the columns `by`."""
     within = f"{_OF_GROUP}, {listed(by)}"
     sums = [f"cast(sum({name}) over ({within}) as bigint)" for name in ("l_left", "s_left")]
     # The ledger's rows come first, so that one order does for both sides.
@@ -367,7 +367,7 @@ def bare_in_sql(engine: Engine, key: str) -> str:
 
 
 def _bare(key: str) -> str:
-    """A key without what never parts a pair: white space, case and leading zeros."""
+    """A key without white space, case and leading zeros, which never tell two keys apart."""
     written = re.sub(_UNSEEN, "", key).casefold()
     return written.lstrip("0") or written[:1]
 
@@ -425,7 +425,7 @@ def _way(row: dict[str, object]) -> tuple[object, ...]:
 
 
 def _side_by_side(rows: pa.Table, met: Sequence[tuple[int | None, ...]]) -> pa.Table:
-    """The rows at these places, a pair a row; its `pair` is the how many-th it is of its group."""
+    """The rows at these places, one pair in each row; `pair` numbers the pairs of a group from 1."""
     made: dict[str, pa.ChunkedArray] = {}
     for place, prefix in enumerate(("l_", "s_")):
         mine = rows.take(pa.array([both[place] for both in met], pa.int64()))

@@ -257,7 +257,7 @@ def _column(heading: Cell) -> str:
 
 
 def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = None) -> list[Row]:
-    """`saved` is the day that a decision in a table of breaks has where it names none."""
+    """The decisions in a table; `saved` is the day of a decision in a table of breaks that names none."""
     header = [text_of(title).strip() for title in next(lines, (0, []))[1]]
     while header and not header[-1]:
         header.pop()  # a spreadsheet's own
@@ -432,12 +432,12 @@ def _rows(decisions: pd.DataFrame) -> list[Row]:
 
 
 def known_as(key: str | None) -> str:
-    """A key as it is found again after a spreadsheet has saved it."""
+    """A key without white space, case and leading zeros, which a spreadsheet may change."""
     return re.sub(r"\s", "", key or "").casefold().lstrip("0")
 
 
 def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str]], accounts: Collection[str]) -> str:
-    """`open_` says of its own break and of each partner whether it is open as it was, `accounts` what is looked at."""
+    """The state of a decision; `open_` tells of its break and each partner if it is open as it was."""
     if all(open_):
         return APPLIED
     if row["account"] and row["account"] not in accounts:
@@ -528,7 +528,7 @@ def stale_words(decisions: pd.DataFrame) -> str:
 
 
 def closing_words(breaks: pd.DataFrame) -> str:
-    """By whom all that was open is decided; nothing where nobody decided anything."""
+    """A sentence that names who decided the open breaks; empty if nobody decided any."""
     deciders = {who: counts.total() for who, counts in by_whom(breaks).items()}
     if not deciders:
         return ""
@@ -544,7 +544,7 @@ def _instant(when: str) -> datetime:
 
 
 def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
-    """The matches whose rows are not of one amount: what is left of them stays in the proof."""
+    """A note on decided matches whose amounts differ; the remainder stays in the proof."""
     named = decisions[(decisions["state"] == APPLIED) & (decisions["verdict"] == "match")]
     groups = {frozenset(ids_of(row)) for row in _rows(named)}
     mine = breaks[breaks["id"].isin(set().union(*groups))]

@@ -423,7 +423,7 @@ def _refuse_twice(reported: Sequence[Statement], sources: Sequence[Source]) -> N
 
 
 def where(engine: Engine, inputs: Inputs) -> dict[str, str]:
-    """The account, the statement and the line that a row is of, where it does not say."""
+    """SQL for a row's account, statement and line, with defaults where the row names none."""
     names = {file.account for file in inputs.reported.values()}
     account = f"coalesce(account, {engine.text(names.pop())})" if len(names) == 1 else "account"
     return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}

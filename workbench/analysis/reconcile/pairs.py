@@ -129,7 +129,7 @@ def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
 
 
 def _alone(rows: pa.Table, code: Mapping[str, str], **more: object) -> pa.Table:
-    """Rows with nothing on the other side, with the code of their own."""
+    """Pairs of rows without a partner, each with the code of its side."""
     made = []
     for side, prefix in PREFIX.items():
         mine = rows.filter(pc.equal(rows["side"], side))
@@ -219,7 +219,7 @@ def _settled(engine: Engine, waiting: pa.Table, found: Found, allowed: Allowed) 
 
 
 def _met(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = None) -> pa.Table:
-    """Two rows that were alone as one pair each."""
+    """Pairs that each join two rows that had no partner."""
     left, right = (waiting.take(pa.array([both[side] for both in pairs], pa.int64())) for side in (0, 1))
     reported = {name: column for name, column in _columns(right).items() if name.startswith(PREFIX[STATEMENT])}
     return _pairs(len(pairs), **{**_columns(left), **reported, "code": code, "rows": 2, "fits": fits})
@@ -339,7 +339,7 @@ def _hashes(pairs: pa.Table, groups: Mapping[tuple[str, str], str]) -> list[str]
 
 
 def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
-    """The contents of each row as text: customers' numbers masked, as they are when it is carried forward."""
+    """The contents of each row as text, with customers' numbers masked as in the carry-forward."""
     hides: Mapping[str, Callable[[str], str]] = {"phone": mask_column, "problem": mask}
     columns = {name: rows[f"{prefix}{name}"] for name in _CONTENTS}
     columns |= {name: mapped(columns[name], hide) for name, hide in hides.items()}

@@ -83,7 +83,7 @@ class Book(NamedTuple):
     closing: int | None
 
     def sum(self, name: str) -> int:
-        """The sum of its lines: of `rows`, of those that can be used (`good`), of what they move."""
+        """The sum of a column over the statement's lines: `rows`, usable ones (`good`), or `signed`."""
         return _sum(self.lines, name)
 
     @property
@@ -343,7 +343,7 @@ def _rows_of_pairs(pairs: Frame, **told: str) -> list[Frame]:
 
 
 def _differences(found: pa.Table) -> Sequence[str | None]:
-    """Text is built only where a row differs at all."""
+    """The words for each row that differs; None where nothing differs."""
     offs = (found[f"{name}_off"].fill_null(0).to_pylist() for name in _OFF)
     return [_apart(*off) if any(off[:3]) else None for off in zip(*offs, found["currency"].to_pylist(), strict=True)]
 
@@ -472,7 +472,7 @@ def _commonest(counted: Totals, account: str) -> str | None:
 def _note(
     line: Mapping[str, Any], jumps: Sequence[tuple[str, dict[Any, Any]]], text: list[str], *, worked_out: bool
 ) -> str:
-    """`text` is what there is to say first."""
+    """The note of an account; `text` holds the sentences that come first."""
     if jumps:
         name, jump = jumps[0]
         expected, found = (

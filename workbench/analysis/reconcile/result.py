@@ -52,12 +52,12 @@ class Reconciliation(Reconciled):
 
     @property
     def is_clean(self) -> bool:
-        """Nothing is open but what the next days will bring."""
+        """True if all open breaks are `timing`: the next days will bring the other row."""
         return bool((self.breaks["code"] == TIMING).all())
 
     @property
     def is_decided(self) -> bool:
-        """Nothing is open but what the next days will bring, and what a person or a rule has decided."""
+        """True if every open break is `timing`, or decided by a person or a rule."""
         return not is_open(self.breaks).any()
 
     @property
@@ -306,7 +306,7 @@ def _far(file: Statement, closing: Mapping[str, int]) -> Iterator[str]:
 
 
 def _unopened(inputs: Inputs, carried: CarryForward, closing: Mapping[str, int]) -> Iterator[str]:
-    """The accounts of which one's own books tell no balance, so that they open as the other side does."""
+    """Warns of accounts for which your own books give no balance: they open with the statement's."""
     books = inputs.ledger.read_from
     if books is None or not carried.is_first:
         return

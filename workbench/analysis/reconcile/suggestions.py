@@ -58,7 +58,7 @@ class _Open(NamedTuple):
 
     @property
     def called(self) -> str:
-        """The key; of a row without one, the name of its break."""
+        """The row's key; without one, the name of its break."""
         return self.key if self.key is not None and has_key(self.key) else self.name
 
     @property
@@ -68,7 +68,7 @@ class _Open(NamedTuple):
 
     @property
     def is_movement(self) -> bool:
-        """It moves money on one day, and stands for itself."""
+        """True if the break moves money on one day, can be read, and is no further row of a key."""
         return bool(self.apart) and self.day is not None and not self.is_further and not self.is_unread
 
 
@@ -182,7 +182,7 @@ def _are_near(one: _Open, other: _Open) -> bool:
 
 
 def _sharing(sides: Mapping[str, Sequence[_Open]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open]]:
-    """The pairs of both sides whose keys share all but one character of either, or have one too many."""
+    """Pairs of rows of both sides whose keys are equal once one character is left out of one or of both."""
     forms: dict[str, dict[str, list[_Open]]] = {side: defaultdict(list) for side in SIDES}
     for side, rows in sides.items():
         for row in rows:

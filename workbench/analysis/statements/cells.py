@@ -139,7 +139,7 @@ class Column:
         return self.different.cast(pa.string()) if is_number else None
 
     def where(self, holds: Callable[[Cell], bool], within: Sequence[str] = ()) -> Mask:
-        """In which rows a cell is so; only texts that have each of these in them can be."""
+        """A mask of the rows whose cell `holds`; texts without every part of `within` are not asked."""
         may = np.ones(len(self.different), bool)
         if within and (texts := self.texts) is not None:
             for part in within:
@@ -149,7 +149,7 @@ class Column:
         return self._of_rows(may)
 
     def where_blank(self) -> Mask:
-        """In which rows nothing but blanks stands."""
+        """A mask of the rows whose cell is blank."""
         if (texts := self.texts) is None:
             return self.where(lambda cell: not text_of(cell).strip())
         is_blank = ~matched(texts, "[!-~]")
@@ -158,7 +158,7 @@ class Column:
         return self._of_rows(is_blank)
 
     def has(self, cell: Cell) -> Mask:
-        """In which rows this cell stands."""
+        """A mask of the rows with this cell."""
         if (texts := self.texts) is not None and isinstance(cell, str):
             return self._of_rows(mask_of(pc.equal(texts, cell).fill_null(cell == "")))
         return self._of_rows([other == cell for other in self.cells()])
@@ -233,7 +233,7 @@ def spread(values: pa.Array, codes: NDArray[Any]) -> pa.Array:
 
 
 def all_hold(masks: Iterable[Mask]) -> Mask:
-    """True for the rows where all hold; none is looked at after the last that holds anywhere."""
+    """True for the rows where all masks hold; once no row is left, later masks are not read."""
     holds = np.zeros(0, bool)
     for nth, mask in enumerate(masks):
         holds = holds & mask if nth else mask
@@ -248,7 +248,7 @@ def matched(texts: pa.Array, pattern: str) -> Mask:
 
 
 def mask_of(holds: pa.Array | pa.ChunkedArray) -> Mask:
-    """True for the rows where it holds, never where it is null."""
+    """A mask that is True where `holds` is, and False where it is null."""
     return np.asarray(holds.fill_null(fill_value=False), bool)
 
 
@@ -300,7 +300,7 @@ class Amount(NamedTuple):
 
     @property
     def signed(self) -> int:
-        """Below zero for what is on the debit side."""
+        """The minor units; below zero on the debit side."""
         return self.minor if self.style in ABOVE else -self.minor
 
 
@@ -459,7 +459,7 @@ _PLAIN_KEY: Final = "^[0-9A-Za-z:_/-]{1,200}$"
 
 
 def quick_keys(texts: pa.Array) -> tuple[pa.Array, Mask]:
-    """Keys of letters and digits, as they stand."""
+    """The texts, and a mask of those that are plain keys of letters and digits."""
     return texts, matched(texts, _PLAIN_KEY)
 
 

@@ -116,7 +116,7 @@ class Body(NamedTuple):
 
 
 def _cut(lines: Iterable[Line], width: int) -> Body:
-    """Lines as columns, as many as the header has; cells beyond it are blank, or the row is odd."""
+    """Turns lines into as many columns as the header has; a row that is shorter, or has further cells, is odd."""
     numbers = array("q")
     odd: dict[int, list[Cell]] = {}
     seen: list[dict[Cell, int]] = [{} for _ in range(width)]
@@ -263,7 +263,7 @@ def _ends(file: IO[bytes], mark: int, at: int) -> Iterator[tuple[NDArray[Any], .
 
 
 def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
-    """As the csv module reads them strictly.
+    """The lines of a file as the csv module reads them strictly.
 
     Raises StatementRefused: what is not text, or an open quote, which would swallow the rows after it.
     """
@@ -293,7 +293,7 @@ def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
 
 
 def _sheet_lines(sheet: python_calamine.CalamineSheet, failed: Failed) -> Iterator[Line]:
-    """Rows with their number in the sheet; the results of formulas, not the formulas, and errors, which it has not."""
+    """Rows with their number in the sheet: results of formulas, and the errors from `failed`."""
     # The sheet begins with its first column that has anything in it.
     _, first = sheet.start or (0, 0)
     for number, row in enumerate(sheet.iter_rows(), 1):
@@ -418,7 +418,7 @@ def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:
 
 
 def without_strays(body: Body, told: Iterable[int]) -> Body:
-    """The rows but for those that have nothing but errors, in columns that are ignored: a formula filled too far."""
+    """The rows without those that are empty but for errors, as a formula that was filled too far leaves them."""
     is_stray = all_hold(body.columns[place].has("") for place in told)
     for place in np.flatnonzero(is_stray).tolist():
         is_stray[place] = all(cell == "" or error_in(cell) for cell in body.row(place))

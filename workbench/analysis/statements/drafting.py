@@ -185,7 +185,7 @@ def _in_english(text: str) -> str:
 
 
 def _is_day_first(pattern: str) -> bool | None:
-    """None where no number can be taken for a month instead."""
+    """True if a format writes the day before the month; None if its month is a name or follows the year."""
     return None if "%b" in pattern or pattern.startswith("%Y") else pattern.find("%d") < pattern.find("%m")
 
 
@@ -194,7 +194,7 @@ _IN_A_TEXT: Final = [pattern for pattern in DAYS if pattern != "%Y%m%d"]
 
 
 def _in_period(draft: Draft, by: DateFormat, read: Mapping[int, int], _: object) -> str:
-    """The proof against a format by a day or the period above the header; empty where the format fits."""
+    """Why the other format is right: this one contradicts a day or period above the header. Empty otherwise."""
     is_day_first = _is_day_first(by.pattern)
     ends: dict[str, tuple[int, str, int]] = {}
     formats = [DateFormat(pattern) for pattern in _IN_A_TEXT if _is_day_first(pattern) in (None, is_day_first)]

@@ -234,7 +234,7 @@ def _local(tag: str) -> str:
 
 
 def _place(reference: str | None, row: int, column: int) -> tuple[int, int, str]:
-    """Row and column of a cell, from 1, and its reference. Raises ValueError: what is given as one is none."""
+    """Row and column of a cell, from 1, and its reference. Raises ValueError: the reference is not a cell's."""
     if reference is None:
         return row, column, f"{xl_col_to_name(column - 1)}{row}"
     found = _REFERENCE.fullmatch(reference)
