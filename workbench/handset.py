@@ -34,7 +34,7 @@ class Phone:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """Seen now: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
+        """Now: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
         return asdict(self._look())
 
     @property

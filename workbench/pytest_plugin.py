@@ -147,7 +147,7 @@ def _remove(home: "Workbench", endpoints: set[str]) -> None:
 
 @contextmanager
 def _watched(item: pytest.Item, opened: "Workbench", options: Options) -> Iterator[None]:
-    """Let a sandbox be shown below its test if that fails, and look what the test has left if it does not."""
+    """Lets a failed test show its sandbox; warns about what a passed test left open."""
     if options.scenario:
         opened.http.event_hooks["request"].append(_asking_for(options.scenario))
     item.stash.setdefault(_OPEN, []).append((opened, options))

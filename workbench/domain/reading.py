@@ -267,7 +267,7 @@ def _number_fields(shape: type[Struct]) -> Mapping[str, Mapping[object, str]] | 
 
 
 def _as_taken(value: object, takes: Mapping[object, str]) -> object:
-    """JSON has one kind of number: 150 is a decimal, and 15000.0 a whole number."""
+    """A number as its field takes it: in JSON 150 can be a decimal, and 15000.0 a whole number."""
     if type(value) is int and Decimal in takes:
         return Decimal(value)
     if type(value) is Decimal and int in takes and value.adjusted() < MAX_NUMBER_LENGTH:

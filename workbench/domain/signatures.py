@@ -249,7 +249,7 @@ def id_in(body: bytes) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """Text from a header or a body may hold half of a surrogate pair, which no signature fits."""
+    """Text as bytes; half of a surrogate pair, as a header or body may hold, becomes text that no signature fits."""
     return text.encode(errors="backslashreplace")
 
 

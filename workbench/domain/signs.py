@@ -149,7 +149,7 @@ class Sign(NamedTuple):
 
 
 def first(*cases: tuple[Reading, Test]) -> Shows:
-    """The value of the first case that an exchange is."""
+    """Shows the value of the first case whose test an exchange passes."""
     return lambda call: next((value for value, is_so in cases if is_so(call)), None)
 
 

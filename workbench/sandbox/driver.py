@@ -205,9 +205,9 @@ class Driver:
             time.sleep(seconds)
 
     def _run(self, by_ms: int | None) -> None:
-        """Every job that is due now, or falls due while the clock goes on by `by_ms`; it goes from one to the next.
+        """Run every job that is due now, or falls due while the clock advances by `by_ms` from one job to the next.
 
-        What became of an attempt is recorded in the commit that takes the next job.
+        The result of an attempt is recorded in the commit that takes the next job.
         """
         with self._command() as tx:
             until_ms = None if by_ms is None else tx.now_ms + by_ms
@@ -226,9 +226,9 @@ class Driver:
                 job, sending = self._next(tx, until_ms)
 
     def _next(self, tx: Transaction, until_ms: int | None) -> tuple[Job | None, Sending | None]:
-        """The job that is next, done but for what is to be sent. After the last one the clock goes to the end.
+        """Do the next job and return it, with its attempt still to send. After the last job the clock goes to the end.
 
-        Where one job is done at a time, whatever is claimed is a dead driver's.
+        Where one job is done at a time, a claimed job is a dead driver's.
         """
         job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms, takes_over=True)
         if job is not None:
@@ -352,7 +352,7 @@ class Dispatch:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is in flight."""
+        """True if no attempt is in flight."""
         return not self._busy
 
     def has_room(self, endpoint: str) -> bool:

@@ -232,7 +232,7 @@ class Application:
         arrived: Arrived,
         origin: str | None,
     ) -> Response | _Rest:
-        """Who may not come in is turned away first; a path or a method that there is not, after that."""
+        """Refuses a caller from a host or page that may not call, then an unknown path or method."""
         operation = asked if isinstance(asked, Operation) else None
         try:
             self._hosts.check(arrived.headers.get("host"), origin)
@@ -256,7 +256,7 @@ class Application:
         return shown if shown.made is None else partial(self._made, shown, shown.made)
 
     def _made(self, shown: Response, make: Callable[[], bytes]) -> Response:
-        """A page with its body. One is made at a time: those that ask for it too get the same one."""
+        """A page with its body. One body is made at a time, and requests that waited get the same one."""
         with self._making:
             return replace(shown, body=make())
 

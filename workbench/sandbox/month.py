@@ -30,9 +30,9 @@ _OPERATIONS: Final = {operation.id: operation for operation in operations.OPERAT
 
 
 def done(driver: Driver, request: Request) -> Request:
-    """Do the commands of a request that has been found right, and ask how many are done.
+    """Do the commands of a valid request, and return a request that asks how many are done.
 
-    Raises ApiError: a command cannot be done; those before it are.
+    Raises ApiError: a command cannot be done; earlier ones are kept.
     """
     body = body_from(request.body, Simulate)
 

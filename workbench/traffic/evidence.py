@@ -152,7 +152,7 @@ def _wait(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _late_after_all(traffic: Sequence[ObservedCall]) -> Readings:
-    """A charge that succeeded after its prompt had expired."""
+    """Reads charges that succeeded after their prompt had expired."""
     expired = set()
     for call in traffic:
         for charge in call.charges:

@@ -104,7 +104,7 @@ def charge_view(tx: Transaction, stored: Charge, late: Sequence[Late] = ()) -> w
 
 
 def in_units(money: Money, gaps: Gaps) -> int | Decimal:
-    """An amount as charges have it: a whole number of units, or, of an intent that has less than one, with decimals."""
+    """An amount in the unit of charges: a whole number, or major units with decimals if a part of a unit remains."""
     whole, rest = divmod(money.amount_minor, payments.unit_minor(gaps, money.currency))
     return money.major if rest else whole
 
@@ -347,7 +347,7 @@ def _number_of(tx: Transaction, charge: Charge) -> int:
 
 
 def with_script(tx: Transaction, caller: Caller, number: str) -> Caller:
-    """The caller with the script of a number; a fault that is next in it is used up, unless the call asks for more."""
+    """The caller with a number's script; a fault that is next in it is used up if the call names no scenario itself."""
     number = e164_of(number) if tx.gaps.phone_format == "national" else number
     script = tx.scripts.first(order="seq", phone=number)
     if script is None:
@@ -451,7 +451,7 @@ def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int
 
 
 def _fail(tx: Transaction, cause: Cause, charge: Charge, code: str) -> None:
-    """The attempt has failed; a canceled intent stays canceled."""
+    """Fail an attempt and move its intent; a canceled intent stays canceled."""
     _hold(tx, charge, "ended")
     ended = "prompt_expired" if code == scenarios.TIMEOUT else "attempt_failed"
     _move_charge(tx, cause, charge, ended, "charge.failed", failure_code=code)

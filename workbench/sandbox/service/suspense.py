@@ -80,7 +80,7 @@ def balances_in_suspense(tx: Transaction, caller: Caller) -> list[Amount]:
 def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
     """A line for each time that the customer has paid already, late, for an intent that is confirmed again.
 
-    Raises StateConflict: they have, and then it may not be confirmed.
+    Raises StateConflict: the customer has paid, and the register refuses a further confirmation.
     """
     paid = [late for late in sums if late.status in _PAID_BEFORE]
     lines = tuple(
@@ -153,7 +153,7 @@ def _of_merchant(tx: Transaction, caller: Caller) -> Iterator[Late]:
 
 
 def _all(tx: Transaction, entries: Iterable[JournalEntry]) -> Iterator[Late]:
-    """The late money of entries, without those that were reversed: of these, nothing came."""
+    """The late money of entries; a reversed entry brings none."""
     for entry in entries:
         answers = {answer.kind: answer for answer in tx.journal.answers_to(entry.id)}
         charge = charge_of(tx, entry)

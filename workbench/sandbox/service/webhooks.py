@@ -130,7 +130,7 @@ def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Deliver
 
 
 def _when_over(tx: Transaction, delivery: Delivery) -> None:
-    """A delivery is over, delivered or a dead letter: what was held behind it goes now."""
+    """Complete a delivery, delivered or a dead letter: a delivery held behind it is due now."""
     if tx.gaps.dead_letter == "dropped" and delivery.status == webhooks.DEAD_LETTER:
         tx.schedule(DROP, delivery.id, in_ms=KEPT_MS)
     if tx.gaps.ordering == "per_object" and (held := _under_way(tx, delivery, newer_than=0)):
@@ -141,9 +141,9 @@ def _when_over(tx: Transaction, delivery: Delivery) -> None:
 
 
 def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
-    """The next attempt of the delivery that this one has to follow: of an earlier event of its object, to its endpoint.
+    """The next attempt of the earlier delivery, for the same object and endpoint, that this delivery must follow.
 
-    None where it may go.
+    None if it may go now.
     """
     if tx.gaps.ordering != "per_object":
         return None
@@ -155,7 +155,7 @@ def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
 def _under_way(
     tx: Transaction, delivery: Delivery, *, older_than: int | None = None, newer_than: int | None = None
 ) -> Delivery | None:
-    """A delivery of an event of the same object to the same endpoint that is not over: one before, or the first."""
+    """A pending delivery for the same object and endpoint: the last before, or the first after, these places."""
     stored = tx.events.get(delivery.event)
     of_object = Condition(
         "EXISTS (SELECT 1 FROM event WHERE event.id = delivery.event AND event.object_id = ?)",

@@ -28,7 +28,7 @@ class Condition(NamedTuple):
 
 
 def since(at_ms: int) -> Condition:
-    """Made at this moment or later."""
+    """Rows created at this moment or later."""
     return Condition("created_ms >= ?", (at_ms,))
 
 
@@ -40,7 +40,7 @@ def about(text: str) -> Condition:
 
 
 def holds(text: str, *columns: str, phone: str = "") -> Condition:
-    """A text stands in one of these columns, in either case; or the number in the column `phone` ends in its digits."""
+    """Rows with the text in one of these columns, in either case; or whose `phone` column ends in its digits."""
     terms = [f"{column} LIKE ? ESCAPE '\\'" for column in columns]
     ends = _ends_of_number(text) if phone else ()
     terms += [f"{phone} LIKE ?"] * len(ends)
@@ -48,7 +48,7 @@ def holds(text: str, *columns: str, phone: str = "") -> Condition:
 
 
 def called(text: str) -> Condition:
-    """Calls by id or payment; or by what stands in their path and, of the latest, in their headers: a key."""
+    """Calls with this id or payment; or with the text in their path or, for the latest calls, in their headers."""
     if _NAMES_CALLS.fullmatch(text):
         return Condition("(id = ? OR payment = ?)", (text, text))
     recent = f"seq > coalesce((SELECT seq FROM call ORDER BY seq DESC LIMIT 1 OFFSET {_MOST_HEADERS}), -1)"

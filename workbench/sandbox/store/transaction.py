@@ -609,7 +609,7 @@ class Transaction:
             return self._look() // 1000
 
     def version(self) -> tuple[int, int, int]:
-        """Others whenever somebody has written: to the file, or in this process, where a reset changes no row."""
+        """Numbers that change with every write: to the file, or in this process, where a reset changes no row."""
         connection = self._connection
         return connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes, self.last("seq")
 
@@ -673,9 +673,9 @@ class Transaction:
         return len(self._later)
 
     def new_read_id(self, kind: str) -> str:
-        """The next identifier of a kind for what writes nothing; its number is kept once it has been answered.
+        """The next identifier of a kind for a read; its number is kept once the read has been answered.
 
-        Of a file that others may have open, who cannot know how many there were, they are numbered apart.
+        In a file that other processes may have open, each opening numbers its own reads.
         """
         if not self._shared and not self.reads_only:
             return self.new_id(kind)
@@ -880,7 +880,7 @@ class Transaction:
             self.jobs.put(job, claimed=0)
 
     def _claims(self) -> list[records.Job]:
-        """The jobs in hand: asked for once while there is none, as each event writes jobs."""
+        """The claimed jobs. While there are none, the file is read only once, since each event writes jobs."""
         found = [] if self._none_claimed else self.jobs.all(claimed=1)
         self._none_claimed = not found
         return found
