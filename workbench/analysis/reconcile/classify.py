@@ -363,7 +363,7 @@ _UNSEEN = "[\\s\u00a0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u2060\u3000\ufe
 
 def bare_in_sql(engine: Engine, key: str) -> str:
     """The bare spelling that several keys share, as SQL: see _bare."""
-    return engine.replaced(f"lower({engine.replaced(key, _UNSEEN)})", "^0+")
+    return engine.removed(f"lower({engine.removed(key, _UNSEEN)})", "^0+")
 
 
 def _bare(key: str) -> str:

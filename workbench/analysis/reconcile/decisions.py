@@ -287,7 +287,7 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
                 continue
         elif extra := [text_of(cell) for cell in cells[len(columns) :] if text_of(cell).strip()]:
             problems.append(f"in {place} there are more cells than columns: {extra[0]!r}")
-        row: Row = {column: _plain(column, texts.get(column, "")) or None for column in DECIDED}
+        row: Row = {column: _kept_cell(column, texts.get(column, "")) or None for column in DECIDED}
         row |= {column: (row[column] or "").lower() or None for column in ("break", "partner")}
         place += f" ({row['break']})" if unit == "row" else ""  # a table of the notebook shows no numbers
         rows[place] = row = row | {"verdict": verdict or None, "when": row["when"] or (saved if is_of_breaks else None)}
@@ -302,7 +302,7 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
     return list({frozenset(ids_of(row)): row for row in rows.values()}.values())
 
 
-def _plain(column: str, cell: str) -> str:
+def _kept_cell(column: str, cell: str) -> str:
     """A cell without the apostrophe that disarms a formula; customers' numbers in `who` and `why` are masked."""
     text = disarmed(cell.strip())
     return mask(text) if column in {"who", "why"} else text

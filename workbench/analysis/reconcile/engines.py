@@ -143,7 +143,7 @@ class Engine(ABC):
         """The SHA-256 of a text, in hexadecimal digits."""
         return self._SHA256.format(text)
 
-    def replaced(self, text: str, pattern: str) -> str:
+    def removed(self, text: str, pattern: str) -> str:
         """SQL for the text without whatever fits the pattern."""
         return self._REPLACED.format(text, self.text(pattern))
 

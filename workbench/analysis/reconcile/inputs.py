@@ -212,7 +212,7 @@ def sha256_of(*tables: pa.Table) -> str:
     """SHA-256 of the rows of tables, the same whichever library holds them."""
     digest = hashlib.sha256()
     for name, column in ((name, table[name]) for table in tables for name in table.column_names):
-        plain = _plain(column).combine_chunks()
+        plain = _in_large_strings(column).combine_chunks()
         # Where a value is null, and what it is where it is not: the bytes under a null may be any.
         for part in (plain.is_valid().cast(pa.uint8()), plain.drop_null()):
             batch = pa.record_batch([part], [name])
@@ -221,7 +221,7 @@ def sha256_of(*tables: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _in_large_strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The column with texts as large strings, since libraries use different text types."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     return column.cast(pa.large_string() if kind in {pa.string(), pa.string_view()} else kind)

@@ -260,7 +260,7 @@ def codes_of(columns: Sequence[Column]) -> Whole:
     return codes
 
 
-def together(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], NDArray[Any]]:
+def distinct_rows(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], NDArray[Any]]:
     """The different rows of some columns, and for each row its place among the different ones."""
     _, first, codes = np.unique(codes_of(columns), return_index=True, return_inverse=True)
     return [*zip(*(column.cells(column.codes[first]) for column in columns), strict=True)], codes

@@ -17,12 +17,12 @@ from workbench.analysis.statements.cells import (
     Cell,
     Column,
     Wrong,
+    distinct_rows,
     mask_of,
     matched,
     refused,
     shown,
     text_of,
-    together,
 )
 from workbench.domain.moments import milliseconds, moment
 from workbench.errors import StatementRefused
@@ -198,7 +198,7 @@ def dates_in(
     empty = np.zeros(len(column), bool)
     texts_of: Callable[[Sequence[Cell]], list[str | datetime]] = _stripped
     if times is not None:
-        pairs, codes = together([column, times])
+        pairs, codes = distinct_rows([column, times])
         days = _stripped([day for day, _ in pairs])
         texts = [(day, text_of(time).strip()) for day, (_, time) in zip(days, pairs, strict=True)]
         empty = np.array([not time for _, time in texts], bool)[codes]

@@ -23,6 +23,7 @@ from workbench.analysis.statements.cells import (
     Wrong,
     all_hold,
     currencies_named,
+    distinct_rows,
     error_in,
     key_of,
     mask_of,
@@ -31,7 +32,6 @@ from workbench.analysis.statements.cells import (
     shown,
     spread,
     text_of,
-    together,
 )
 from workbench.analysis.statements.dates import DateFormat, Dates, dates_in
 from workbench.analysis.statements.dialect import Body
@@ -346,7 +346,7 @@ class Fields:
         columns = [self.cells[name] for name in ("type", "status") if name in self.cells]
         if not columns:
             return self.all_are(None, pa.string())
-        rows, codes = together(columns)
+        rows, codes = distinct_rows(columns)
         said = [", ".join(filter(None, (text_of(cell).strip() for cell in row))) or None for row in rows]
         return spread(pa.array(said, pa.string()), codes)
 

@@ -72,7 +72,7 @@ def entrance(request: Request, choices: InForce, status: int = 0) -> Response:
 def of_console(request: Request, choices: InForce) -> Response:
     """GET /console/{name} and /console/vendor/{name}: one of the files of the console; without a name, its page.
 
-    Raises NotFound: it is none of them.
+    Raises NotFound: the console has no such file.
     """
     name = request.path_params.get("name", "index.html")
     file = resources.console(f"vendor/{name}" if "/vendor/" in request.path else name)
@@ -87,7 +87,7 @@ def openapi(request: Request, choices: InForce) -> Response:
 
 
 def plant_store(request: Request, choices: InForce) -> Response:
-    """GET /plants/openapi.json: the sample's own description."""
+    """GET /plants/openapi.json: the OpenAPI description of the sample API, a plant store."""
     return Response(200, JSON, msgspec.json.format(files(__package__).joinpath("plants.json").read_bytes(), indent=-1))
 
 
