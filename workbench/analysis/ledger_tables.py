@@ -106,8 +106,8 @@ class Ledger:
     def trial_balance(self, *, as_of: Instant | None = None, known_at: Instant | None = None) -> pd.DataFrame:
         """Each account's balance on the side where it stands; the two columns have one sum for each currency.
 
-        Of what had occurred by `as_of`, and of that what was recorded by `known_at`: an aware datetime, itself
-        included, or a business day, to its end in Lusaka; either may be text, "2026-01-05". An entry that settles
+        Only entries that had occurred by `as_of` and were recorded by `known_at` count. Both are inclusive: an aware
+        datetime, or a business day to its end in Lusaka; either may be text, "2026-01-05". An entry that settles
         last week's difference occurred then and is known since today.
         Raises ValueError: a text that is neither, or a moment without a zone. Raises TypeError: anything else.
         """
@@ -131,8 +131,8 @@ class Ledger:
     def movements(self, *accounts: str) -> Iterator[pa.Table]:
         """The rows of `statement_of` for some accounts, page by page, as Arrow tables: for a file, or another engine.
 
-        Without any, of all accounts that an operator or the bank keeps books of too. Each account has its
-        own balance. Raises LedgerRefused: there is no such account.
+        Without accounts, it takes all those of which an operator or the bank keeps books too. Each account has
+        its own balance. Raises LedgerRefused: there is no such account.
         """
         for account in accounts:
             if not isinstance(account, str):
@@ -160,9 +160,9 @@ class Ledger:
         return TAccounts(asdict(posting) for page in self._control.postings() for posting in page)
 
     def verify(self) -> str:
-        """Check that debits equal credits and the chain holds; the hash of its last entry.
+        """Check that debits equal credits and the chain holds, and return the hash of its last entry.
 
-        Raises LedgerRefused naming the first entry that was tampered with.
+        Raises LedgerRefused, with the first entry that was tampered with or the sums that differ.
         """
         found = verified(self._control)
         sums: Counter[str] = Counter()

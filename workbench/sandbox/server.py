@@ -176,7 +176,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
 
 
 def _speaker(*, quiet: bool) -> Speaker | None:
-    """Who writes to standard error; nobody where that is no file, as in a test of the command line."""
+    """The writer to standard error; None if quiet, or if it is no file, as in a test of the command line."""
     with suppress(AttributeError, OSError):
         return None if quiet else Speaker(sys.stderr.fileno())
     return None

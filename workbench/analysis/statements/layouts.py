@@ -231,7 +231,7 @@ class Layout:
 
     @property
     def known_headings(self) -> list[str]:
-        """The headings of all columns, of those that are not read too, as they are compared."""
+        """The headings of all columns, also of ignored ones, in the form of `heading_key`."""
         return [*self.keys.values(), *map(heading_key, self.ignored)]
 
     @property
@@ -244,7 +244,7 @@ class Layout:
         return [self.columns[name] for name in AMOUNTS if name in self.columns]
 
     def lacking(self, present: Container[str]) -> list[str]:
-        """The headings that a file must have and are not among these, which are as they are compared."""
+        """The required headings that are missing among `present`, which are in the form of `heading_key`."""
         required = {name: key for name, key in self.keys.items() if name not in self.optional}
         return [self.columns[name] for name, key in required.items() if key not in present]
 
@@ -259,7 +259,7 @@ def _is_minor(heading: str) -> bool:
 
 @lru_cache(maxsize=2048)  # asked of the same cells by each layout that a file may be in
 def heading_key(heading: str) -> str:
-    """A heading, or a word of a cell, as it is compared."""
+    """A heading, or a word of a cell, in the form in which it is compared."""
     return " ".join(heading.split()).casefold()
 
 

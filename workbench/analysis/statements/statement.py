@@ -157,7 +157,7 @@ def follow(
     at = np.flatnonzero(between_ends(is_told, *(end is not None for end in ends)))
 
     def between(values: Whole) -> Whole:
-        """The sum of the rows after each balance that is told, up to the next."""
+        """The sums of the rows between each known balance and the next."""
         return np.diff(np.cumsum(values)[at])
 
     changes, is_read = np.diff(balances[at]), between(unread) == 0
@@ -404,7 +404,7 @@ def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) ->
 
 
 def newest_first(read: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
-    """If the newest row stands first: by most dates, unless the balances disprove it. Also returns the balances so."""
+    """True if the newest row stands first, by most dates unless the balances disprove it; and the balance so read."""
     steps = np.sign(np.diff(read))
     told = bool(steps.sum() < 0)
     found = followed(newest_first=told)

@@ -214,12 +214,12 @@ class _Cells:
                 self._in_value = self._is_error
 
     def end(self, tag: str) -> None:
-        """The end of a value."""
+        """Take a closing tag, which may end a value."""
         if _local(tag) in {"v", "is"}:
             self._in_value = False
 
     def text(self, text: str) -> None:
-        """The name of an error."""
+        """Take a text: within the value of an error, the name of the error."""
         if self._in_value and text.strip():
             row, column, _ = self._place
             self.failed[row][column] = self.failed[row].get(column, "") + text.strip()

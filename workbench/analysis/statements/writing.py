@@ -71,7 +71,7 @@ class StatementWriter:
         sink([_AGAIN.sub("", heading) for heading in layout.columns.values()])
 
     def write(self, row: Row, *, cells: Mapping[str, str] | None = None) -> int:
-        """Write a row; the line at which it stands in the file.
+        """Write a row, and return its line in the file.
 
         `cells` (field → text) are written as they are instead of what the row says: for bad rows. The amount's stands
         where the layout has the amount: under debit or credit, if it has these.
@@ -144,7 +144,7 @@ Sink = Callable[[Sequence[Written]], int]
 
 
 def _csv_sink(handle: IO[str], layout: Layout) -> Sink:
-    """Text, the amounts as the layout writes them."""
+    """Write lines as CSV, with amounts in the style of the layout."""
     # Lines end as in the format's own description; then a line break within a cell is quoted, too.
     writer = csv.writer(handle, delimiter=layout.delimiter)
     amounts = Amounts(layout.decimal, layout.thousands)
@@ -162,7 +162,7 @@ def _csv_sink(handle: IO[str], layout: Layout) -> Sink:
 
 
 def _xlsx_sink(book: xlsxwriter.Workbook) -> Sink:
-    """Texts as texts, whatever they begin with, and amounts as numbers with all their decimals."""
+    """Write lines to a sheet: texts as text, even those like formulas, and amounts as numbers with all decimals."""
     book.set_properties({"created": _CREATED})
     sheet, numbers = book.add_worksheet("Statement"), count()
     looks = [book.add_format({"num_format": number_format}) for number_format in NUMBER_FORMATS]

@@ -66,7 +66,7 @@ V = TypeVar("V", bound=Struct)
 
 @cache
 def _shared(shape: type[Struct], kind: type[Struct]) -> tuple[tuple[str, ...], Callable[[Struct], tuple[Any, ...]]]:
-    """The fields that a stored object and its view have by the same names, and how they are read."""
+    """The names of the fields that a stored object and its view share, and a function that reads them."""
     names = tuple(name for name in shape.__struct_fields__ if name in kind.__struct_fields__)
     return names, attrgetter(*names)
 

@@ -137,7 +137,7 @@ class Journal:
         return self._read(f"{_LATE} ORDER BY number", ())
 
     def balance(self, account: str, currency: str, *, before_day_ms: int | None = None) -> int:
-        """Debits less credits of one account in minor units; with `before_day_ms`, of earlier days alone."""
+        """Debits less credits of one account in minor units; with `before_day_ms`, only of the days before it."""
         bound = "" if before_day_ms is None else " AND day_ms < ?"
         values = (account, currency) if before_day_ms is None else (account, currency, before_day_ms)
         row = self._connection.execute(
