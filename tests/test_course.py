@@ -17,8 +17,8 @@ import pytest
 from tests.test_house import ROOT, tracked
 from workbench import resources
 from workbench.lab.exercises import EXERCISES
+from workbench.notebook_runs import HIDDEN
 from workbench.resources import Notebook, course
-from workbench.running import HIDDEN
 
 FOLDER = ROOT / "notebooks"
 TABLE = FOLDER / "course.toml"

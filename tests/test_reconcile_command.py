@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from tests.test_terminal import shown
 from workbench.analysis import files
-from workbench.analysis.breaks import settlement_of
+from workbench.analysis.break_codes import settlement_of
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.report import outputs
 from workbench.analysis.report.outputs import LOCALES

@@ -18,7 +18,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 import workbench
 from workbench import resources
 from workbench.cli import app
-from workbench.running import unwrapped
+from workbench.notebook_runs import unwrapped
 
 LIMIT_S = 300
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}

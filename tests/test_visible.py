@@ -17,7 +17,7 @@ from workbench import Workbench
 from workbench.cli import app
 from workbench.errors import NotFound, WorkbenchError
 from workbench.merchant.receiver import Event, EventData, Events
-from workbench.running import CellFailure
+from workbench.notebook_runs import CellFailure
 from workbench.text.render import pairs, preformatted, table
 from workbench.text.snippets import snippet
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from tests.analysis.test_reconcile import ACCOUNT, KINDS, movement
 from workbench.analysis import files
-from workbench.analysis.breaks import VERDICTS
+from workbench.analysis.break_codes import VERDICTS
 from workbench.analysis.frames import frame
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.reconcile.deciding import DecisionTable

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from tests.analysis.test_reconcile import ACCOUNT, KINDS, movement
 from workbench.analysis import files
-from workbench.analysis.breaks import CODES
+from workbench.analysis.break_codes import CODES
 from workbench.analysis.frames import frame
 from workbench.analysis.phone_key import key_from
 from workbench.analysis.reconcile import CarryForward, reconcile

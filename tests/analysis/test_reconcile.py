@@ -19,7 +19,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.analysis import files, shapes
-from workbench.analysis.breaks import BREAK_CODES
+from workbench.analysis.break_codes import BREAK_CODES
 from workbench.analysis.frames import python_rows, untyped
 from workbench.analysis.reconcile import BUCKETS, CarryForward, Reconciliation, Tolerance, reconcile
 from workbench.analysis.report.captions import headline

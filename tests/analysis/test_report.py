@@ -27,7 +27,7 @@ from openpyxl.workbook import Workbook as Opened
 from openpyxl.worksheet.worksheet import Worksheet
 
 from workbench.analysis import shapes
-from workbench.analysis.breaks import BREAK_CODES, BUCKETS, CODES
+from workbench.analysis.break_codes import BREAK_CODES, BUCKETS, CODES
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.reconcile.decisions import Signatures

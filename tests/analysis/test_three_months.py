@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from workbench.analysis import files
-from workbench.analysis.breaks import CODES
+from workbench.analysis.break_codes import CODES
 from workbench.analysis.frames import frame
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.shapes import BREAK, CARRIED, EXACT, LEDGER_MOVEMENT

@@ -11,8 +11,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image
 from playwright.sync_api import expect
 
+from workbench.notebook_runs import HIDDEN, write_notebook_page
 from workbench.resources import notebooks
-from workbench.running import HIDDEN, write_notebook_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -310,7 +310,8 @@ class TestThePage:
         assert [httpx.get(f"{console.url}{each}").status_code for each in loaded] == [200] * len(loaded)
         for name in (
             "nothing.js", "vendor", "vendor/LICENSE-htm", "vendor/VERSIONS.txt", "..%2f__init__.py", "../x.js",
-            "..%2f..%2fsandbox%2fdoor.py", "..%2fserver%2fx.js", "%00.js", "main.js%00.css", "~x.js", "..%5cx.js",
+            "..%2f..%2fsandbox%2fconsole_door.py", "..%2fserver%2fx.js", "%00.js", "main.js%00.css", "~x.js",
+            "..%5cx.js",
         ):  # fmt: skip
             response = httpx.get(f"{console.url}/console/{name}")
             assert response.status_code == 404, name

@@ -51,11 +51,11 @@ def run(
     Exit status 0 when every cell ran, 1 when a cell failed, 2 when the notebooks cannot be run or somebody interrupted
     the run.
     """
-    from workbench import resources, running
+    from workbench import notebook_runs, resources
 
     chosen = [resources.notebook(name) for name in notebooks] or resources.notebooks()
-    results = running.run(chosen, parameters=dict(parameter), out=out, jobs=jobs, solutions=solutions)
-    show(*running.run_summary(results, out))
+    results = notebook_runs.run(chosen, parameters=dict(parameter), out=out, jobs=jobs, solutions=solutions)
+    show(*notebook_runs.run_summary(results, out))
     sys.exit(0 if all(result.passed for result in results) else 1)
 
 

@@ -22,7 +22,7 @@ from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFoun
 from workbench.sandbox import controls, month, operations
 from workbench.sandbox.access import Hosts, Origins, preflight, shared_with
 from workbench.sandbox.addresses import NotLookedUp
-from workbench.sandbox.door import Door
+from workbench.sandbox.console_door import Door
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Responder
 from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Arrived, Request, Response

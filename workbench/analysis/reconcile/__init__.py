@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.breaks import BUCKETS, CODES, MATCHED, has_key
+from workbench.analysis.break_codes import BUCKETS, CODES, MATCHED, has_key
 from workbench.analysis.frames import day_number, frame, untyped
 from workbench.analysis.match_rules import BY_KEY, KEY, USUAL_DAYS, WITHOUT_KEYS, MatchRules, by_account, rules_of
 from workbench.analysis.phone_key import PhoneKey, key_from, refuse_another
@@ -25,6 +25,7 @@ from workbench.analysis.reconcile.carry_forward import (
     carried_rows,
     ledger_read,
     lines_told,
+    met_since,
     refuse_settled,
     rows_ahead,
     rows_read,
@@ -32,7 +33,18 @@ from workbench.analysis.reconcile.carry_forward import (
     with_carried,
 )
 from workbench.analysis.reconcile.classify import LINE, Classified, classify, settled_lines
-from workbench.analysis.reconcile.decisions import Input, Row, Rule, applied, carried_on, decisions_in, ruled, rules_in
+from workbench.analysis.reconcile.decisions import (
+    Input,
+    Row,
+    Rule,
+    applied,
+    carried_on,
+    closed_breaks,
+    decisions_in,
+    groups_closed,
+    ruled,
+    rules_in,
+)
 from workbench.analysis.reconcile.engines import Engine, both, conform, listed, same
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, sha256_of, where
 from workbench.analysis.reconcile.narratives import (
@@ -57,15 +69,7 @@ from workbench.analysis.reconcile.proof import (
     told_again,
     totals,
 )
-from workbench.analysis.reconcile.result import (
-    Reconciliation,
-    aside_of,
-    closed_breaks,
-    groups_closed,
-    matched_notes,
-    met_since,
-    notes_of,
-)
+from workbench.analysis.reconcile.result import Reconciliation, aside_of, matched_notes, notes_of
 from workbench.analysis.reconcile.rules import (
     ANY_DAY,
     LEDGER,

@@ -1,5 +1,6 @@
 """The carry-forward of a run: open rows, the day to which each account was closed, and the rows that were read."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import files
-from workbench.analysis.breaks import DUPLICATE, has_key
+from workbench.analysis.break_codes import DUPLICATE, has_key
 from workbench.analysis.frames import arranged, day_number, frame, python_rows, typed, untyped, with_column
 from workbench.analysis.frames import table as arrow_table
 from workbench.analysis.phone_key import OF, PhoneKey, key_from
@@ -24,10 +25,11 @@ from workbench.analysis.reconcile.engines import (
     listed,
     mapped,
     same,
+    texts_of,
 )
 from workbench.analysis.reconcile.inputs import LOADED, OWN, SHARED, rows_of
 from workbench.analysis.reconcile.rules import LEDGER, LEDGER_READ, ROW, SIDES, STATEMENT, STATEMENT_READ, Frame
-from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DAY, DECISION, READ, TOLD, Columns
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, COMPLETED, DAY, DECISION, READ, TOLD, Columns
 from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
@@ -433,3 +435,32 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFra
     made = typed([arranged(columns, CARRIED)], CARRIED)
     order = ["side", "account", "business_date", "statement", "line", "number", "key"]
     return made.sort_values(order, ignore_index=True), pc.sum(drawn).as_py() or 0
+
+
+_SAYS: Mapping[str, str] = {
+    **{name: name for name in ("side", "account", "key", "direction", "currency", "status")},
+    "day": "business_date", "amount": "amount_minor", "fee": "fee_minor",
+}  # fmt: skip
+"""Columns that tell a row that was carried forward from other open rows: where it stands may have changed.
+
+The row's name of a column → that of CARRIED.
+"""
+
+
+def met_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
+    """The rows that were carried forward (CARRIED) and are part of no break any more, with what each moves as `moved`.
+
+    `rows` are those that are part of breaks.
+    """
+    kept = untyped(carried, CARRIED)
+    amount, fee = (kept[f"{name}_minor"].fill_null(0) for name in ("amount", "fee"))
+    gross = pc.if_else(pc.equal(kept["direction"], "in"), amount, pc.negate(amount))
+    moves = pc.and_(pc.equal(kept["status"], COMPLETED), pc.is_valid(kept["direction"]))
+    moved = pc.if_else(pc.fill_null(moves, fill_value=False), pc.subtract(gross, fee), 0)
+    kept = kept.append_column("moved", moved)
+    # Of equal rows as many are open as before, at most.
+    opened, gone = Counter(texts_of(rows, _SAYS).to_pylist()), []
+    for text in texts_of(kept, _SAYS.values()).to_pylist():
+        gone.append(not opened[text])
+        opened[text] -= opened[text] > 0
+    return kept.filter(pa.array(gone, pa.bool_()))

@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis import breaks as codes
+from workbench.analysis import break_codes as codes
 from workbench.analysis.reconcile.engines import Engine, apart, arrow_schema, both, conform, listed, same
 from workbench.analysis.reconcile.rules import (
     GROUP,

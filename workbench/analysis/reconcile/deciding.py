@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from workbench.analysis import files
-from workbench.analysis.breaks import TIMING, VERDICTS, partners_of
+from workbench.analysis.break_codes import TIMING, VERDICTS, partners_of
 from workbench.analysis.frames import python_rows
 from workbench.analysis.reconcile.decisions import WITHDRAWN, Row, decisions_in, ids_of, write_decisions
 from workbench.analysis.report.captions import key_text

@@ -1,4 +1,4 @@
-"""Decisions that people and rules make about breaks: read strictly, and set beside the breaks.
+"""Decisions that people and rules make about breaks: read strictly, set beside the breaks, and what they close.
 
 A decision never changes what a break amounts to, nor the proof; it says who takes the break for settled, and why.
 """
@@ -17,15 +17,17 @@ from typing import Any, Final, NamedTuple, get_type_hints
 
 import msgspec
 import pandas as pd
+import pyarrow as pa
 
 from workbench.analysis import files
-from workbench.analysis.breaks import CODES, TIMING, VERDICTS, as_kind
+from workbench.analysis.break_codes import CODES, TIMING, VERDICTS, as_kind
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.match_rules import MatchRules, by_account
 from workbench.analysis.patterns import found_in, refusal
+from workbench.analysis.reconcile.rules import LEDGER
 from workbench.analysis.report.captions import heading
 from workbench.analysis.report.totals import listed
-from workbench.analysis.shapes import BREAK, DECIDED, DECISION, DIRECTIONS
+from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION, DIRECTIONS
 from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, text_of
 from workbench.analysis.statements.dialect import Line, cell_rows_of
 from workbench.domain.masking import mask, shortened
@@ -453,6 +455,56 @@ def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame)
     states = decisions["state"].astype("string").mask(decisions["break"].isin(closed), ENDED)
     made = pd.concat([before[before["state"] == ENDED], decisions.assign(state=states)], ignore_index=True)
     return made[made["state"].isin([APPLIED, ELSEWHERE, ENDED])].reset_index(drop=True).astype(dict(DECISION))
+
+
+def groups_closed(breaks: pd.DataFrame) -> pd.Series:
+    """For each break that is decided to zero the ids of all that were decided with it; null for every other break.
+
+    Breaks that were matched are, if they add up to zero in each account and currency, and so is a date that was
+    accepted: nothing is left to book.
+    """
+    is_dated = (breaks["code"] == "date_mismatch") & (breaks["verdict"] == "accept")
+    is_match = breaks["verdict"] == "match"
+    if not (is_dated | is_match).any():
+        return pd.Series(pd.NA, index=breaks.index, dtype="string")
+    told = python_rows(breaks, "id", "partner")
+    ids = ["; ".join(sorted(ids_of({"break": name, "partner": other}))) for name, other in told]
+    groups: pd.Series = pd.Series(ids, index=breaks.index, dtype="string").where(is_dated | is_match)
+    sums = breaks[is_match].assign(group=groups).groupby(["group", "account", "currency"], observed=True, dropna=False)
+    moved = sums["variance_minor"].sum()
+    return groups.mask(groups.isin(moved[moved != 0].index.get_level_values("group")))
+
+
+def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
+    """The frame CLOSED_BREAK: breaks that were `decided` to zero, and those of which the rows `met` their other part.
+
+    `settled` are the pairs that a rule matched, and `decisions` (DECISION) tell who had decided about what was booked.
+    """
+    if decided.empty and not len(met):
+        return frame([], CLOSED_BREAK)
+    same = ("id", "account", "key", "code", "currency", "variance_minor", "since_date", "verdict", "who", "when", "why")
+    made = [dict(zip(same, row, strict=True)) for row in python_rows(decided, *same)]
+    named = ("account", "key", "break", "verdict", "who", "when", "why")
+    about = {
+        (account, known_as(key)): dict(zip(("id", *named[3:]), row, strict=True))
+        for account, key, *row in python_rows(decisions[decisions["state"] == SETTLED], *named)
+    }
+    rules = settled["rule"].to_pylist()
+    by_place = {
+        place: rule
+        for names in (("account", "l_entry"), ("account", "s_source", "s_no"))
+        for place, rule in zip(zip(*(settled[name].to_pylist() for name in names), strict=True), rules, strict=True)
+    }
+    broken: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in met.to_pylist():
+        place = (row["account"], *((row["entry"],) if row["side"] == LEDGER else (row["statement"], row["line"])))
+        same_break = tuple(row[name] for name in ("account", "key", "code", "currency", "since_date"))
+        begun = dict(zip(("account", "key", "code", "currency", "since_date"), same_break, strict=True))
+        made_of = broken.setdefault(same_break, begun | {"variance_minor": 0, "rule": by_place.get(place, "key")})
+        made_of["variance_minor"] += row["moved"] if row["side"] == LEDGER else -row["moved"]
+    made += [closed | about.get((closed["account"], known_as(closed["key"])), {}) for closed in broken.values()]
+    rows = [dict.fromkeys(CLOSED_BREAK) | row for row in made]
+    return frame(rows, CLOSED_BREAK).sort_values(["account", "key", "code"], ignore_index=True)
 
 
 def is_open(breaks: pd.DataFrame) -> pd.Series:

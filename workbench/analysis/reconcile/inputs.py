@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workbench.analysis.breaks import DAYS, MOST_MINOR
+from workbench.analysis.break_codes import DAYS, MOST_MINOR
 from workbench.analysis.files import CSV
 from workbench.analysis.frames import ARROW as ARROW_TYPES
 from workbench.analysis.frames import schema_of

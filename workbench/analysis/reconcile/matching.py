@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from workbench.analysis.breaks import has_key
+from workbench.analysis.break_codes import has_key
 from workbench.analysis.frames import day_of
 from workbench.analysis.match_rules import NARRATIVE, MatchRule, MatchRules
 from workbench.analysis.phone_key import OF

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.breaks import MISSING, TIMING
+from workbench.analysis.break_codes import MISSING, TIMING
 from workbench.analysis.frames import untyped, with_column
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.decisions import Rule

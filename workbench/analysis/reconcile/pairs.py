@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis import breaks as codes
+from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import arranged, typed, with_column
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey

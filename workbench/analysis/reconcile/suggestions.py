@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from workbench.analysis.breaks import DUPLICATE, INVALID, has_key
+from workbench.analysis.break_codes import DUPLICATE, INVALID, has_key
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.reconcile.matching import keys_in_texts
 from workbench.analysis.reconcile.rules import LEDGER, SIDES, STATEMENT

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from workbench.analysis.breaks import BOOKS, BREAK_CODES, STATEMENT, Item, in_books
+from workbench.analysis.break_codes import BOOKS, BREAK_CODES, STATEMENT, Item, in_books
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import EXACT

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from workbench.analysis.breaks import BREAK_CODES, CODES, INVALID, TIMING, TOLD_AGAIN, VERDICTS, has_key
+from workbench.analysis.break_codes import BREAK_CODES, CODES, INVALID, TIMING, TOLD_AGAIN, VERDICTS, has_key
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import pandas as pd
 
-from workbench.analysis.breaks import BOOKS, VERDICTS
+from workbench.analysis.break_codes import BOOKS, VERDICTS
 from workbench.analysis.files import written_whole
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.report.bank_reconciliation import item_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from workbench.analysis.breaks import BREAK_CODES, has_key, partners_of
+from workbench.analysis.break_codes import BREAK_CODES, has_key, partners_of
 from workbench.analysis.files import written_whole
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import bank_reconciliation, captions, totals

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import pandas as pd
 
-from workbench.analysis.breaks import BUCKETS, CODES, MATCHED, TIMING, TOLD_AGAIN, VERDICTS, settlement_of
+from workbench.analysis.break_codes import BUCKETS, CODES, MATCHED, TIMING, TOLD_AGAIN, VERDICTS, settlement_of
 from workbench.analysis.frames import python_rows
 from workbench.analysis.shapes import AGEING
 from workbench.closing import Closing

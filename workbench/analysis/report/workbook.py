@@ -15,7 +15,7 @@ from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_col_to_name
 from xlsxwriter.worksheet import Worksheet
 
-from workbench.analysis.breaks import VERDICTS, has_key
+from workbench.analysis.break_codes import VERDICTS, has_key
 from workbench.analysis.files import NUMBER_FORMATS, written_whole
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import captions, totals

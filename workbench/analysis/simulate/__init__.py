@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from workbench.analysis.breaks import LATE_SUCCESS, MISSING, TIMING
+from workbench.analysis.break_codes import LATE_SUCCESS, MISSING, TIMING
 from workbench.analysis.frames import schema_of
 from workbench.analysis.ledger_tables import Ledger, verified
 from workbench.analysis.shapes import ANSWER, COMPLETED, LEDGER_MOVEMENT

@@ -8,8 +8,8 @@ from datetime import date, datetime, time, timedelta
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from workbench.analysis import breaks as codes
-from workbench.analysis.breaks import LATE_SUCCESS
+from workbench.analysis import break_codes as codes
+from workbench.analysis.break_codes import LATE_SUCCESS
 from workbench.analysis.simulate.plan import Chances, day_of
 from workbench.analysis.simulate.rows import ACCOUNTS, PAID_OUT, SECURED, Known, Row, own_key
 from workbench.analysis.statements import LAYOUTS, Layout
@@ -204,7 +204,7 @@ BREAKS: Final[Mapping[str, Kind]] = {
         is_alone=True,
     ),
 }
-"""How each code of `analysis.breaks` is planted, those that fewest rows can carry first."""
+"""How each code of `analysis.break_codes` is planted, those that fewest rows can carry first."""
 PLANTABLE: Final = (*BREAKS, LATE_SUCCESS)
 """The last is planted while the month is driven, not in a statement."""
 

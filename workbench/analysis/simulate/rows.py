@@ -5,7 +5,7 @@ from datetime import date
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from workbench.analysis.breaks import INVALID, LATE_SUCCESS, MISSING
+from workbench.analysis.break_codes import INVALID, LATE_SUCCESS, MISSING
 from workbench.analysis.shapes import COMPLETED
 from workbench.analysis.simulate.plan import Chances, Payment, day_of, phone_of
 from workbench.domain.catalogue import OPERATOR_NAMES
