@@ -1,8 +1,7 @@
-"""Who may call: by which names the sandbox answers, from whose pages, and with which key or token.
+"""Decides who may call: by the name of the host, the origin of the page, and the key or token.
 
-A page on any site can have its own name resolved to this machine (DNS rebinding); it then is of the same origin as
-the sandbox, and would read keys, ledger and handsets. What gives it away is the name in `Host`, or the `Origin` of
-its calls.
+A page of any site can have its own name resolved to this machine (DNS rebinding). The page then has the same origin
+as the sandbox, and could read keys, ledger and handsets. `Host` or `Origin` of its calls gives the page away.
 """
 
 import base64
@@ -31,14 +30,14 @@ _AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:(?P<por
 _SHOWN: Final = 80
 _ALLOWING: Final = "workbench serve --allow-host NAME, or bench.serve(allow_hosts=[NAME])."
 _PORTS: Final = {"http": ":80", "https": ":443"}
-"""Schemes of pages, and the port that a browser leaves out."""
+"""Scheme of a page → the port that a browser leaves out of the origin."""
 _PREFLIGHT: Final = {
     "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, Api-Version, Sandbox-Scenario",
     "Access-Control-Max-Age": "600",
 }
 _READ_BY_PAGES: Final = "Request-Id, Api-Version, Idempotent-Replayed, Sandbox-Provenance"
 _FOR_TOKENS: Final = "/plants"
-"""A token may be good for this path only."""
+"""The only path that a token may call, unless the register lets tokens call everywhere."""
 _WAYS: Final = {
     "Bearer": "Authorization: Bearer and the key",
     "Basic": "HTTP Basic with the key as user name, no password",
@@ -46,9 +45,9 @@ _WAYS: Final = {
 
 
 class Hosts:
-    """This machine's loopback names, and `names` beside them.
+    """The host names that the sandbox answers to: this machine's loopback names, and `names`.
 
-    Raises ServeRefused: one of them is neither a name nor an address.
+    Raises ServeRefused: one of `names` is neither a name nor an address.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -56,10 +55,10 @@ class Hosts:
         self._names = frozenset({"127.0.0.1", "::1", "localhost", *allowed})
 
     def check(self, host: str | None, origin: str | None) -> None:
-        """Check the headers of a request; several of one name come joined by commas.
+        """Check a request's headers Host and Origin; a repeated header comes joined by commas.
 
-        Raises InvalidRequest: no host, or none that can be read. Raises HostRefused: another one.
-        Raises PermissionDenied: a page of another origin.
+        Raises InvalidRequest: the host is missing or cannot be read. Raises HostRefused: the host is not one of these.
+        Raises PermissionDenied: the origin's host is not one of these.
         """
         name = _host_in(host or "")
         if name is None:
@@ -90,9 +89,9 @@ class Hosts:
 
 
 class Origins:
-    """The origins of a merchant's pages, which may call what a publishable key may (CORS); by default there are none.
+    """The origins of a merchant's pages, which may call what a publishable key may (CORS); none by default.
 
-    Raises ServeRefused: one of them is no origin.
+    Raises ServeRefused: one of `origins` is not an origin.
     """
 
     def __init__(self, origins: Iterable[str] = ()) -> None:
@@ -104,18 +103,18 @@ class Origins:
 
 
 def preflight(operation: Operation, request: Request, choices: InForce) -> Response:
-    """The response for which a browser lets a page call an operation."""
+    """The response to a preflight, after which a browser lets a page call the operation."""
     return Response(200, "text/plain", b"", {"Access-Control-Allow-Methods": operation.method, **_PREFLIGHT})
 
 
 def shared_with(origin: str, response: Response) -> Response:
-    """A response that a browser hands to a page of this origin."""
+    """The response with the headers that let a browser hand it to a page of this origin."""
     headers = {"Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": _READ_BY_PAGES, "Vary": "Origin"}
     return replace(response, headers={**response.headers, **headers})
 
 
 def _allowed_origin(text: str) -> str:
-    """An origin to allow, as a browser sends it: without the port that its scheme has anyway."""
+    """The origin as a browser sends it, without its scheme's usual port. Raises ServeRefused: not an origin."""
     scheme, separator, rest = text.lower().removesuffix("/").partition("://")
     if scheme not in _PORTS or not separator or _host_in(rest) is None:
         raise ServeRefused(
@@ -128,7 +127,7 @@ def _allowed_origin(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def _host_in(authority: str) -> str | None:
-    """The host of `host` or `host:port`, an address in its shortest form; None where it cannot be read."""
+    """The host of `host` or `host:port`, an IPv6 address in its shortest form; None if the text is neither."""
     parts = _AUTHORITY.fullmatch(authority.lower())
     if parts is None or int(parts["port"] or 0) > LAST_PORT:
         return None
@@ -158,7 +157,7 @@ def _shown_name(value: str | None) -> str:
 
 
 class Credential(NamedTuple):
-    """The Authorization header: a scheme in capital case, and a key or token."""
+    """The Authorization header: a capitalized scheme, a key or token, and with Basic the password."""
 
     scheme: str
     value: str
@@ -166,7 +165,7 @@ class Credential(NamedTuple):
 
 
 def credential_in(request: Request) -> Credential | None:
-    """The credential of a request, None without one.
+    """The credential of a request; None without the Authorization header.
 
     Raises AuthenticationFailed: a live key in any form and any header, or a credential that cannot be read.
     """
@@ -189,10 +188,10 @@ def credential_in(request: Request) -> Credential | None:
 
 
 def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller:
-    """The caller of an operation.
+    """The caller of an operation, by the request's key or token.
 
-    Raises AuthenticationFailed: no key, a wrong or live one, an expired token, or the other scheme.
-    Raises PermissionDenied: a publishable key or a token where it may not.
+    Raises AuthenticationFailed: the key is missing, wrong or live, the token has expired, or the scheme is not taken.
+    Raises PermissionDenied: a publishable key or a token may not call this operation.
     """
     credential = credential_in(request)
     if not operation.schemes:

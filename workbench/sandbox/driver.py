@@ -1,4 +1,4 @@
-"""Runs due jobs at their moments: one driver at a time, a thread of a process, over all that share a store."""
+"""Runs due jobs at their moments; of all threads and processes that share a store, one at a time is the driver."""
 
 import sqlite3
 import threading
@@ -30,22 +30,22 @@ from workbench.text.render import LiveLine
 
 R = TypeVar("R")
 Command = tuple[int, Callable[[Transaction], object]]
-"""A moment in milliseconds since 1970, and what is done then."""
+"""A moment in milliseconds since 1970, and the function to run at that moment."""
 _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
-"""Seconds between looks, while attempts are in flight, at due jobs and at who waits for the driver lock."""
+"""Seconds between checks for due jobs, while attempts are in flight, and for waiters on the driver lock."""
 _PUT_OFF_MS = 60_000
 MAX_IN_FLIGHT = 8
 _TOGETHER = 8
-"""Planned commands in one commit, because a commit takes a tenth of a command's time."""
+"""The most planned commands in one commit, because a commit takes a tenth of a command's time."""
 _REPORT_EVERY_S = 1.5
-"""Longer than a part of a simulated month takes, which shows its own progress."""
+"""Seconds between reports: longer than a part of a simulated month takes, which shows its own progress."""
 _DRIVES: ContextVar[object] = ContextVar("drives", default=None)
-"""The holder of the driver lock, for all that it calls: an application on its own loop runs in its own thread."""
+"""The driver lock's holder, seen by all code that the holder calls, also by an ASGI application's own thread."""
 
 
 def _of_session(happens: Callable[[Transaction, UssdSession], object]) -> Callable[[Transaction, str], None]:
-    """A handler of the USSD session that a job names, if the session still exists."""
+    """Turns a function of a USSD session into a job's handler, which does nothing if the session is gone."""
 
     def run(tx: Transaction, session_id: str) -> None:
         session = tx.sessions.get(session_id)
@@ -64,7 +64,7 @@ def _clear_and_pay(tx: Transaction, ref: str) -> None:
     moved = clearing.clear_and_sweep(tx)
     paid = payouts.pay_those_due(tx)
     asked = payouts.ask_daily(tx)
-    # Another night as long as there was anything to do: what was swept is credited in the next.
+    # After a night with anything to do comes another one, in which swept money is credited.
     tx.unschedule(ref)
     if moved or paid or asked:
         clearing.expect(tx)
@@ -79,15 +79,15 @@ HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
     payouts.RETURN: payouts.give_back,
     webhooks.DROP: webhooks.drop,
 }
-"""Kind of job → what it does, within the transaction that takes it. Deliveries are sent outside of one."""
+"""Kind of job → its handler, run in the transaction that takes the job. Deliveries are sent outside of one."""
 
 
 class Driver:
     """Runs jobs in order of `(due, seq)`; on a running clock deliveries are sent side by side.
 
-    `raise_bugs` lets what a job raises out to the caller. Without it that is logged and the job put
-    off, so that one bug does not hold up everything behind it. `speaker` writes a line about each delivery, and how far
-    a long run is; without it a notebook shows the latter.
+    `raise_bugs` raises a job's exception to the caller. Without it, the exception is logged and the job put off, so
+    that one bug does not hold up the jobs behind. `speaker` writes a line about each delivery, and the progress of a
+    long run; without a speaker, a notebook shows the progress.
     """
 
     def __init__(self, store: Store, outbound: Outbound, *, raise_bugs: bool, speaker: Speaker | None) -> None:
@@ -107,11 +107,11 @@ class Driver:
         self._lock.close(patience_s)
 
     def run_due(self) -> None:
-        """Run what is due now. Whoever drives already runs it too, so nobody waits here.
+        """Run the jobs that are due now; if there is a driver already, leave them to it, without waiting.
 
-        A receiver may call the service from another thread while its answer is awaited.
+        A receiver may call the service from another thread while the driver awaits the receiver's response.
         """
-        # Asked again after each turn: what was put down during the turn's last moment is not left behind.
+        # Checked again after each run: a job that came in a run's last moment is not left behind.
         while (clock_mode := self._store.clock_if_due()) and self._lock.take():
             with self._driving():
                 if clock_mode == "running":
@@ -120,18 +120,18 @@ class Driver:
                     self._run(None)
 
     def advance(self, by_ms: int) -> None:
-        """Move the clock by `by_ms` milliseconds, running everything that falls due on the way.
+        """Move the clock by `by_ms` milliseconds, running every job that falls due on the way.
 
-        Raises StateConflict from within a delivery that an `advance` is waiting for.
+        Raises StateConflict: the clock is being advanced, as within a delivery that an `advance` is waiting for.
         """
         with self._turn():
             self._run(by_ms)
 
     def do_all(self, planned: Callable[[Transaction], Iterable[Command]], for_s: float) -> None:
-        """Do commands at their moments, after all that falls due before; stop after `for_s`, but do at least one.
+        """Run commands at their moments, after the jobs due before; stop after `for_s` seconds, but run at least one.
 
-        `planned` makes the commands once it is this driver's turn. A command that fails is undone; earlier ones stay.
-        Raises StateConflict as `advance` does.
+        `planned` makes the commands once the driver lock is taken. A failed command is undone and raises; earlier ones
+        stay. Raises StateConflict as `advance` does.
         """
         with self._turn():
             with self._command() as tx:
@@ -146,7 +146,7 @@ class Driver:
                     together = 1
 
     def _do(self, commands: list[Command]) -> int:
-        """Do commands in one commit, up to one before which a webhook is due, which is sent; how many are done."""
+        """Run commands in one commit, up to a due webhook, which is sent; returns the number of commands that ran."""
         done = ahead_ms = 0
         with self._command() as tx:
             while done < len(commands):
@@ -165,7 +165,7 @@ class Driver:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        # Who drives starts no more attempts once somebody waits, and those in flight end by this.
+        # Once somebody waits, the driver starts no more attempts, and attempts in flight end within this time.
         if not self._lock.wait(self._store.gaps.delivery_timeout_s + _SLACK_S):
             raise StateConflict("The clock is already being advanced.", code="clock_busy")
         with self._driving():
@@ -173,7 +173,7 @@ class Driver:
 
     @contextmanager
     def _driving(self) -> Iterator[None]:
-        """Hold the driver lock; report progress now and then if it lasts."""
+        """Start the report of progress for a run under the driver lock, and give the lock back at the end."""
         self._done, self._report_s = 0, time.monotonic() + _REPORT_EVERY_S
         try:
             yield
@@ -196,7 +196,7 @@ class Driver:
             self._lines.append(self._speaker.attempt(tx, delivery_id, result))
 
     def pass_time(self, seconds: int) -> None:
-        """Let so many seconds go by: the virtual clock is moved, a running one is waited for."""
+        """Let `seconds` go by: advance a manual clock, or sleep while the running clock goes on."""
         with self._store.transaction() as tx:
             mode = tx.clock_mode()
         if mode == "manual":
@@ -205,7 +205,7 @@ class Driver:
             time.sleep(seconds)
 
     def _run(self, by_ms: int | None) -> None:
-        """Run every job that is due now, or falls due while the clock advances by `by_ms` from one job to the next.
+        """Run every job that is due now; with `by_ms`, also every job that falls due as the clock advances job by job.
 
         The result of an attempt is recorded in the commit that takes the next job.
         """
@@ -226,9 +226,9 @@ class Driver:
                 job, sending = self._next(tx, until_ms)
 
     def _next(self, tx: Transaction, until_ms: int | None) -> tuple[Job | None, Sending | None]:
-        """Do the next job and return it, with its attempt still to send. After the last job the clock goes to the end.
+        """Run the next job and return it, with the attempt to send for a delivery; two None after the last job.
 
-        Where one job is done at a time, a claimed job is a dead driver's.
+        After the last job the clock moves to `until_ms`. Jobs run singly here, so a claimed job is a dead driver's.
         """
         job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms, takes_over=True)
         if job is not None:
@@ -239,9 +239,9 @@ class Driver:
         return None, None
 
     def _run_side_by_side(self) -> None:
-        """Run due jobs until all attempts have ended or somebody waits for the driver lock.
+        """Run due jobs until none is left or somebody waits for the driver lock; then end the attempts in flight.
 
-        The lock is kept while attempts are in flight: its next holder takes over what is claimed.
+        The lock is kept while attempts are in flight, because its next holder takes over the claimed jobs.
         """
         dispatch = Dispatch(self._outbound)
         with self._command() as tx:
@@ -259,7 +259,7 @@ class Driver:
                     self._record(sending, reply)
 
     def _take_one(self, dispatch: "Dispatch") -> bool:
-        """Run, send or set aside the job that is next; False when there is none."""
+        """Run the next due job, or send or set aside its delivery; False if no job is due."""
         sending = None
         with self._command() as tx:
             job = dispatch.next_ready() or tx.earliest_job(tx.now_ms)
@@ -272,15 +272,15 @@ class Driver:
                 sending = self._guarded(tx, job, partial(self._begun, tx, job), writes=job.kind != DELIVER)
                 self._count(tx, None)
                 if sending is not None:
-                    # In hand until it is recorded: others are sent meanwhile. Where one is sent at a time, the turn
-                    # alone sees to that.
+                    # Claimed until it is recorded: others are sent meanwhile. Where attempts are sent one at a time,
+                    # the driver lock is enough.
                     tx.claim(job)
         if sending is not None:
             dispatch.start(sending)
         return True
 
     def _begun(self, tx: Transaction, job: Job) -> Sending | None:
-        """Do a job at its moment, all but a delivery: what is to be sent is sent outside of the transaction."""
+        """Run a job at its moment; of a delivery, return the attempt, which is sent outside of the transaction."""
         if job.due_ms > tx.now_ms:
             tx.move_clock(job.due_ms)
         if job.kind == DELIVER:
@@ -302,7 +302,7 @@ class Driver:
 
     @contextmanager
     def _command(self) -> Iterator[Transaction]:
-        """One commit; a bug in a part of it is raised after it, where bugs are to be."""
+        """One transaction; its lines are reported, and a job's bug is raised, after the commit."""
         self._lines = []
         with self._store.transaction() as tx:
             yield tx
@@ -316,16 +316,16 @@ class Driver:
     def _guarded(
         self, tx: Transaction, job: Job, do: Callable[[], R], until_ms: int | None = None, *, writes: bool = True
     ) -> R | None:
-        """Do a job. If it raises, undo what it wrote and try the job again in a minute.
+        """Return the result of `do`. If it raises, undo its writes and put the job off by a minute.
 
-        During an `advance`, the minute begins at its end.
+        During an `advance`, the minute begins at its end. With `raise_bugs`, the exception is kept for `_command`.
         """
         try:
             with tx.savepoint() if writes else nullcontext():
                 return do()
         except Exception as error:
             if unwritten(error):
-                # Nothing can be put off either: the job stays due.
+                # The job cannot be put off either, since nothing can be written: it stays due.
                 raise
             if self._raise_bugs:
                 self._bug = error
@@ -336,13 +336,13 @@ class Driver:
 
 
 def _sent(outbound: Outbound, sending: Sending) -> Reply:
-    """Send what an attempt needs sent."""
+    """Send an attempt's message and return the reply."""
     url, headers, body, timeout_s = sending.url, sending.headers, sending.body, sending.timeout_s
     return outbound.send(url, headers, body, timeout_s, by_sandbox_clock=sending.by_sandbox_clock)
 
 
 class Dispatch:
-    """The attempts in flight of one turn, and the jobs behind them, by endpoint in the order they fell due."""
+    """The attempts in flight of one run, and the jobs that wait for their endpoint, in the order they fell due."""
 
     def __init__(self, outbound: Outbound) -> None:
         self._outbound = outbound
@@ -360,11 +360,11 @@ class Dispatch:
         return endpoint not in self._busy and len(self._busy) < MAX_IN_FLIGHT
 
     def put_behind(self, endpoint: str, job: Job) -> None:
-        """Keep a job until there is room."""
+        """Keep a job until its endpoint has room."""
         self._waiting.setdefault(endpoint, deque()).append(job)
 
     def next_ready(self) -> Job | None:
-        """A job that waited and for which there is room now; endpoints take turns."""
+        """Take out a waiting job whose endpoint has room now, None without one; endpoints take turns."""
         endpoint = next((waiting for waiting in self._waiting if self.has_room(waiting)), None)
         if endpoint is None:
             return None
@@ -376,12 +376,12 @@ class Dispatch:
 
     def start(self, sending: Sending) -> None:
         """Send an attempt in a daemon thread of its own: a process that ends does not wait for a receiver."""
-        # Where there are no more threads, nothing is in flight.
+        # If no thread can be started, the attempt does not count as in flight.
         threading.Thread(target=self._send, args=(sending,), daemon=True).start()
         self._busy.add(sending.delivery.endpoint)
 
     def finished(self, wait_s: float | None) -> Iterator[tuple[Sending, Reply]]:
-        """Attempts that have ended; waits `wait_s` seconds for the first, without end for None."""
+        """Yield the ended attempts with their replies; wait `wait_s` seconds for the first, None without limit."""
         try:
             ended = self._done.get(timeout=wait_s)
             while True:
@@ -396,9 +396,9 @@ class Dispatch:
 
 
 class DriverLock:
-    """The lock of whoever runs due jobs, and the place next to it: the holder sees who waits there.
+    """The driver's lock, with a second lock for the next in line, by which the holder sees that somebody waits.
 
-    `store` is a file that other processes may open too; None for one that is private to this process.
+    `store` is a file that other processes may open too; None for a store that is private to this process.
     """
 
     def __init__(self, store: Path | None) -> None:
@@ -407,7 +407,7 @@ class DriverLock:
         self._look_again = 0.0
 
     def take(self) -> bool:
-        """Take the lock if nobody holds it and nobody waits for it."""
+        """Take the lock if nobody holds it or waits for it; False otherwise."""
         if not self._taken(0):
             return False
         if self.is_wanted():
@@ -416,7 +416,7 @@ class DriverLock:
         return True
 
     def wait(self, patience_s: float) -> bool:
-        """Take the lock within `patience_s` seconds; its holder sees that somebody waits."""
+        """Take the lock within `patience_s` seconds, while its holder sees the wait; False in code the holder runs."""
         until = time.monotonic() + patience_s
         if self._is_drivers() or not self._next.take(patience_s):
             return False
@@ -426,9 +426,9 @@ class DriverLock:
             self._next.free()
 
     def is_wanted(self) -> bool:
-        """True if somebody waits; only the holder asks.
+        """True if somebody waits for the lock; only the holder calls this.
 
-        The file is looked at now and then, as a look takes longer than many a job.
+        The file is checked only every `_LOOK_AGAIN_S` seconds, as a check takes longer than many jobs.
         """
         if time.monotonic() < self._look_again:
             return False
@@ -444,7 +444,7 @@ class DriverLock:
         self._held.free()
 
     def close(self, patience_s: float | None = None) -> None:
-        """Let go of the files, once whoever drives is done; nobody drives after that."""
+        """Close the files, once the driver is done or after `patience_s` seconds; nobody can drive afterwards."""
         self._held.close(patience_s)
         self._next.close(patience_s)
 
@@ -461,7 +461,7 @@ class DriverLock:
 
 
 class _FileLock:
-    """A lock over the threads and processes that name the same file; without one, over this process's threads."""
+    """A lock among the threads and processes that open the same file; without a file, among this process's threads."""
 
     def __init__(self, path: str | None) -> None:
         self._threads = threading.Lock()
@@ -479,7 +479,7 @@ class _FileLock:
         try:
             is_taken = not self._closed and self._take_file(max(0.0, until - time.monotonic()))
         finally:
-            # Also where Ctrl-C comes while it waits, or as it has the file.
+            # Also if Ctrl-C comes during the wait, or once the file is locked.
             if not is_taken:
                 self.free()
         return is_taken

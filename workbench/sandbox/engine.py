@@ -1,4 +1,4 @@
-"""The running parts of one sandbox: the store, what is due, and the service that answers requests."""
+"""One running sandbox: its store, the driver of its due jobs, and the application that answers requests."""
 
 import secrets
 import threading
@@ -42,7 +42,7 @@ _NOTED_HEADERS = {
         "Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario", UNSEEN,
     )
 }  # fmt: skip
-"""The headers that matter, by their names in lower case."""
+"""Name in lower case → name of each header that a request keeps."""
 _UNSEEN = UNSEEN.lower()
 _PREFLIGHT = "access-control-request-method"
 _MOST_DIGITS = 18
@@ -52,12 +52,12 @@ _SLOW_S = 10
 
 @lru_cache
 def _lower(name: bytes) -> str:
-    """A header's name in lower case; the same few come with every call."""
+    """A header's name in lower case; cached, as the same few come with every call."""
     return name.decode("latin-1").lower()
 
 
 def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by their names in lower case; values of one name are joined by commas."""
+    """Headers by their names in lower case; the values of a repeated header are joined by commas."""
     headers: dict[str, str] = {}
     for name, value in raw:
         key, text = _lower(name), value.decode("latin-1").strip()
@@ -66,10 +66,10 @@ def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def length_in(text: str) -> int | None:
-    """The bytes that a Content-Length announces; None if it is no number."""
+    """The number of bytes that a Content-Length announces; None if the text is not a number."""
     if not (text.isascii() and text.isdigit()):
         return None
-    # So long a number Python does not read, and so much is more than any limit.
+    # Python refuses to read very long numbers, and a number this long is over any limit.
     return int(text) if len(text) <= _MOST_DIGITS else 10**_MOST_DIGITS
 
 
@@ -86,8 +86,8 @@ class Engine:
         self.app = Application(self._responder, self._driver, Hosts(), Origins(), self._paths)
 
     def app_to_serve(self, hosts: Hosts, origins: Origins, door: Door | None = None) -> "Application":
-        """The application for a real port: a bug is logged, masked, and answered as a 500."""
-        # Where a publishable key may do nothing, no page may.
+        """The application for a real port, which logs a bug, masked, and responds with a 500."""
+        # If a publishable key may do nothing, no page may do anything.
         pages = Origins() if self.store.gaps.publishable_key == "nothing" else origins
         app = Application(Responder(self.store, raise_bugs=False), self._driver, hosts, pages, self._paths)
         if door is not None:
@@ -95,31 +95,31 @@ class Engine:
         return app
 
     def mount(self, url: str, app: object, *, by_sandbox_clock: bool = False) -> None:
-        """Let a WSGI or ASGI application of this process answer for the host of a URL; None for one that is to come.
+        """Let a WSGI or ASGI application of this process answer for the host of a URL; None until it is mounted.
 
-        A merchant's reads this machine's clock, the workbench's own goes `by_sandbox_clock`.
-        Raises TypeError: neither. Raises ServeRefused: it did not start.
+        `by_sandbox_clock` is for the workbench's own application; a merchant's uses this machine's clock.
+        Raises TypeError: `app` is neither. Raises ServeRefused: the ASGI application did not start.
         """
         host = urlsplit(url).hostname or ""
         self._outbound.mount(host, *_called(app))
         self.store.mounted_hosts[host] = by_sandbox_clock
 
     def signing_secret(self, url: str) -> str | None:
-        """The secret of the endpoint that a kept store has for a URL."""
+        """The signing secret of the merchant's enabled endpoint for a URL; None without such an endpoint."""
         with self.store.transaction() as tx:
             endpoint = tx.endpoints.first(order="seq", url=url, status="enabled", account=MERCHANT_ID)
         return endpoint.secret if endpoint else None
 
     def registered(self, url: str) -> str:
-        """The signing secret of the endpoint for a URL: the store's own, or one that is registered now.
+        """The signing secret of the endpoint for a URL; registers the endpoint if the store has none.
 
-        It is registered through the operation itself, so that the URL is checked and the trace tells of it.
+        The operation registers the endpoint, so that the URL is checked and the trace shows the call.
         Raises InvalidRequest: this URL may not be called.
         """
         if known := self.signing_secret(url):
             return known
         headers = {"host": "localhost", "authorization": f"Bearer {self.store.key('secret')}", "content-type": JSON}
-        # None of the calls that the merchant may make.
+        # The call does not count against the merchant's rate limit.
         headers |= {_UNSEEN: "true"} if self.store.gaps.rate_limit != "none" else {}
         offered = [row for row in operations.in_force(self.store.gaps) if not row.gone]
         register = next(row for row in offered if row.id == "createWebhookEndpoint")
@@ -135,19 +135,19 @@ class Engine:
         return self.store.clock_if_due() is not None
 
     def run_due(self) -> None:
-        """Run what is due now; what cannot be written stays due."""
+        """Run the jobs that are due now; a job that cannot be written stays due."""
         with suppress(*UNWRITTEN):
             self._driver.run_due()
 
     def close(self, *, patience_s: float | None = None) -> None:
-        """Let go of every file and connection, once whoever drives is done, or after so many seconds."""
+        """Close every file and connection, once the driver is done or after `patience_s` seconds."""
         self._driver.close(patience_s)
         self._outbound.close()
         self.store.close()
 
 
 def _called(app: object) -> tuple[Post, Callable[[], object]]:
-    """An application, and what shuts it down; an ASGI one is started."""
+    """The functions that post to an application and shut it down; an ASGI application is started here."""
     if app is None:
         return post_to_nobody, lambda: None
     if not is_asgi(app):
@@ -159,10 +159,10 @@ def _called(app: object) -> tuple[Post, Callable[[], object]]:
 
 
 class InProcess(httpx.BaseTransport):
-    """Calls the application here, then runs what the call made due: webhooks arrive before the next line.
+    """Calls the application in this process, then runs the due jobs: webhooks arrive before a script's next line.
 
-    When that is done `watchers` are notified. Neither happens for a call that only looks: a GET that asks to leave no
-    trace, or one of a watcher.
+    Afterwards `watchers` are notified. Both are left out for a GET or HEAD that asks to leave no trace, or that a
+    watcher sends.
     """
 
     def __init__(self, engine: Engine, watchers: Watchers) -> None:
@@ -170,7 +170,7 @@ class InProcess(httpx.BaseTransport):
         self._watchers = watchers
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Answer a request, with what it made due done."""
+        """Return the response to a request, after the jobs that the request made due."""
         headers = headers_in(request.headers.raw)
         answer = self._engine.app.respond(Arrived(request.method, request.url.raw_path, headers, request.read()))
         only_looks = request.method in ("GET", "HEAD") and (_UNSEEN in headers or self._watchers.is_watching())
@@ -181,11 +181,11 @@ class InProcess(httpx.BaseTransport):
 
 
 _Rest = Callable[[], Response]
-"""The rest of a request that waits, outside of a transaction, for as long as it takes."""
+"""Finishes a request that has to wait, outside of a transaction, and returns the response."""
 
 
 class Application:
-    """The service, which answers by the names of `hosts` alone."""
+    """The service, which answers only to the names of `hosts`, and lets pages of `origins` call some operations."""
 
     def __init__(self, responder: Responder, driver: Driver, hosts: Hosts, origins: Origins, paths: "_Paths") -> None:
         self._responder = responder
@@ -197,12 +197,12 @@ class Application:
         self._making = threading.Lock()
 
     def respond(self, arrived: Arrived) -> Answer:
-        """The response, however long it takes."""
+        """The response to a request, also to one that has to wait."""
         begun = self.begin(arrived)
         return begun if isinstance(begun, Answer) else begun()
 
     def begin(self, arrived: Arrived) -> Answer | Callable[[], Answer]:
-        """The response, or, for a request that waits, a function that waits and returns it."""
+        """The response; for a request that has to wait, a function that waits and returns the response."""
         begun = self._response(arrived)
         if isinstance(begun, Response):
             return _answer(arrived, begun)
@@ -213,7 +213,7 @@ class Application:
         return _answer(None, self._responder.unreadable(error))
 
     def _response(self, arrived: Arrived) -> Response | _Rest:
-        """The response, readable by pages of an allowed origin; also the response to their preflight."""
+        """The response, readable by a page of an allowed origin; also the response to the page's preflight."""
         request, methods, fault = _request_of(arrived, self._paths)
         asked, origin = methods.get(request.method), arrived.headers.get("origin")
         wanted = methods.get(arrived.headers.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
@@ -232,14 +232,14 @@ class Application:
         arrived: Arrived,
         origin: str | None,
     ) -> Response | _Rest:
-        """Refuses a caller from a host or page that may not call, then an unknown path or method."""
+        """Refuses a forbidden host or origin, or an unknown path or method; else runs the operation or shows a page."""
         operation = asked if isinstance(asked, Operation) else None
         try:
             self._hosts.check(arrived.headers.get("host"), origin)
             if fault is not None:
                 raise fault
         except ApiError as error:
-            # A refusal where there is an operation is one of its responses.
+            # If the path has the operation, the refusal is one of its responses.
             return self._responder.refuse(request, error, operation, checks_key=False)
         if isinstance(asked, Operation):
             if asked.gone:
@@ -256,7 +256,7 @@ class Application:
         return shown if shown.made is None else partial(self._made, shown, shown.made)
 
     def _made(self, shown: Response, make: Callable[[], bytes]) -> Response:
-        """A page with its body. One body is made at a time, and requests that waited get the same one."""
+        """A page with its body. One body is made at a time, so that requests that waited find the body cached."""
         with self._making:
             return replace(shown, body=make())
 
@@ -272,13 +272,13 @@ class Application:
         return response
 
     def _slow(self, response: Response) -> Response:
-        # From within a delivery that moves the clock, no time can be let go by.
+        # A call from within a delivery that moves the clock cannot let time go by.
         with suppress(StateConflict):
             self._driver.pass_time(_SLOW_S)
         return response
 
     def _drive(self, operation: Operation, request: Request, response: Response) -> Response:
-        """Advance or simulate, outside of the transaction that read by how much, or what is to be done."""
+        """Advance the clock or simulate traffic, after the transaction that read the request; returns the response."""
         try:
             if operation is controls.SIMULATE:
                 return self._responder.respond(month.done(self._driver, request), operation)
@@ -318,7 +318,7 @@ def _paths(gaps: Gaps) -> _Paths:
 
 
 def _methods_at(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
-    """The operations and pages of a path by method, empty for an unknown path, and the value of its field."""
+    """The operations and pages at a path by method, none for an unknown path, and the path's field by name."""
     segments = tuple(path.lstrip("/").split("/"))
     if segments in paths:
         return paths[segments][1], {}
@@ -337,7 +337,7 @@ def _not_offered(request: Request, methods: _Methods) -> ApiError:
 
 
 def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, ApiError | None]:
-    """The request, what there is at its path by method, and why it did not arrive whole."""
+    """The request, the operations and pages at its path by method, and the error if it did not arrive whole."""
     raw, _, asked = arrived.target.partition(b"?")
     path = (unquote_to_bytes(raw) if b"%" in raw else raw).decode("utf-8", "replace") or "/"
     text = asked.decode("latin-1")
@@ -357,10 +357,10 @@ def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, Api
         query=query,
         target=f"{path}?{'&'.join(map('='.join, pairs))}" if pairs else path,
         headers={name: headers[key] for key, name in _NOTED_HEADERS.items() if key in headers},
-        # A body over the limit is refused for its length: one byte more tells it.
+        # One byte over the limit is enough to refuse the body for its length.
         body=arrived.body[: min(length or 0, MAX_BODY_BYTES + 1)],
         path_params=path_params,
-        # In whatever header. To look for these letters first takes a twentieth of the time.
+        # A live key in any header. To look for these letters first takes a twentieth of the time.
         live="k_live" in everywhere and LIVE_KEY.search(everywhere) is not None,
     )
     return request, methods, fault

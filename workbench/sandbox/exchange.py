@@ -55,41 +55,41 @@ _MAX_KEPT_TEXT: Final = 20_000
 _MAX_KEPT_ID: Final = 80
 _NOT_KEPT: Final = "(not kept: it may hold a password)"
 _REFUSED: Final = 300
-"""The first status that is no success."""
+"""The lowest status that does not count as a success."""
 
 
 class _Call(msgspec.Struct):
-    """One request on its way, and what was worked out about it: its number, its caller, the scope of its key.
+    """A request in progress, with its number, its caller and the scope of its idempotency key, once each is known.
 
-    A call that fails keeps its caller and scope for the second transaction, which numbers it anew.
+    A failed call keeps its caller and scope for a second transaction, which gives the call a new number.
     """
 
     request: Request
     operation: Operation | None
     is_traced: bool
     id: str = ""
-    """The Request-Id of its response."""
+    """The Request-Id of the response."""
     seq: int | None = None
-    """Its place in the trace. None if it is not traced; 0 for a read, which gets its place when it is written."""
+    """The call's place in the trace; None if the call is not traced, 0 for a read until the trace is written."""
     caller: Caller | None = None
     """None until the credential is accepted."""
     scope: str | None = None
-    """The scope in which its idempotency key is unique; None without a key."""
+    """The scope in which the idempotency key is unique; None without a key."""
 
     def number(self, tx: Transaction) -> None:
-        """Give the call its id and its place in this transaction."""
+        """Set the call's id and its place in the trace, both taken from this transaction."""
         kind = "req" if self.is_traced else self.operation.untraced_id if self.operation else "ctl"
         reads = self.operation is not None and self.operation.method in _READS
         self.id, self.seq = tx.number_call(kind, reads=reads, traced=self.is_traced)
 
     @property
     def uses_quota(self) -> bool:
-        """True if the call counts against its account's limit: the bench's own calls do not."""
+        """True if the call counts against its account's rate limit; untraced calls and the bench's own do not."""
         return self.seq is not None and UNSEEN not in self.request.headers
 
 
 class _KeptBody(msgspec.Struct):
-    """The members of a kept response that tell which rows of the register it relied on."""
+    """The members of a kept response's body that show which rows of the register the response relied on."""
 
     failure_code: str | None = None
     warnings: list[str] = []
@@ -98,10 +98,10 @@ class _KeptBody(msgspec.Struct):
 
 
 class Responder:
-    """Answers requests from one store.
+    """Responds to requests with the data of one store.
 
-    With `raise_bugs`, an unexpected exception reaches the caller: in process a notebook shows its traceback. A served
-    sandbox logs it and responds with a 500.
+    With `raise_bugs`, an unexpected exception reaches the caller, so that a notebook shows its traceback. Without it,
+    as in a served sandbox, the exception is logged and the response is a 500.
     """
 
     def __init__(self, store: Store, *, raise_bugs: bool) -> None:
@@ -109,7 +109,7 @@ class Responder:
         self._raise_bugs = raise_bugs
 
     def respond(self, request: Request, operation: Operation) -> Response:
-        """Run an operation; its changes and its response are one commit."""
+        """Run an operation and return its response; the changes, the kept response and the trace are one commit."""
         for prepare in self._store.before_reset if operation is controls.RESET else ():
             prepare()
         return self._answer(request, operation, lambda tx, call: _check_and_run(tx, call, operation))
@@ -117,9 +117,9 @@ class Responder:
     def refuse(
         self, request: Request, error: ApiError, operation: Operation | None = None, *, checks_key: bool = True
     ) -> Response:
-        """Refuse a request that reaches no operation, such as an unknown path or method.
+        """Return the error for a request that runs no operation, such as one to an unknown path.
 
-        `checks_key` False leaves the credential unread, for a request that may not come in or did not arrive whole.
+        `checks_key` refuses a live or unreadable key first; False is for a request from a refused host, or not whole.
         """
 
         def run(_tx: Transaction, _call: _Call) -> Response:
@@ -130,7 +130,7 @@ class Responder:
         return self._answer(request, operation, run)
 
     def show(self, page: Callable[[Request, InForce], Response], request: Request) -> Response:
-        """Show a page that needs no key, such as a document: it gets a Request-Id and is not traced."""
+        """Return a page that needs no key, such as a document; the response has a Request-Id and is not traced."""
         try:
             with self._store.reading() as tx:
                 response = page(request, InForce(tx.gaps, deprecation.marked(tx)))
@@ -141,13 +141,13 @@ class Responder:
             return self.refuse(request, error)
 
     def unreadable(self, error: ApiError) -> Response:
-        """Refuse bytes that are no HTTP request: the response has a Request-Id and is not traced."""
+        """Return the error for bytes that are not an HTTP request; the response has a Request-Id and is not traced."""
         with self._store.reading() as tx:
             call = _Call(Request("", "/"), None, is_traced=False, id=tx.new_read_id("req"))
             return _finish(tx, call, _error_response(tx, call, error))
 
     def _begun(self, request: Request, *, traced: bool) -> AbstractContextManager[Transaction]:
-        """A transaction for a request. Calls that wait to be traced are written before an untraced read shows them."""
+        """The transaction for a request; an untraced read first writes the calls that wait for the trace."""
         if request.method not in _READS or (traced and self._store.gaps.rate_limit != "none"):
             return self._store.transaction()
         if not traced:
@@ -177,19 +177,19 @@ class Responder:
                 raise
             log_fault(f"{request.method} {request.path} failed", error)
             refused = ServiceFailed("The sandbox failed; see its log.")
-        # The operation's changes are undone; the refusal is a command of its own, or waits for the next one.
+        # The operation's changes are undone. A second transaction traces the refusal, or leaves it to the next command.
         unwritten = isinstance(refused, UNWRITTEN)
         with self._store.reading() if unwritten else self._begun(request, traced=traced) as tx:
             call.number(tx)
             response = _error_response(tx, call, refused)
-            # A failure of ours is kept for its idempotency key, so that the same request gets it again.
+            # The service's own failure is kept for the idempotency key, so that a repeated request gets it again.
             if call.scope is not None and isinstance(refused, ServiceFailed) and not unwritten:
                 idempotency.keep(tx, request, call.scope, response)
             return _finish(tx, call, response)
 
 
 def _finish(tx: Transaction, call: _Call, response: Response) -> Response:
-    """Add the headers that every response has, and write the call into the trace."""
+    """Return the response with the headers that every response has, and record the call in the trace."""
     operation = call.operation
     own = {"Request-Id": call.id}
     if tx.gaps.version_header == "api_version":
@@ -234,7 +234,7 @@ def _write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> N
 
 
 def _kept_request(request: Request, operation: Operation | None) -> str:
-    """The body for the trace; one that may hold a password is kept only as flat fields, in which masking finds it."""
+    """The body for the trace; a body that may hold a password is kept only if flat JSON, where masking finds it."""
     if operation is not None and not operation.schemes and request.body:
         try:
             fields = json_from(request.body)
@@ -247,7 +247,7 @@ def _kept_request(request: Request, operation: Operation | None) -> str:
 
 @lru_cache(maxsize=64)
 def _masked_text(text: str) -> str:
-    """A path or a header's value masked; most come again with every call."""
+    """A path or a header's value, masked; cached, as most values come with every call."""
     return mask(text)
 
 
@@ -256,7 +256,7 @@ def _text(body: bytes) -> str:
 
 
 def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int) -> dict[str, str]:
-    """Count the call if its account is known, and return the headers about the calls that are left."""
+    """Count the call and return the rate-limit headers; no headers if the call's account is unknown."""
     try:
         account = (call.caller or caller_of(tx, call.request, operation)).account
     except ApiError:
@@ -289,7 +289,7 @@ def call_within(
     key: str | None = None,
     **path_params: str,
 ) -> Response:
-    """Make a merchant's call as part of a command: numbered like any call, without a row in the trace."""
+    """Make a merchant's call within a command, numbered but not traced; `key` is its idempotency key."""
     path, made = operation.path.format(**path_params), None
     if operation.body is not None:
         made = msgspec.convert(body, operation.body, builtin_types=(Decimal,))
@@ -322,9 +322,9 @@ def check_version(tx: Transaction, request: Request) -> None:
 
 
 def _scenario_of(request: Request, operation: Operation) -> str | None:
-    """The scenario that the header asks for.
+    """The scenario that the header Sandbox-Scenario asks for; None without the header.
 
-    Raises InvalidRequest for a scenario that is not offered here: ignoring it would let the test of a decline pass.
+    Raises InvalidRequest: the operation does not offer this scenario. Ignored, a test would miss its decline.
     """
     asked = request.headers.get("Sandbox-Scenario")
     if asked is None or asked in operation.scenarios:
@@ -345,7 +345,7 @@ def _run_operation(tx: Transaction, call: _Call, operation: Operation, caller: C
         caller = with_script(tx, caller, operation.phone(body))
         also = TRIGGERED if caller.scenario != asked else ()
     if caller.scenario in _BEFORE:
-        # Returned, not raised: the commit keeps that a script's scenario is used up.
+        # Returned, not raised, so that the commit records that the script's scenario is used up.
         fault = _error_response(tx, call, _BEFORE[caller.scenario]())
         return replace(fault, relied=fault.relied + touched() + also)
     named: dict[str, Any] = dict(call.request.path_params)
@@ -369,7 +369,10 @@ def _run_operation(tx: Transaction, call: _Call, operation: Operation, caller: C
 
 
 def _body_of(tx: Transaction, request: Request, operation: Operation, ignored: list[str]) -> msgspec.Struct | None:
-    """The body as the operation's struct; names of unknown fields are added to `ignored`."""
+    """The body as the operation's struct, None if it takes no body; names of unknown fields go into `ignored`.
+
+    Raises InvalidRequest: the body is empty or does not fit. Raises UnsupportedMediaType: not JSON in UTF-8.
+    """
     if operation.body is None or request.made is not None:
         return request.made
     if not request.body:
@@ -386,7 +389,7 @@ def _body_of(tx: Transaction, request: Request, operation: Operation, ignored: l
 
 
 def _body_error(operation: Operation, error: ApiError) -> ApiError:
-    """The error as a 400, if the interface documents 400 for every fault of this operation's body."""
+    """The error, as a 400 if the interface documents 400 for every fault of this operation's body."""
     return InvalidRequest(error.message, code=error.code) if operation.plain_400 else error
 
 
@@ -408,9 +411,9 @@ def _error_response(tx: Transaction, call: _Call, error: ApiError) -> Response:
 
 
 def _name_field(error: ApiError, operation: Operation) -> None:
-    """Name the field in an error about a single field, and list a field of the body among the error's problems.
+    """Add the field's name to an error's message, and list a field of the body among the error's problems.
 
-    A refused PIN is left as it is: a customer reads it on the handset.
+    The message about a refused PIN stays as it is: a customer reads it on the handset.
     """
     if isinstance(error, InvalidRequest) and error.param and error.code != "pin_invalid":
         name = error.param.rpartition(".")[2]

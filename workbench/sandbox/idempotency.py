@@ -1,7 +1,7 @@
-"""Idempotency keys: the first answer to one is kept in the commit of its effect, and given again.
+"""Idempotency keys: the first response to a key is kept in the commit of its changes, and replayed.
 
-A secret that is shown once is not kept: given again, such an answer goes without it. Whoever lost the
-first answer has the id, and rolls the key or secret.
+A secret that is shown once is not kept, so the replayed response lacks the secret. A merchant who lost
+the first response finds the id in the replayed one, and rolls the key or secret.
 """
 
 import hashlib
@@ -17,20 +17,20 @@ from workbench.sandbox.store.records import KeptResponse
 
 _ERRORS = 400
 _CONFLICT = 409
-"""Never kept: the same request is to come again."""
+"""The status of responses that are never kept, so that the same request may come again."""
 _REUSED: Mapping[int, type[ApiError]] = {422: IdempotencyKeyReused, 409: StateConflict, 400: InvalidRequest}
 """Choice of `reused_key_status` → the error for a key that came with another body."""
 KEY = re.compile(
     r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\x21\x23-\x2b\x2d-\x7e][\x20-\x2b\x2d-\x7e]{0,254})'
 )
-"""In quotes (RFC 8941 §3.3.3) or bare. A bare comma is in none: servers join two headers with one."""
+"""A key in quotes (RFC 8941 §3.3.3) or bare. A bare key has no comma: servers join repeated headers with commas."""
 _ESCAPED = re.compile(r"\\(.)")
 
 
 def key_sent(tx: Transaction, request: Request, operation: Operation) -> str | None:
-    """The key that a request carries, where keys count.
+    """The idempotency key of a request; None without the header, or if the operation ignores keys.
 
-    Raises InvalidRequest: missing where it is required, or not a key.
+    Raises InvalidRequest: the operation requires a key and there is none, or the header is not a key.
     """
     given = request.headers.get("Idempotency-Key")
     if given is None or not operation.takes_keys:
@@ -47,15 +47,15 @@ def key_sent(tx: Transaction, request: Request, operation: Operation) -> str | N
 
 
 def scope_of(request: Request, caller: Caller, key: str) -> str:
-    """The scope in which a key is unique: account, method, path, and the caller's rank."""
+    """A key with the scope in which the key is unique: account, the caller's rank, method and path."""
     rank = "publishable" if caller.kind == "publishable" else "secret"
     return f"{caller.account}\n{rank}\n{request.method}\n{request.path}\n{key}"
 
 
 def recalled(tx: Transaction, request: Request, scope: str) -> Response | None:
-    """The first answer of a scope, if it is still kept.
+    """The response that is kept for a scope, with the header of a replay; None if no response is kept.
 
-    Raises IdempotencyKeyReused, or the error of `reused_key_status`: it was the answer to another body.
+    Raises the error of `reused_key_status`: the key was used with another body.
     """
     kept = _kept_for(tx, scope)
     if kept is None:
@@ -68,11 +68,11 @@ def recalled(tx: Transaction, request: Request, scope: str) -> Response | None:
 
 
 def keep(tx: Transaction, request: Request, scope: str, response: Response) -> None:
-    """Keep the first answer of a scope, where the register says that such an answer is kept."""
+    """Keep the first response of a scope, except a 409, and other errors if the register keeps none."""
     if response.status == _CONFLICT or (response.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none"):
         return
     if _kept_for(tx, scope) is not None:
-        return  # the first answer stays
+        return  # the first response stays
     tx.kept_responses.add(
         KeptResponse(
             scope=scope,
@@ -87,7 +87,7 @@ def keep(tx: Transaction, request: Request, scope: str, response: Response) -> N
 
 
 def _kept_for(tx: Transaction, scope: str) -> KeptResponse | None:
-    """The answer kept for a scope; one that has expired is dropped."""
+    """The response kept for a scope, or None; an expired response is deleted."""
     kept = tx.kept_responses.get(scope)
     if kept is not None and tx.now_ms >= kept.at_ms + tx.gaps.idempotency_retention_s * 1000:
         tx.kept_responses.remove(kept)

@@ -1,4 +1,4 @@
-"""The table of operations under `/v1` and `/plants`: all that the service offers, on one screen."""
+"""The table of operations under `/v1` and `/plants`, which are all that the service offers."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -23,12 +23,12 @@ EITHER: Final = ("Bearer", "Basic")
 NO_KEY: Final = ()
 
 ANY_POST: Final = scenarios.FAULTS
-"""Scenarios that every POST can be asked for by the Sandbox-Scenario header."""
+"""Scenarios that the header Sandbox-Scenario may ask of every POST."""
 PAYMENT: Final = scenarios.SCRIPTABLE
 
 
 class Link(NamedTuple):
-    """An operation that a response leads to: it takes a member of the response as a parameter."""
+    """A link from a response to an operation: the member `gives` becomes the operation's parameter `takes`."""
 
     name: str
     leads_to: str
@@ -42,9 +42,9 @@ def _to(takes: str, **leads_to: str) -> tuple[Link, ...]:
 
 
 class Operation(NamedTuple):
-    """One row: its route, who may call it, what runs, what it reads and responds with, and where it comes from.
+    """One operation: its route, who may call it, what runs, the request and the response, and the source.
 
-    The parameters of a query and the members of a body are the fields of its struct.
+    The fields of `query` are the parameters of the query, the fields of `body` the members of the body.
     """
 
     id: str
@@ -55,12 +55,12 @@ class Operation(NamedTuple):
     response: Any
     """The struct of the response's body, for the description."""
     source: str = "assumed"
-    """The sections of the interface that show it, or `assumed`."""
+    """The sections of the interface that show the operation, or `assumed`."""
     gap: str = "4"
-    """The section that leaves an assumed operation open: other endpoints, unless it is about events or keys."""
+    """The section that leaves an assumed operation open: 4 other endpoints, 5 keys, 6 events."""
     schemes: tuple[str, ...] = EITHER
     says: str = ""
-    """Its description, if several operations share `run`; otherwise the docstring of `run` has it, after the path."""
+    """The description, if several operations share `run`; otherwise it is in the docstring of `run`, after the path."""
     body: type[View] | None = None
     query: type[View] | None = None
     publishable: bool = False
@@ -68,38 +68,38 @@ class Operation(NamedTuple):
     needs_idempotency_key: bool = False
     body_optional: bool = False
     scenarios: tuple[str, ...] = ()
-    """The scenarios that the call can be asked for."""
+    """The scenarios that the header Sandbox-Scenario may ask of this operation."""
     refuses: tuple[int, ...] = ()
-    """The statuses of refusals that come from what it runs alone: 402 declined, 404 named in the body, 409 state."""
+    """The statuses of the refusals by `run` itself: 402 declined, 404 for an id in the body, 409 for a state."""
     phone: Callable[[Any], str] | None = None
-    """The number in the body on which a script may make the call go wrong."""
+    """Reads the customer's number from the body; a script for this number may make the call go wrong."""
     plain_400: bool = False
-    """An invalid body gets the documented Error, not a problem."""
+    """True if the response to an invalid body is the documented Error, not a problem."""
     no_store: bool = False
-    """The response holds a token or key: no cache may keep it."""
+    """True if the response holds a token or key, so that no cache may keep it."""
     traced: bool = True
     untraced_id: str = "ctl"
-    """The beginning of the Request-Id of a response that leaves no trace: each kind is counted by itself."""
+    """The prefix of the Request-Id of an untraced call; each prefix has its own count."""
     shows: tuple[tuple[int, str], ...] = ()
-    """The statuses and media types of responses that the interface shows; those of no other operation are."""
+    """The statuses and media types of the responses that the interface shows for this operation."""
     links: tuple[Link, ...] = ()
     success: int = 200
     shown: Callable[[Any], object] | None = None
-    """Makes the body from the result, where they differ."""
+    """Makes the response's body from the result of `run`; None if the result is the body."""
     gone: tuple[str, ...] = ()
-    """Rows of the register by whose choice the interface has no such operation, and answers 404."""
+    """Rows of the register whose choice takes the operation out of the interface, which then responds with 404."""
 
     @property
     def takes_keys(self) -> bool:
-        """True if an idempotency key counts here.
+        """True if the operation heeds an idempotency key.
 
-        Actions through `/sandbox` are not kept: doing one twice is meant. Nor are responses to calls without a key:
-        there is nobody whom they would belong to.
+        Responses of `/sandbox` are not kept, since an action may be repeated, nor are responses to calls without an API
+        key, which belong to no account.
         """
         return self.method == "POST" and bool(self.schemes) and self.traced
 
 
-# What is remembered of a row is found by the row itself, which is quicker than by all that stands in it.
+# Caches find an operation by its identity, which is quicker than by all its fields.
 Operation.__hash__ = object.__hash__  # type: ignore[method-assign]  # the class of a named tuple takes no such member
 
 # fmt: off
@@ -201,11 +201,11 @@ _TOKENS: Final[Mapping[str, tuple[type[View], Callable[[keys.Token], View]]]] = 
     "token": (keys.NamedToken, _named_token),
     "data.token": (keys.WrappedToken, lambda pair: keys.WrappedToken(_named_token(pair))),
 }
-"""The other shapes of a pair of tokens, by `token_field`."""
+"""Choice of `token_field` → the struct of a pair of tokens, and the function that makes it."""
 
 
 def _changed(row: Operation, gaps: Gaps) -> Operation:
-    """An operation as this register has it."""
+    """The operation as changed by the choices of this register."""
     if gaps.success_status == "201_created" and row.creates:
         row = row._replace(success=201)
     if gaps.charge_wait == "accepted" and row.id == "createCharge":
@@ -227,13 +227,13 @@ def _changed(row: Operation, gaps: Gaps) -> Operation:
 
 @cache
 def in_force(gaps: Gaps) -> tuple[Operation, ...]:
-    """The operations as this register has them, and on the dashboard those that are gone from the interface."""
+    """The operations under this register; those gone from the interface a second time, on the dashboard."""
     changed = tuple(_changed(row, gaps) for row in OPERATIONS)
     return (*changed, *(_on_dashboard(row) for row in changed if row.gone))
 
 
 def _on_dashboard(row: Operation) -> Operation:
-    """An operation as what a person does on the merchant's dashboard, which is not a call of the merchant."""
+    """The operation as a person's action on the merchant's dashboard, which is not a call of the merchant."""
     is_list = get_origin(row.response) in (List, NumberedList)
     return row._replace(
         path=row.path.replace(_VERSION, DASHBOARD, 1),

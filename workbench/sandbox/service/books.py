@@ -1,4 +1,4 @@
-"""The ledger read back page by page, and settled: an ordinary entry answers a difference from another's books."""
+"""Reads the ledger page by page, and settles its differences from another's books with ordinary entries."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -88,13 +88,13 @@ def verify(tx: Transaction, caller: Caller) -> wire.LedgerVerified:
 
 
 def _cut_page(found: Iterator[JournalEntry], limit: int | None, rows: Callable[[JournalEntry], Iterable[R]]) -> Page[R]:
-    """The rows of at most so many entries, and whether there are more."""
+    """The rows of at most `limit` entries, of all for None, and whether more entries follow."""
     shown = list(itertools.islice(found, limit))
     return Page([row for entry in shown for row in rows(entry)], has_more=next(found, None) is not None)
 
 
 def _rows_of_entry(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]] = ({},)) -> Iterator[R]:
-    """A row for each part of an entry: a column is the part's own, or else the entry's."""
+    """Yields a row for each part of an entry; a column comes from the part, or else from the entry."""
     whole = {
         **asdict(entry),
         "entry": entry.id,
@@ -108,7 +108,7 @@ def _rows_of_entry(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[
 
 
 def _known_as(tx: Transaction, entry: JournalEntry) -> str | None:
-    """The external reference of an entry, or for a reversal without one that of what it reverses."""
+    """The external reference of an entry; for a reversal without one, that of the reversed entry."""
     if entry.external_reference is None and entry.reverses is not None:
         reversed_one = tx.journal.get(entry.reverses)
         return reversed_one.external_reference if reversed_one else None
@@ -116,8 +116,8 @@ def _known_as(tx: Transaction, entry: JournalEntry) -> str | None:
 
 
 def _phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
-    """The customer's number, masked; None where there is no customer."""
-    # From the beginning of a line of reversals and settlements.
+    """The masked number of the customer whom an entry is about; None without a customer."""
+    # Go back to the first of a line of reversals and settlements.
     while (before := entry.reverses or entry.settles) and (earlier := tx.journal.get(before)):
         entry = earlier
     charge = suspense.charge_of(tx, entry) if entry.kind in _OF_CUSTOMERS else None
@@ -125,7 +125,7 @@ def _phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
 
 
 def _state_of(tx: Transaction, entry: JournalEntry) -> str:
-    """Late money waits in suspense for a decision; every other entry is posted."""
+    """IN_SUSPENSE for late money that is neither settled nor reversed; POSTED for every other entry."""
     if entry.kind != ledger.LATE:
         return ledger.POSTED
     answered = any(answer.reverses or answer.kind in SETTLED_AS for answer in tx.journal.answers_to(entry.id))
@@ -143,7 +143,7 @@ def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> wire.LedgerEntr
         message = f"{entry.id} is of the kind {entry.kind}, which cannot be reported twice."
         raise StateConflict(message, code="entry_unsuitable", param="entry_id", current=entry.kind)
     clearing.expect(tx)
-    # As if its movement had been learnt of twice.
+    # As if the service had learnt of the movement twice.
     words, known_as = f"{entry.description}: once more", entry.external_reference
     posted = tx.post(entry.kind, entry.postings, description=words, payment=entry.payment, reference=known_as)
     return next(_rows_of_entry(wire.LedgerEntry, posted))
@@ -194,7 +194,7 @@ def _post_settlement(tx: Transaction, body: wire.Settle) -> JournalEntry:
 def _settled_amount(
     tx: Transaction, body: wire.Settle, row: ledger.Settlement, currency: str, occurred_ms: int
 ) -> JournalEntry:
-    """Settle a difference of the account and the amounts that the body names."""
+    """Post and return the entry that settles a difference, of the body's account and amounts."""
     if body.account is None or body.account not in TRACKED:
         message = f"account must be one of which an operator or bank issues statements: {', '.join(TRACKED)}."
         raise InvalidRequest(message, code="account_unknown", param="account")
@@ -209,10 +209,10 @@ def _settled_amount(
     about = None if body.entry is None else _find_entry(tx, body.entry).id
     amounts = {"amount": body.amount_minor, "fee": body.fee_minor}
     made = ledger.settlement_postings(body.recipe, amounts, currency, body.account)
-    # Whatever the fee: both post to the account that differs, or to the suspense of who keeps its books.
+    # Settlements of one difference, whatever the fee, share the account that differs, or its keeper's suspense.
     meaning = {posting.account for posting in made} - _SHARED
     for before in tx.journal.known_as(body.reference):
-        # What differs in its words is another thing of the same id.
+        # Another description is another difference with the same id.
         is_same = before.description == body.description or not body.description
         if before.kind == body.recipe and is_same and meaning & {posting.account for posting in before.postings}:
             raise _settled_already(f"{body.reference} was settled so before", body.recipe)
@@ -237,8 +237,8 @@ def _settled_entry(tx: Transaction, body: wire.Settle, row: ledger.Settlement, o
         raise StateConflict(message, code="entry_unsuitable", param="entry", current=entry.kind)
     _check_open(tx, entry, body)
     undoes, repeats = body.recipe == _REVERSED, body.recipe == _REPOSTED
-    # What is told anew may have been earlier; what undoes or answers an entry comes after it. A moment on the entry's
-    # own day that lies before it, as of a statement that tells days alone, is the entry's.
+    # A repost may occur before the entry; a reversal or an answer comes after it. An earlier moment on the entry's own
+    # day, as of a statement with dates alone, becomes the entry's moment.
     if not repeats and business_date(occurred_ms) == business_date(entry.occurred_ms):
         occurred_ms = max(occurred_ms, entry.occurred_ms)
     _check_moment(tx, occurred_ms, None if repeats else entry.occurred_ms)
@@ -259,7 +259,7 @@ def _settled_entry(tx: Transaction, body: wire.Settle, row: ledger.Settlement, o
 
 def _check_open(tx: Transaction, entry: JournalEntry, body: wire.Settle) -> None:
     if body.recipe == _REVERSED and (before := tx.journal.reversal_of(entry.id)):
-        # Also where that was reversed in turn: an entry is reversed once.
+        # Also if the reversal was reversed in turn: an entry is reversed once.
         raise _settled_already(f"{entry.id} was reversed by {before.id}", before.kind)
     for answer in tx.journal.answers_to(entry.id):
         is_undone = answer.reverses is not None or answer.kind in _UNDONE_BY
@@ -303,7 +303,7 @@ def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
 
 
 def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
-    """A payout that the bank never made is available again."""
+    """Postings that make available again a payout that the bank never made, with the entry's id for the bank."""
     payout = payouts.paid(tx, entry.payment or "")
     made = ledger.postings_for(_RETURNED, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
     return made, entry.external_reference
@@ -316,4 +316,4 @@ _MADE: Final[Mapping[str, Callable[[Transaction, JournalEntry], Made]]] = {
     "suspense_returned": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_returned"),
     _RETURNED: _from_bank,
 }
-"""Recipe → what it posts for the entry that it settles."""
+"""Recipe → the function that makes its postings and id for the entry to settle."""

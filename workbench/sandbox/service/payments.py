@@ -43,7 +43,7 @@ def _open_prompt(tx: Transaction, intent: PaymentIntent) -> UssdSession | None:
 def _intent_view(
     tx: Transaction, intent: PaymentIntent, prompt: UssdSession | None = None, late: Sequence[Late] = ()
 ) -> wire.PaymentIntent:
-    """An intent; `prompt` while one is open, `late` its money that came late."""
+    """An intent's view; `prompt` is the open prompt, `late` the intent's money that came late."""
     if tx.gaps.intent_fields == "minimal":
         return wire.PaymentIntent(
             id=intent.id, client_secret=intent.client_secret, status=intent.status, object=UNSET, livemode=UNSET
@@ -80,7 +80,7 @@ def _intent_view(
 
 
 def charge_view(tx: Transaction, stored: Charge, late: Sequence[Late] = ()) -> wire.Charge:
-    """A charge; `late` its money that came late."""
+    """A charge's view; `late` is money that came late, of which only this charge's is shown."""
     moved, code = stored.channel if tx.gaps.channel_and_provider == "equal" else stored.provider, stored.failure_code
     return wire.Charge(
         id=stored.id,
@@ -104,7 +104,7 @@ def charge_view(tx: Transaction, stored: Charge, late: Sequence[Late] = ()) -> w
 
 
 def in_units(money: Money, gaps: Gaps) -> int | Decimal:
-    """An amount in the unit of charges: a whole number, or major units with decimals if a part of a unit remains."""
+    """An amount as an integer in the unit of charges, or as a decimal in major units if a part of a unit remains."""
     whole, rest = divmod(money.amount_minor, payments.unit_minor(gaps, money.currency))
     return money.major if rest else whole
 
@@ -114,7 +114,7 @@ def _shown_operator(identifier: str, gaps: Gaps) -> str:
 
 
 def _late_money(tx: Transaction, payment: str) -> list[Late]:
-    # Every view of a payment asks. As long as none ever came there is nothing to look for.
+    # Every view of a payment calls this. As long as no money ever came late, there is nothing to look for.
     return suspense.late_money_of(tx, payment) if tx.journal.came_late else []
 
 
@@ -281,12 +281,12 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
 
 
 def _new_charge(tx: Transaction, asked: Operator, phone: Msisdn, **columns: object) -> Charge:
-    """Store a charge; `asked` is the operator that the merchant named."""
+    """Store and return a charge; `asked` is the operator that the merchant named."""
     return tx.charges.create(channel=asked.id, provider=phone.operator.id, phone=phone.e164, **columns)
 
 
 def _begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, reference: str | None) -> UssdSession:
-    """Hold the amount and send the prompt, whose time-out is due from now on."""
+    """Hold the amount, send the prompt and schedule its time-out; returns the session."""
     _hold(tx, charge, "opened")
     scenario = _scenario_for(tx, caller, charge, phone)
     session = tx.sessions.create(
@@ -318,7 +318,7 @@ def _scenario_for(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn
         return scenarios.PERSON
     if down_until_ms(tx, charge.provider):
         return scenarios.UNAVAILABLE
-    # One answer of a script for each call: a fault of the service that was asked for is that call's.
+    # A call uses up one answer of a script, unless the call asks for a fault of the service itself.
     if caller.scenario is None and caller.script is not None:
         tx.scripts.remove(caller.script)
         return caller.script.scenario
@@ -347,7 +347,7 @@ def _number_of(tx: Transaction, charge: Charge) -> int:
 
 
 def with_script(tx: Transaction, caller: Caller, number: str) -> Caller:
-    """The caller with a number's script; a fault that is next in it is used up if the call names no scenario itself."""
+    """The caller with the next answer of a number's script; a fault is used up as the scenario of a call with none."""
     number = e164_of(number) if tx.gaps.phone_format == "national" else number
     script = tx.scripts.first(order="seq", phone=number)
     if script is None:
@@ -372,7 +372,7 @@ def _let_act(tx: Transaction, session: UssdSession) -> None:
 
 
 def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
-    """Do what the scenario says, through the same inputs as a person."""
+    """Press what the session's scenario says, through the same inputs as a person."""
     if session.screen == ussd.UNSENT:
         press(tx, cause, session, "reject")
         return
@@ -384,16 +384,17 @@ def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
 
 
 def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) -> UssdSession:
-    """Judge a PIN from the handset, and forget it."""
+    """Judge a PIN from the handset, without storing it; returns the changed session."""
     ussd.check_pin(text, _pin_length(session))
     given = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
     return press(tx, cause, session, given, shown="•" * len(text))
 
 
 def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, shown: str | None = None) -> UssdSession:
-    """`cancel` or `ignore` by the customer, `timeout` by the clock, `reject` by the operator or `withdraw` by us.
+    """Apply an input to a session, its charge and its intent; returns the changed session.
 
-    The record has `shown` instead, where it is given: the length of a PIN.
+    Inputs are a judged PIN, `cancel` or `ignore` by the customer, `timeout` by the clock, `reject` by the operator
+    and `withdraw` by the service. The record has `shown` in place of the input: a dot for each digit of a PIN.
     """
     scenario = SCENARIOS[session.scenario]
     refused = given == "right_pin_refused" and scenario.refusal
@@ -411,7 +412,7 @@ def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, sh
     if session.screen in (ussd.APPROVED, ussd.REFUSED):
         _move_intent_of(tx, cause, charge, "pin_accepted", "payment_intent.processing")
     if session.screen == ussd.APPROVED:
-        # As often as the operator answers: what comes again finds the charge settled.
+        # Once for each answer of the operator: a second answer finds the charge settled.
         for _ in range(scenario.answers):
             secure_funds(tx, cause, charge)
     else:
@@ -437,9 +438,9 @@ def _pin_length(session: UssdSession) -> int:
 
 
 def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int | None = None) -> None:
-    """The operator says that the money is there, and that it moved at a moment, now unless it names another.
+    """Post the money that the operator confirms for a pending charge, moved at `moved_ms` or else now.
 
-    Said again, it changes nothing.
+    A second confirmation changes nothing.
     """
     now = tx.charges.get(charge.id)
     if now is None or now.status != payments.PENDING:
@@ -460,10 +461,10 @@ def _fail(tx: Transaction, cause: Cause, charge: Charge, code: str) -> None:
 
 
 def money_comes_late(tx: Transaction, session: UssdSession) -> None:
-    """The customer's approval reaches the operator after the prompt has expired, and so does the money.
+    """Record the customer's approval, and the money, that reach the operator after the prompt has expired.
 
-    It pays the attempt, unless something else has paid its intent, or the intent was canceled: then it waits in
-    suspense, and the payment stays as it is.
+    The money pays the attempt, unless something else has paid its intent, or the intent was canceled: then the money
+    waits in suspense, and the payment stays as it is.
     """
     charge = tx.charges.get(session.charge)
     if session.screen != ussd.EXPIRED or charge is None:
@@ -488,7 +489,7 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
 
 
 def _pay_late(tx: Transaction, charge: Charge, intent: PaymentIntent | None) -> None:
-    """Pay an attempt that had failed with late money, and withdraw another open prompt for the same intent."""
+    """Pay a failed attempt with its late money, and withdraw another open prompt for the same intent."""
     warnings = (*charge.warnings, "The money came after its prompt had expired.")
     if intent and intent.status == payments.REQUIRES_ACTION and intent.latest_charge:
         other = tx.sessions.first(charge=intent.latest_charge)
@@ -497,7 +498,7 @@ def _pay_late(tx: Transaction, charge: Charge, intent: PaymentIntent | None) -> 
     _post_secured(tx, charge, tx.now_ms)
     _move_charge(tx, BY_ITSELF, charge, payments.LATE_FUNDS, "charge.succeeded", warnings=warnings)
     if intent:
-        # The intent is that of the attempt which paid it: a refund of it is one of that charge.
+        # The intent now names the charge that paid it: a refund of the intent is a refund of that charge.
         paid_by = {"latest_charge": charge.id, "phone": charge.phone, "provider": charge.channel, "warnings": warnings}
         intent = tx.intents.put(intent, **paid_by)
         _move_intent(tx, BY_ITSELF, intent, payments.LATE_FUNDS, "payment_intent.succeeded", failure_code=None)
@@ -541,7 +542,7 @@ def _move_charge(
 def post(
     tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str, known_as: str | None = None
 ) -> JournalEntry:
-    """Append an entry about a charge: money of its merchant, at its operator."""
+    """Append a recipe's entry about a charge, for its merchant and operator; `amounts` are minor units."""
     payment, parties = charge.payment_intent or charge.id, {"operator": charge.provider, "merchant": charge.account}
     return tx.book(recipe, amounts, charge.currency, description, payment=payment, reference=known_as, **parties)
 

@@ -1,4 +1,4 @@
-"""Webhooks: endpoints, and events with their deliveries: written in the commit of what happened, and sent again."""
+"""Webhooks: endpoints, events, deliveries and replays; an event is written in the commit of what happened."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -49,7 +49,7 @@ HELD_BACK_MS: Final = 10_000
 """Milliseconds by which a swapped event comes later."""
 LATE_MS: Final = 30_000
 _MOST_DIGITS: Final = 9
-"""Thirty years of seconds; what is more is no wish."""
+"""The most digits of a Retry-After in seconds, thirty years; a longer number is ignored."""
 OVERLAP_MS: Final = 86_400_000
 """Milliseconds after a roll during which the old secrets sign as well."""
 _FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)
@@ -61,9 +61,9 @@ S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, wire.WebhookEn
 def emit(
     tx: Transaction, cause: Cause, account: str, happens: str, shown: S, *, before: dict[str, Any] | None = None
 ) -> S:
-    """Record that something happened to `shown`, and return it; `before` holds the values that it changed from.
+    """Record an event about `shown`, if the register has one, and return `shown`; `before` has its earlier values.
 
-    An event goes to every endpoint: it holds no client secret.
+    The event goes to every endpoint that takes its type, so it holds no client secret.
     """
     event_type = webhooks.TOLD_AS[tx.gaps.event_types].get(happens)
     if event_type is None:
@@ -94,7 +94,7 @@ def _takers(tx: Transaction, event: StoredEvent) -> list[Endpoint]:
 
 
 def _cloud_event(event: wire.Event, subject: str) -> wire.CloudEvent:
-    """An event as CloudEvents 1.0: what the envelope has beside their attributes are extensions, never null."""
+    """An event as CloudEvents 1.0; other members of the envelope become extensions, left out if null."""
     caused = {"requestid": event.request.id, "idempotencykey": event.request.idempotency_key}
     return view_of(
         wire.CloudEvent,
@@ -113,16 +113,16 @@ PAYLOADS: Final[Mapping[str, Callable[[wire.Event, str], object]]] = {
     "envelope": lambda event, _: event,
     "cloudevents": _cloud_event,
 }
-"""The body of a message from an event and the id of its object, by `event_payload`."""
+"""Choice of `event_payload` → what makes a message's body from an event and its object's id."""
 
 
 def _media_type_of(body: str) -> str:
-    """The media type of an event's body, which may be older than the register that is in force."""
+    """The media type of an event's body, told by the body, which may be older than the register in force."""
     return wire.MEDIA_TYPES["cloudevents" if body.startswith('{"specversion"') else "envelope"]
 
 
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
-    """Put an event on its way to an endpoint, now; later where the register or a fault of the endpoint says so."""
+    """Schedule an event's delivery to an endpoint: now, or later if the register or an endpoint's fault says so."""
     is_swapped = OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
     is_swapped = is_swapped or (tx.gaps.ordering == OUT_OF_ORDER and event.type.endswith(ON_THE_WAY))
     late_ms = LATE_MS if tx.gaps.lateness == "thirty_seconds" else 0
@@ -130,20 +130,20 @@ def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Deliver
 
 
 def _when_over(tx: Transaction, delivery: Delivery) -> None:
-    """Complete a delivery, delivered or a dead letter: a delivery held behind it is due now."""
+    """End a delivery: schedule the drop of a dead letter, and make due the delivery that it held back."""
     if tx.gaps.dead_letter == "dropped" and delivery.status == webhooks.DEAD_LETTER:
         tx.schedule(DROP, delivery.id, in_ms=KEPT_MS)
     if tx.gaps.ordering == "per_object" and (held := _under_way(tx, delivery, newer_than=0)):
         job = tx.jobs.first(order="due_ms", ref=held.id, kind=DELIVER)
-        # What has been tried keeps to its schedule.
+        # A delivery that has been tried keeps to its schedule.
         if job is not None and held.attempts == held.spent:
             tx.jobs.put(job, due_ms=tx.now_ms)
 
 
 def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
-    """The next attempt of the earlier delivery, for the same object and endpoint, that this delivery must follow.
+    """The moment of the next attempt of the earlier delivery, for the same object and endpoint, to wait for.
 
-    None if it may go now.
+    None if the delivery may go now.
     """
     if tx.gaps.ordering != "per_object":
         return None
@@ -155,7 +155,7 @@ def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
 def _under_way(
     tx: Transaction, delivery: Delivery, *, older_than: int | None = None, newer_than: int | None = None
 ) -> Delivery | None:
-    """A pending delivery for the same object and endpoint: the last before, or the first after, these places."""
+    """The pending delivery for the same object and endpoint that is last before, or first after, a place, or None."""
     stored = tx.events.get(delivery.event)
     of_object = Condition(
         "EXISTS (SELECT 1 FROM event WHERE event.id = delivery.event AND event.object_id = ?)",
@@ -167,14 +167,14 @@ def _under_way(
 
 
 def drop(tx: Transaction, delivery_id: str) -> None:
-    """Keep a dead letter no longer; one that is sent again has lost this job. A store may be opened to keep them."""
+    """Drop a dead letter, unless the register now keeps dead letters. A replay has deleted the job that drops."""
     delivery = tx.deliveries.get(delivery_id)
     if delivery is not None and tx.gaps.dead_letter == "dropped":
         tx.deliveries.put(delivery, status=webhooks.DROPPED)
 
 
 def seconds_asked(retry_after: str, now_s: int) -> int | None:
-    """Seconds from `now_s` that a Retry-After asks to wait; it names seconds or a date (RFC 9110 §10.2.3)."""
+    """Seconds from `now_s` that a Retry-After, seconds or a date (RFC 9110 §10.2.3), asks to wait; None if unread."""
     if not retry_after:
         return None
     if retry_after.isascii() and retry_after.isdigit():
@@ -188,7 +188,7 @@ def seconds_asked(retry_after: str, now_s: int) -> int | None:
 
 
 class Sending(NamedTuple):
-    """All that one attempt needs, read in the transaction that begins it."""
+    """The message of one attempt and its receiver, read in the transaction that begins the attempt."""
 
     job: Job
     delivery: Delivery
@@ -200,7 +200,7 @@ class Sending(NamedTuple):
 
 
 def sending_for(tx: Transaction, job: Job) -> Sending | None:
-    """Prepare the message of a due delivery. None if its endpoint is disabled, which ends it, or if it must wait."""
+    """Prepare the message of a due delivery. None if the delivery must wait, or ends as its endpoint is disabled."""
     delivery, event, endpoint = tx.message(job.ref)
     if delivery is None or event is None or endpoint is None or endpoint.status != webhooks.ENABLED:
         if delivery is not None:
@@ -208,7 +208,7 @@ def sending_for(tx: Transaction, job: Job) -> Sending | None:
         tx.jobs.remove(job)
         return None
     if (until_ms := _held_until_ms(tx, delivery)) is not None:
-        # Due at the same moment it comes later, as its place in the order is a new one.
+        # Of two jobs due at one moment, the new job comes later, by its new place in the order.
         tx.jobs.remove(job)
         tx.schedule(DELIVER, delivery.id, in_ms=max(0, until_ms - tx.now_ms))
         return None
@@ -237,7 +237,7 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
     number = delivery.attempts + 1
     _write_down(tx, sending, reply, number)
     if not tx.jobs.remove(sending.job):
-        # Replayed meanwhile: what is due now decides.
+        # Replayed meanwhile: the job of the replay decides.
         tx.deliveries.put(delivery, attempts=number)
         return
     asked_s = seconds_asked(reply.retry_after, _receivers_now_s(tx, by_sandbox_clock=sending.by_sandbox_clock))
@@ -262,7 +262,7 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
 
 
 def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
-    """Note since when an endpoint fails; disable it after too long, or if it is gone."""
+    """Note since when an endpoint fails; disable an endpoint that fails for too long or says that it is gone."""
     if outcome.status == webhooks.DELIVERED:
         if endpoint.failing_since_ms is not None:
             tx.endpoints.put(endpoint, failing_since_ms=None)
@@ -280,18 +280,18 @@ def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) ->
     tx.attempts.create(
         delivery=sending.delivery.id,
         number=number,
-        # Where all goes by the sandbox's clock no time is told, so that two runs say the same.
+        # By the sandbox's clock no latency is recorded, so that two runs record the same.
         latency_ms=0 if sending.by_sandbox_clock else reply.latency_ms,
         status_code=reply.status_code,
         answer=reply.answer,
         fault=reply.fault,
-        # An id, a moment and signatures: nothing in them is to be masked.
+        # An id, a moment and signatures, which need no masking.
         headers=sending.headers,
     )
 
 
 def _endpoint_view(tx: Transaction, stored: Endpoint, *, secret: bool = False) -> wire.WebhookEndpoint:
-    """An endpoint; `secret` True only when it is created or rolled."""
+    """An endpoint's view; `secret` shows the secret, only when the secret is created or rolled."""
     ends_ms = [old.until_ms for old in stored.overlapping(tx.now_ms)]
     return view_of(
         wire.WebhookEndpoint,
@@ -312,7 +312,7 @@ def _delivery_view(tx: Transaction, stored: Delivery) -> wire.Delivery:
         event_type=about.type if about else "",
         url=endpoint.url if endpoint else "",
         attempts=[view_of(wire.DeliveryAttempt, attempt, at=attempt.at_ms // 1000) for attempt in attempts],
-        # Rounded up: at this second it is due.
+        # Rounded up, so that the attempt is due at this second.
         next_attempt_at=None if next_job is None else -(-next_job.due_ms // 1000),
     )
 
@@ -362,7 +362,7 @@ def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQu
 
 
 def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[wire.Delivery]:
-    """The deliveries of some events, in order."""
+    """The deliveries of some events, in order, without dropped ones."""
     kept = (delivery for delivery in tx.deliveries.all(event=events) if delivery.status != webhooks.DROPPED)
     return [_delivery_view(tx, delivery) for delivery in kept]
 
@@ -408,9 +408,9 @@ def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> List[w
 
 
 def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
-    """Make a delivery due now, with the whole schedule before it; one that waits for its next attempt is not doubled.
+    """Make a delivery due now in place of its next attempt, with the whole schedule ahead, and return the delivery.
 
-    With a new id it is another event, and its delivery another one; the one before stays as it ended.
+    If `replay` is new_id, deliver a copy of the event instead; the delivery before stays as it ended.
     """
     _, stored, endpoint = tx.message(delivery.id)
     if tx.gaps.replay == "new_id" and stored is not None and endpoint is not None:
@@ -421,14 +421,14 @@ def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
 
 
 def _copies(tx: Transaction, event_id: str) -> Iterator[tuple[str, StoredEvent | None]]:
-    """The endless ids for copies of an event, each with its stored copy; the first id with None is free."""
+    """Yield without end the ids for copies of an event, each with its stored copy; an id with None is free."""
     for number in count(1):
         copy_id = f"evt_{tx.draws.token('replay', event_id, number)}"
         yield copy_id, tx.events.get(copy_id)
 
 
 def _copied(tx: Transaction, stored: StoredEvent) -> StoredEvent:
-    """A copy of an event under a new id, which is the first id in its body."""
+    """Store and return a copy of an event under a new id, which replaces the first id in the body."""
     copy_id = next(copy_id for copy_id, there in _copies(tx, stored.id) if there is None)
     body = stored.body.replace(f'"id":"{stored.id}"', f'"id":"{copy_id}"', 1)
     copy = msgspec.structs.replace(stored, id=copy_id, seq=tx.next_seq(), created_ms=tx.now_ms, body=body)

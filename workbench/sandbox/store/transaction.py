@@ -1,4 +1,4 @@
-"""One command's view of the store: its tables, made from `schema.sql`, the moment, new ids, what is due."""
+"""One command's view of the store: its tables, made from `schema.sql`, the moment, new ids and due jobs."""
 
 import hashlib
 import logging
@@ -33,7 +33,7 @@ BUSY_S: Final = 30
 _SHORTEST_PAUSE_S: Final = timedelta(milliseconds=1).total_seconds()
 _LONGEST_PAUSE_S: Final = timedelta(milliseconds=20).total_seconds()
 _LOOK_S: Final = timedelta(milliseconds=5).total_seconds()
-"""The thread that never waits still gives another thread's command this long to end."""
+"""Seconds that even a thread that never waits gives another thread's command to end."""
 DELIVER: Final = "deliver"
 """The kind of job that makes the next attempt of a delivery."""
 _OF_DELIVERY: Final = "(SELECT object_id FROM event JOIN delivery AS way ON event.id = way.event WHERE way.id = {})"
@@ -44,19 +44,19 @@ _CHANGES: Final = {
     "job": f"iif(kind = '{DELIVER}', 'delivery', ''), ref, {_OF_DELIVERY.format('job.ref')}",
     "event": "'', '', object_id", **dict.fromkeys(("payment_intent", "charge", "refund"), "'', '', id"),
 }  # fmt: skip
-"""Table → the kind and id of what its new rows change, and an object of the payment that they change."""
+"""Table → SQL for the kind and id of the thing that a new row changes, and for an object of its payment."""
 UNWRITTEN: Final = (ServiceUnavailable, StorageFull)
-"""Errors of a command whose work cannot be written: nothing of it is done."""
+"""Errors of a command that cannot be written; all its changes are undone."""
 _LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _FAILED: Final = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 _MOST_READS_WAIT: Final = 1_000
-"""The trace keeps the newest of the calls that only read while nothing can be written."""
+"""The most calls that wait for the trace while nothing can be written; the oldest are dropped."""
 _LATEST: Final = "latest_ms"
 """The counter that keeps the latest moment of a running clock."""
 _WORTH_TELLING_MS: Final = 1_000
-"""Corrections of a machine's clock by less than this are every day's."""
+"""The smallest setback of this machine's clock, in milliseconds, that is logged."""
 _READS_OF_AN_OPENING: Final = 1 << 40
-"""Numbers for calls that only read, from one opening of a kept file to the next."""
+"""The count of numbers that each opening of a kept file has for calls that only read."""
 _FORGOTTEN: Final = (
     "attempt", "delivery", "event", "job", "kept_response", "call", "screen", "hold", "ussd_session", "refund",
     "charge", "payment_intent", "payout", "token", "script", "outage", "posting", "entry", "balance",
@@ -69,9 +69,9 @@ _PLAIN = (str, int, str | None, int | None)
 _fields = cache(msgspec.structs.fields)  # the same for every connection
 _MOMENTS = ("created_ms", "at_ms", "issued_ms")
 _MOST_KNOWN = 256
-"""The most queries that are remembered: anybody may ask for unknown keys."""
+"""The most queries, and rows, that a table remembers: anybody may ask for unknown keys."""
 Filters = str | int | None | tuple[str, ...]
-"""The value that a column equals; None for null, a tuple for one of several."""
+"""The value that a column equals; None for null, a tuple for any of its values."""
 
 
 _encoded = msgspec.json.Encoder().encode
@@ -79,14 +79,14 @@ _encoded = msgspec.json.Encoder().encode
 
 @cache
 def _from_json(kind: object) -> Callable[[str], object]:
-    """The reader of JSON text as a type. It remembers immutable values: most rows have the same few texts."""
+    """The function that reads JSON text as a type; it caches tuples, since most rows have the same few texts."""
     read = msgspec.json.Decoder(kind).decode
     return lru_cache(read) if get_origin(kind) is tuple else read
 
 
 @lru_cache
 def _terms(*filters: tuple[str, int | None]) -> str:
-    """The condition that columns equal one of so many values, or are null."""
+    """The SQL condition that each column equals one of a number of values, or is null for None."""
     terms = (f"{name} IS NULL" if most is None else f"{name} IN ({', '.join('?' * most)})" for name, most in filters)
     return " AND ".join(terms) or "1"
 
@@ -106,7 +106,7 @@ def _where(equals: dict[str, Filters], also: Sequence[Condition] = ()) -> tuple[
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Make what is missing of the tables, indexes and triggers, inside the caller's transaction."""
+    """Create the missing tables, indexes and triggers, inside the caller's transaction."""
     statement = ""
     for line in files(__package__).joinpath("schema.sql").read_text("utf-8").splitlines(keepends=True):
         statement += line
@@ -116,7 +116,7 @@ def create(connection: sqlite3.Connection) -> None:
 
 
 def key_value(draws: Draws, kind: str, identifier: str) -> str:
-    """The key of an identifier; the same for the same seed."""
+    """The API key, `secret` or `publishable`, of a key's id; the same for the same seed."""
     return KEY_PREFIXES[kind] + draws.token("key", identifier)
 
 
@@ -140,7 +140,7 @@ def secret_digest(secret: str) -> str:
 
 
 def unwritten(error: BaseException) -> ServiceFailed | None:
-    """The refusal for an error of SQLite's that is the disk's or another program's; None for a bug."""
+    """The refusal for an SQLite error that the disk or another program caused; None for a bug."""
     if not isinstance(error, sqlite3.OperationalError):
         return None
     # The lowest byte is the kind of an extended code.
@@ -155,9 +155,9 @@ def unwritten(error: BaseException) -> ServiceFailed | None:
 class Table(Generic[R]):
     """The rows of one table as structs of one type; `key` is the column that names a row.
 
-    New rows get ids that begin with `prefix`. There is one for each connection; what depends on no row is worked out
-    then. One cursor runs all statements of the connection's tables: each has its rows before the next one is run. Of a
-    table of `few` rows it remembers what it read until something is written to it, or `forget` says that others may
+    New rows get ids that begin with `prefix`. Each connection has its own tables, which build their SQL once. One
+    cursor runs the statements of all these tables: each has its rows before the next one runs. A table of `few` rows
+    remembers the records of its queries until the table is written to, or until `forget` is called because others may
     have written.
     """
 
@@ -177,13 +177,13 @@ class Table(Generic[R]):
         self._names = names
         self._few = few
         self._known: dict[tuple[object, ...], list[R]] = {}
-        """Queries and their records."""
+        """Query → its records."""
         self._rows: dict[str | int, R | None] = {}
-        """Rows by their keys as they are in the file, None where there is none."""
+        """Key → its row as it is in the file, None if there is no such row."""
         self._updates: dict[tuple[int, ...], str] = {}
         self._values = attrgetter(*names)
         self._json = {each.name: _from_json(each.type) for each in shown if each.type not in _PLAIN}
-        """Columns that are JSON text, and their readers."""
+        """Column of JSON text → its reader."""
         self._json_places = [place for place, name in enumerate(names) if name in self._json]
         self._from = f"SELECT {', '.join(names)} FROM {name}"
         self._insert = f"INSERT INTO {name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
@@ -195,7 +195,7 @@ class Table(Generic[R]):
         self._rows.clear()
 
     def create(self, **columns: object) -> R:
-        """Insert a new row: its id, unless it has one, its place and its moment are given here."""
+        """Insert and return a record of these columns with a new place, moment and, unless given, id."""
         tx, prefix = self._tx, self._prefix
         if prefix and "id" not in columns:
             columns["id"] = tx.draws.identifier(prefix, tx.count_up(prefix))
@@ -211,11 +211,11 @@ class Table(Generic[R]):
         return record
 
     def put(self, record: R, **changes: object) -> R:
-        """Write a record with `changes` over the row of the same key; the changed record is returned."""
+        """Update the row of the record's key to the record with `changes`; returns the changed record."""
         changed = msgspec.structs.replace(record, **changes)
         before = self.get(getattr(record, self._key))
-        # Without what stays: where a column is set, even to what it was, SQLite writes its indexes anew, and where
-        # that is the key, it looks for rows that refer to it.
+        # Sets only changed columns: if a column is set, even to the same value, SQLite writes its indexes anew, and
+        # for the key it looks for rows that refer to it.
         if before is not None and before != changed:
             kept, row = self._values(before), self._values(changed)
             differing = tuple([place for place, value in enumerate(row) if value != kept[place]])
@@ -227,28 +227,28 @@ class Table(Generic[R]):
         return changed
 
     def remove(self, record: R) -> bool:
-        """Delete the row of this record. Returns whether there was one."""
+        """Delete the row of this record; True if there was such a row."""
         self.forget()
         return self._run(f"DELETE FROM {self.name} WHERE {self._key} = ?", (getattr(record, self._key),)).rowcount > 0
 
     def get(self, key: str | int) -> R | None:
-        """The record of this key."""
+        """The record of this key; None without one."""
         if key not in self._rows:
             found = self._from_file(self._by_key, (key,))
             self._keep(key, found[0] if found else None)
         return self._rows[key]
 
     def first(self, order: str = "", **equals: Filters) -> R | None:
-        """The first record whose columns equal these."""
+        """The first record in `order` whose columns equal these; None without one."""
         found = self._select(order, " LIMIT 1", equals)
         return found[0] if found else None
 
     def all(self, order: str = "seq", **equals: Filters) -> list[R]:
-        """Every record whose columns equal these, in order."""
+        """Every record whose columns equal these, in `order`."""
         return [*self._select(order, "", equals)]
 
     def between(self, first: int, last: int) -> list[R]:
-        """Every record from one place to another, both included, in order."""
+        """Every record with a `seq` from `first` to `last`, both included, in order."""
         return self._from_file(f"{self._from} WHERE seq BETWEEN ? AND ? ORDER BY seq", (first, last))
 
     def page(
@@ -260,9 +260,9 @@ class Table(Generic[R]):
         also: Sequence[Condition] = (),
         **equals: Filters,
     ) -> list[R]:
-        """At most `limit` records, newest first: from the newest on or from below `older_than`, down to `newer_than`.
+        """At most `limit` records, newest first, with a `seq` below `older_than` and above `newer_than`.
 
-        With `newer_than` alone, those next above it. `also` are conditions that hold of each.
+        With `newer_than` alone, the records next above `newer_than`. Each record meets the conditions `also`.
         """
         where, values = _where(equals, also)
         edges = {"<": older_than, ">": newer_than}
@@ -277,7 +277,7 @@ class Table(Generic[R]):
     def numbered(
         self, number: int, size: int, also: Sequence[Condition] = (), **equals: Filters
     ) -> tuple[list[R], int]:
-        """The page of a number, from 1, newest first, and how many rows there are on all pages."""
+        """The records of page `number`, from 1, newest first, and the number of rows on all pages."""
         where, values = _where(equals, also)
         there = (*values, size, (number - 1) * size)
         rows = self._from_file(f"{self._from} WHERE {where} ORDER BY seq DESC LIMIT ? OFFSET ?", there)
@@ -286,7 +286,7 @@ class Table(Generic[R]):
     def count(self, also: Sequence[Condition] = (), **equals: Filters) -> int:
         """Count the rows whose columns equal these and that meet the conditions `also`."""
         where, values = _where(equals, also)
-        # Counted within, and with a limit, so that SQLite flattens a view: a count of the view itself would build it.
+        # Counted in a subquery with a limit, which lets SQLite flatten a view: a count of the view would build it.
         within = f"SELECT seq FROM {self.name} WHERE {where} LIMIT -1"
         ((rows,),) = self._run(f"SELECT count(*) FROM ({within})", values)
         return int(rows)
@@ -342,7 +342,7 @@ class Table(Generic[R]):
 
 
 class NotNow(Exception):
-    """The connection or the file is busy, or a group was lost: nothing was done, and the same may be asked again."""
+    """The connection or the file is busy, or a group was lost: nothing was done, and the command may be tried again."""
 
 
 def is_busy(error: BaseException) -> bool:
@@ -351,7 +351,7 @@ def is_busy(error: BaseException) -> bool:
 
 
 class UnitOfWork(msgspec.Struct):
-    """A command, committed unless the block raises; or a reading, which writes nothing and sees one moment of the file.
+    """A command, committed unless the block raises; or a read, which writes nothing and sees the file at one moment.
 
     A struct, since it takes half the time of a generator. Raises StorageFull or ServiceUnavailable: the command cannot
     be written. Raises NotNow: in the thread that never waits, the file or the connection is busy; or the group that the
@@ -361,7 +361,7 @@ class UnitOfWork(msgspec.Struct):
     tx: "Transaction"
     reads_only: bool
     part: AbstractContextManager[object] | None = None
-    """Its part of a group, if the thread has begun one."""
+    """The command's part of the thread's group; None without a group."""
 
     def __enter__(self) -> "Transaction":
         tx = self.tx
@@ -382,10 +382,10 @@ class UnitOfWork(msgspec.Struct):
 
 
 class Transaction:
-    """The reads and writes of one command. Each connection has one, used by one command at a time.
+    """The reads and writes of a command. Each connection has one Transaction, used by one command at a time.
 
     `now_ms` is read once when the command begins, in milliseconds since 1970. Clock, counters, the head of the chain
-    and small tables are remembered from one command to the next, until somebody else writes to the file.
+    and small tables are remembered from one command to the next, until another connection writes to the file.
     """
 
     now_ms: int
@@ -393,25 +393,25 @@ class Transaction:
     private_receivers = False
     """True if webhooks may go to private ranges."""
     mounted_hosts: Mapping[str, bool] = MappingProxyType({})
-    """Hosts for which an application of this process answers; True for one that goes by the sandbox's clock."""
+    """Host for which an application of this process answers → True if the application uses the sandbox's clock."""
 
     opening = 0
-    """The number of this opening of a kept file, by which calls that only read are numbered apart."""
+    """The number of this opening of a kept file, which keeps the ids of its reads apart from other openings'."""
     group: int | None = None
-    """The thread whose commands are one transaction now."""
+    """The thread whose commands are parts of one transaction now; None without a group."""
     _has_begun = False
     """True while a command or read has begun and not ended."""
     _version: int | None = None
     _clock: tuple[str, int, int] | None = None
     _latest_ms = 0
-    """The latest moment of a running clock that was seen here; the file has that of the latest command."""
+    """The latest moment of a running clock that this process saw; the file has the latest command's."""
     _lost_ms = 0
     """Milliseconds by which the wall clock was set back, until a command adds them to the offset."""
     _made_up_ms = 0
-    """Milliseconds of that which the command has added."""
+    """Milliseconds of `_lost_ms` that the command has added to the offset."""
     _read: tuple[str, int] | None = None
     _failed_at: int | None = None
-    """The count of changes when a command could last not be written; None once one was."""
+    """The connection's count of changes when a write last failed; None once a command was written."""
     _none_claimed = False
     """True if no job is known to be claimed."""
 
@@ -420,21 +420,21 @@ class Transaction:
     ) -> None:
         self._connection = connection
         self._cursor = connection.cursor()
-        """Runs the statements of a command: to make another takes as long as many a statement."""
+        """Runs the statements of every command: making a cursor takes as long as many statements."""
         self.execute = self._cursor.execute
         self.turn = threading.RLock()
-        """Held by the one thread of the process whose command or read it is. Only its holder can release an RLock."""
+        """Held by the thread whose command or read is running. Only its holder can release an RLock."""
         self.never_wait: set[int] = set()
-        """Threads to which NotNow is said where others wait."""
+        """Threads that get NotNow where other threads wait."""
         self._wall_ms = wall_ms
         self._counters: dict[str, int] = {}
         self._counters_before: dict[str, int] = {}
-        """Counters of a throw-away store after the last commit: no file has them."""
+        """Counters of a throw-away store after its last commit, which no file keeps."""
         self._counted: set[str] = set()
         """Counters that the command has changed."""
         self._shared = shared
         self._latest_read: dict[str, int] = {}
-        """The latest number of a kind that was given to what only reads: it may not have been written yet."""
+        """Kind → the latest number that was given to a read, which may not have been written yet."""
         self._later: deque[records.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
         self.draws = draws
         self.gaps = gaps
@@ -445,7 +445,7 @@ class Transaction:
         self.tokens = Table(self, "token", records.TokenPair, "tok")
         self.intents = Table(self, "payment_intent", payments.PaymentIntent, "pi")
         self.payments = Table(self, "payment", records.StoredPayment)
-        """To look through; what is written goes to intents and charges, so that no row is remembered here."""
+        """A view for searches; writes go to intents and charges, so no row of the view is remembered."""
         self.charges = Table(self, "charge", payments.Charge, "ch")
         self.refunds = Table(self, "refund", payments.Refund, "re")
         self.payouts = Table(self, "payout", payments.Payout, "po")
@@ -466,10 +466,10 @@ class Transaction:
 
     @contextmanager
     def grouped(self, *, reads_only: bool) -> Iterator[None]:
-        """Make what this thread begins in the block parts of one transaction, committed at its end.
+        """Make this thread's commands and reads in the block parts of one transaction, committed when the block ends.
 
-        A command that fails is undone alone. If the block raises, all of them are undone. With `reads_only`, NotNow is
-        said to commands. Raises as a unit of work does.
+        A command that fails is undone alone. If the block raises, all commands are undone. With `reads_only`, commands
+        raise NotNow. Raises as UnitOfWork does.
         """
         with UnitOfWork(self, reads_only):
             self.group = threading.get_ident()
@@ -479,7 +479,7 @@ class Transaction:
                 self.group = None
 
     def end_in_turn(self, failure: BaseException | None) -> None:
-        """Commit, or undo what failed, and give the connection back.
+        """Commit, or roll back after a `failure`, and let other threads have the connection.
 
         Raises StorageFull or ServiceUnavailable: the command cannot be written.
         """
@@ -514,7 +514,7 @@ class Transaction:
 
     @contextmanager
     def part_of_group(self, *, reads_only: bool) -> Iterator[None]:
-        """A command or read within the transaction of the thread's group."""
+        """A command or read within the thread's group. Raises NotNow: the group only reads, or was lost."""
         if self.reads_only and not reads_only:
             raise NotNow
         self.now_ms, self._read = self._moment(), None
@@ -522,16 +522,16 @@ class Transaction:
             with nullcontext() if self.reads_only else self.savepoint():
                 yield
         except Exception as error:
-            # What is the disk's fails the whole group, which may be undone already: each is tried alone.
+            # An error of the disk loses the whole group, which may be undone already: each command is tried alone.
             if unwritten(error) or not self._connection.in_transaction:
                 raise NotNow from error
             raise
         self._note_read()
 
     def begin_in_turn(self, *, reads_only: bool) -> None:
-        """Begin, once no other thread and no other process is in the way; whoever waits for a process has no turn.
+        """Begin a command or read after waiting for other threads and processes.
 
-        Raises as a unit of work does.
+        A wait for a process does not hold up other threads. Raises as UnitOfWork does.
         """
         try:
             self._wait_and_begin(reads_only=reads_only)
@@ -545,7 +545,7 @@ class Transaction:
             self._take_connection()
             try:
                 if self._has_begun:
-                    # No other thread takes it twice: Ctrl-C came between this one's latest command and its end.
+                    # Only this thread can have begun: Ctrl-C came between its latest command and the end of that.
                     self._give_back()
                     self._roll_back()
                 self._cursor.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
@@ -572,7 +572,7 @@ class Transaction:
                 waits_s = _LOOK_S if threading.get_ident() in self.never_wait else -1
                 taken = self.turn.acquire(timeout=waits_s)
         except BaseException:
-            # Ctrl-C may come when the lock is taken already. Kept, it would hold up every other thread for ever.
+            # Ctrl-C may come when the lock is taken already: a lock that stays taken would stop every other thread.
             with suppress(RuntimeError):  # it was not taken
                 self.turn.release()
             raise
@@ -592,7 +592,7 @@ class Transaction:
             self._cursor.execute("ROLLBACK")
 
     def begin(self, *, reads_only: bool = False) -> None:
-        """Begin a command, or a read: what is remembered holds unless somebody else has written since."""
+        """Read the clock for a new command or read; in a command, write the calls that wait for the trace."""
         self.now_ms = self._look()
         self.reads_only = reads_only
         self._read = None
@@ -604,17 +604,17 @@ class Transaction:
                 self.calls.add(msgspec.structs.replace(call, seq=self.next_seq()))
 
     def moment_s(self) -> int:
-        """The moment, in whole seconds since 1970, to be read outside a command."""
+        """The clock's moment in whole seconds since 1970, for use outside a command."""
         with self.turn:
             return self._look() // 1000
 
     def version(self) -> tuple[int, int, int]:
-        """Numbers that change with every write: to the file, or in this process, where a reset changes no row."""
+        """Three numbers, of which one or more change with every write of any process, and with a reset."""
         connection = self._connection
         return connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes, self.last("seq")
 
     def clock_if_due(self) -> str | None:
-        """The clock's mode, if a job is due; claimed jobs count, since their driver may have died.
+        """The clock's mode if a job is due, else None; claimed jobs count, since their driver may have died.
 
         Raises NotNow, as a command does.
         """
@@ -626,7 +626,7 @@ class Transaction:
             self.turn.release()
 
     def _look(self) -> int:
-        """The moment, in milliseconds since 1970; what is remembered is dropped if somebody else has written."""
+        """The moment in milliseconds since 1970; drops the memory if another connection has written."""
         if self._shared:
             version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
             if version != self._version:
@@ -640,13 +640,13 @@ class Transaction:
         if mode == "manual":
             return manual_ms
         now_ms = self._wall_ms() + offset_ms + self._lost_ms
-        # A wall clock that was set back, also while nobody had the file open: time goes on from the latest moment.
+        # If the wall clock was set back, even while the file was closed, time goes on from the latest moment.
         self._latest_ms = max(now_ms, self._latest_ms, self.last(_LATEST))
         self._lost_ms += self._latest_ms - now_ms
         return self._latest_ms
 
     def end(self) -> None:
-        """Runs after the commit of a command, or after a read."""
+        """Update what is remembered, after the commit of a command or after a read."""
         if not self.reads_only:
             self._later.clear()
             if self._failed_at != self._connection.total_changes:
@@ -660,7 +660,7 @@ class Transaction:
             self._counters_before = self._counters.copy()
 
     def _note_read(self) -> None:
-        """Keep the number of a read that has been answered."""
+        """Keep the number that a read has used, once the read is over."""
         if self._read:
             kind, number = self._read
             self._latest_read[kind] = number
@@ -669,11 +669,11 @@ class Transaction:
 
     @property
     def calls_wait(self) -> int:
-        """The number of reads that are still to be written into the trace."""
+        """The number of calls that are still to be written into the trace."""
         return len(self._later)
 
     def new_read_id(self, kind: str) -> str:
-        """The next identifier of a kind for a read; its number is kept once the read has been answered.
+        """The next identifier of a kind for a read; its number is kept once the read is over.
 
         In a file that other processes may have open, each opening numbers its own reads.
         """
@@ -684,19 +684,19 @@ class Transaction:
         return self.draws.identifier(kind, self.opening * _READS_OF_AN_OPENING + number)
 
     def trace(self, call: records.StoredCall) -> None:
-        """Record a call in the trace; a call that only reads gets its place with the next command."""
+        """Record a call in the trace; during a read, the call waits until the next command writes it."""
         if self.reads_only:
             self._later.append(call)
         else:
             self.calls.add(call)
 
     def write_counters(self) -> None:
-        """Write what is written once a command, before its commit: the counters, and a running clock's moment."""
+        """Write the counters and a running clock's moment, once per command, before its commit."""
         if self.reads_only:
             return
         if self.clock_mode() == "running":
             self.note(_LATEST, self.now_ms)
-        # Of a store that is thrown away nobody reads them again.
+        # Nobody reads the counters of a throw-away store again.
         if self._shared:
             self._cursor.executemany(
                 "INSERT INTO counter VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
@@ -706,13 +706,13 @@ class Transaction:
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """Undo what the block did if it raises, and nothing that the command did before."""
+        """Undo the block's changes if it raises, but not the command's earlier changes."""
         before = self.now_ms, self._clock, self._counters.copy(), self._counted.copy()
         self._cursor.execute("SAVEPOINT step")
         try:
             yield
         except BaseException:
-            # An error of the disk's may have ended the whole transaction.
+            # An error of the disk may have ended the whole transaction.
             if self._connection.in_transaction:
                 self._cursor.execute("ROLLBACK TO step")
                 self._cursor.execute("RELEASE step")
@@ -722,12 +722,12 @@ class Transaction:
         self._cursor.execute("RELEASE step")
 
     def close(self) -> None:
-        """Let go of the last statement, without which the connection would stay open."""
+        """Close the cursor, whose last statement would keep the connection open."""
         with suppress(sqlite3.ProgrammingError):  # the connection was closed before
             self._cursor.close()
 
     def drop_memory(self) -> None:
-        """Remember nothing, as after a rollback."""
+        """Forget everything remembered, as after a rollback."""
         self._clock = None
         self._none_claimed = False
         self._counters.clear()
@@ -741,20 +741,20 @@ class Transaction:
         return self._clock
 
     def next_seq(self) -> int:
-        """The next place in the order of all that happens."""
+        """The next `seq`: the place in the order of all that happens."""
         return self.count_up("seq")
 
     def new_id(self, prefix: str) -> str:
-        """The next identifier of a kind."""
+        """The next identifier that begins with `prefix`."""
         return self.draws.identifier(prefix, self.count_up(prefix))
 
     def number_call(self, kind: str, *, reads: bool, traced: bool) -> tuple[str, int | None]:
-        """A call's id and its place in the trace: None if it is not traced, 0 if it gets a place when it is written."""
+        """A new call's id and its place in the trace: None if the call is not traced, 0 in a read, until written."""
         seq = None if not traced else 0 if self.reads_only else self.next_seq()
         return self.new_read_id(kind) if reads or self.reads_only else self.new_id(kind), seq
 
     def new_key(self, account: str, kind: str) -> tuple[records.StoredKey, str]:
-        """Another key of an account, `secret` or `publishable`: its record, and its value, which is not stored."""
+        """Create a key of an account, `secret` or `publishable`: its record, and its value, which is not stored."""
         key_id = self.new_id("key")
         value = key_value(self.draws, kind, key_id)
         masked = f"{KEY_PREFIXES[kind]}{MARK}{value[-4:]}"
@@ -762,13 +762,13 @@ class Transaction:
         return made, value
 
     def key_and_account(self, digest: str) -> tuple[records.StoredKey, records.StoredAccount] | None:
-        """The key of a digest, and the account whose key it is."""
+        """The key with this digest, and its account; None without such a key."""
         key = self.api_keys.first(digest=digest)
         account = self.accounts.get(key.account) if key else None
         return (key, account) if key and account else None
 
     def key(self, account: str, kind: str) -> str:
-        """The oldest active key of an account: drawn from the seed, never stored; empty where the last was revoked."""
+        """The oldest active key of an account, drawn from the seed, never stored; empty without an active key."""
         key = self.api_keys.first(order="seq", account=account, kind=kind, status=ACTIVE)
         return key_value(self.draws, kind, key.id) if key else ""
 
@@ -784,7 +784,7 @@ class Transaction:
         settles: str | None = None,
         occurred_ms: int | None = None,
     ) -> JournalEntry:
-        """Append a balanced entry to the ledger, of now unless it occurred before.
+        """Append a balanced entry to the ledger and return it; without `occurred_ms`, it occurred now.
 
         `reference` is the id by which an operator or the bank knows the movement.
         """
@@ -807,7 +807,7 @@ class Transaction:
         )
 
     def deliver(self, event: webhooks.StoredEvent, endpoint: webhooks.Endpoint, *, in_ms: int) -> webhooks.Delivery:
-        """Put an event on its way to an endpoint: its first attempt is due in so many milliseconds."""
+        """Create the delivery of an event to an endpoint; the first attempt is due in `in_ms` milliseconds."""
         delivery = self.deliveries.create(account=event.account, event=event.id, endpoint=endpoint.id)
         self.schedule(DELIVER, delivery.id, in_ms=in_ms)
         return delivery
@@ -815,7 +815,7 @@ class Transaction:
     def message(
         self, delivery_id: str
     ) -> tuple[webhooks.Delivery | None, webhooks.StoredEvent | None, webhooks.Endpoint | None]:
-        """A delivery with its event and endpoint; None in the place of what there is no more."""
+        """A delivery with its event and endpoint; None in the place of a row that no longer exists."""
         if (delivery := self.deliveries.get(delivery_id)) is None:
             return None, None, None
         return delivery, self.events.get(delivery.event), self.endpoints.get(delivery.endpoint)
@@ -831,38 +831,38 @@ class Transaction:
         reference: str | None = None,
         **party: str,
     ) -> JournalEntry:
-        """Append the entry of a recipe; `party` is the operator, the merchant or both."""
+        """Append a recipe's entry of `amounts` in minor units; `party` is the operator, the merchant or both."""
         postings = postings_for(recipe, amounts, currency, **party)
         return self.post(recipe, postings, description=description, payment=payment, reference=reference)
 
     def latest_amounts(self, account: str, currency: str, most: int) -> list[int]:
         """The amounts, in minor units, of the charges in a currency among an account's latest `most` charges."""
-        # Whatever the currency: to look for a rare one would go through all that there are.
+        # Charges of any currency: to look for a rare currency would go through all charges.
         rows = self._connection.execute(
             "SELECT amount_minor, currency FROM charge WHERE account = ? ORDER BY seq DESC LIMIT ?", (account, most)
         )
         return [amount_minor for amount_minor, of_currency in rows if of_currency == currency]
 
     def reverse(self, entry_id: str, kind: str, *, description: str) -> None:
-        """Append the mirror of an entry."""
+        """Append the mirror of an entry, if the entry exists."""
         entry = self.journal.get(entry_id)
         if entry is not None:
             mirror = mirrored(entry.postings)
             self.post(kind, mirror, description=description, payment=entry.payment, reverses=entry.id)
 
     def schedule(self, kind: str, ref: str, *, in_ms: int = 0) -> None:
-        """Make something due, `in_ms` milliseconds from now."""
+        """Create a job of a kind for the object `ref`, due in `in_ms` milliseconds."""
         self.jobs.create(due_ms=self.now_ms + in_ms, kind=kind, ref=ref)
 
     def unschedule(self, ref: str) -> None:
-        """Drop whatever is still due of an object."""
+        """Delete all jobs of the object `ref`."""
         self._connection.execute("DELETE FROM job WHERE ref = ?", (ref,))
         self.jobs.forget()
 
     def earliest_job(self, until_ms: int, *, takes_over: bool = False) -> records.Job | None:
-        """The job that is due first and not in hand, if that is by `until_ms`.
+        """The unclaimed job that is due first, by `until_ms` at the latest; None without one.
 
-        Who `takes_over` also gets a job that a driver had in hand when it died.
+        With `takes_over`, also a job that a driver had claimed when it died.
         """
         job = self.jobs.first(order="due_ms, seq", claimed=0)
         if takes_over and (claims := self._claims()):
@@ -870,7 +870,7 @@ class Transaction:
         return job if job and job.due_ms <= until_ms else None
 
     def claim(self, job: records.Job) -> records.Job:
-        """Take a job in hand, until it is removed, or released in the place of a driver that died."""
+        """Claim a job until it is removed, or released after its driver died; returns the claimed job."""
         self._none_claimed = False
         return self.jobs.put(job, claimed=1)
 
@@ -886,7 +886,7 @@ class Transaction:
         return found
 
     def move_clock(self, now_ms: int) -> None:
-        """Set the moment; a running clock goes on from there."""
+        """Set the clock to `now_ms`, milliseconds since 1970; a running clock goes on from there."""
         self._move_offset(now_ms - self.now_ms, now_ms)
         self.now_ms = now_ms
         self.note("moved", self.last("seq"))
@@ -897,9 +897,9 @@ class Transaction:
         self._connection.execute("UPDATE clock SET offset_ms = ?, manual_ms = ?", (offset_ms + by_ms, manual_ms))
 
     def forget(self) -> None:
-        """Empty the sandbox but for its accounts, keys, endpoints and clock; no identifier is used again."""
+        """Empty the sandbox except for accounts, keys, endpoints and clock; no identifier is used again."""
         for table in _FORGOTTEN:
-            # Rows of the ledger cannot be deleted; its whole table can, and is made anew.
+            # Rows of the ledger cannot be deleted; a whole table can, and is created anew.
             self._connection.execute(f"DROP TABLE {table}")
         create(self._connection)
         for memory in self._remember:
@@ -907,7 +907,7 @@ class Transaction:
         self.note("reset", self.next_seq())
 
     def set_clock_mode(self, mode: str) -> None:
-        """Let the clock stand or go; it goes on from the moment it stood at."""
+        """Set the clock's mode, `manual` or `running`; the clock goes on from its present moment."""
         if mode != self.clock_mode():
             self._connection.execute(
                 "UPDATE clock SET mode = ?, manual_ms = ?, offset_ms = ?",
@@ -916,30 +916,30 @@ class Transaction:
             self._clock = None
 
     def clock_mode(self) -> str:
-        """`manual` or `running`."""
+        """The clock's mode, `manual` or `running`."""
         return str(self._clock_row()[0])
 
     def count_up(self, kind: str) -> int:
-        """The next number of a kind, from 1; none is given twice."""
+        """The next number of a kind, from 1; no number is given twice."""
         self._counters[kind] = self.last(kind) + 1
         self._counted.add(kind)
         return self._counters[kind]
 
     def places(self, tables: Iterable[str], since: int, most: int, skip: int, *, latest: bool) -> list[int]:
-        """The `seq`, sorted, of the first or `latest` `most` rows after `since` in several tables, past `skip` rows."""
+        """The sorted `seq` of rows in these tables after `since`: the first or `latest` `most`, past `skip` rows."""
         rows = " UNION ALL ".join(f"SELECT seq FROM {table} WHERE seq > :since" for table in tables)
         sql = f"{rows} ORDER BY seq {'DESC' if latest else ''} LIMIT :most OFFSET :skip"
         found = self._connection.execute(sql, {"since": since, "most": most, "skip": skip}).fetchall()
         return sorted(seq for (seq,) in found)
 
     def changed(self, since: int, most: int) -> list[tuple[int, str, str, str | None]]:
-        """(seq, kind, id, object) of what happened after a `seq`, in order, at most so many rows."""
+        """(seq, kind, id, object), as in _CHANGES, of at most `most` rows with a `seq` after `since`, in order."""
         rows = (f"SELECT seq, {what} FROM {table} WHERE seq > :since" for table, what in _CHANGES.items())
         sql = f"{' UNION ALL '.join(rows)} ORDER BY seq LIMIT :most"
         return self._connection.execute(sql, {"since": since, "most": most}).fetchall()
 
     def note(self, kind: str, value: int) -> None:
-        """Keep a whole number under a name, for `last`; nobody else counts by it. A reset leaves it."""
+        """Keep an integer under the name `kind`, for `last` to return; a reset does not change the integer."""
         self._counters[kind] = value
         self._counted.add(kind)
 
