@@ -1,4 +1,4 @@
-"""Accounts: API keys, listed masked, created, rolled and revoked; tokens, and the sample store that they open."""
+"""Accounts: API keys are listed masked, created, rolled and revoked; tokens open the sample store of plants."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -31,7 +31,7 @@ def works_on(tx: Transaction, key: StoredKey) -> bool:
 
 
 def _key_view(stored: StoredKey, *, value: str | None = None, until_ms: int | None = None) -> wire.ApiKey:
-    """A key; `value` only when it has just been made, `until_ms` while it works on after it was rolled."""
+    """A key's view; `value` only for a new key, `until_ms` only while a rolled key still works."""
     until = UNSET if until_ms is None else until_ms // 1000
     return view_of(wire.ApiKey, stored, value=UNSET if value is None else value, works_until=until)
 

@@ -16,7 +16,7 @@ _FLOATS: Final = tuple(ledger.FLOAT.name.format(operator=operator) for operator 
 
 
 def expect(tx: Transaction) -> None:
-    """See that the coming midnight finds its work; what is cleared at once is cleared now."""
+    """Schedule the clearing at the coming midnight; if money is cleared at once, clear it now."""
     if tx.gaps.clearing == "immediate":
         for currency in currencies(tx):
             _clear_currency(tx, currency)
@@ -25,9 +25,9 @@ def expect(tx: Transaction) -> None:
 
 
 def clear_and_sweep(tx: Transaction) -> bool:
-    """Clear every merchant and sweep every float of what came before today. Returns whether anything was moved.
+    """Clear every merchant's pending money, and sweep the money of before today from every float; True if any moved.
 
-    The bank first credits what was swept the night before.
+    The bank first credits the money that was swept the night before.
     """
     midnight_ms = day_start_ms(tx.now_ms)
     moved = False
@@ -54,7 +54,7 @@ def clear_and_sweep(tx: Transaction) -> bool:
 
 
 def currencies(tx: Transaction) -> list[str]:
-    """The kwacha, and whatever else has come in through an operator."""
+    """The codes of the kwacha and of every other currency that operators have held."""
     return [ZMW.code, *(code for code in tx.journal.currencies(_FLOATS) if code != ZMW.code)]
 
 
@@ -67,7 +67,7 @@ def balance_of(
 
 
 def _of_days_before(tx: Transaction, merchant: str, currency: str) -> int:
-    """The money that was pending when the day began, or what a refund of today has left of it."""
+    """The money that was pending when the day began, or the rest of it after today's refunds, in minor units."""
     bounds = (day_start_ms(tx.now_ms), None)
     return min(
         balance_of(tx, ledger.MERCHANT_PENDING, currency, before_day_ms=bound, merchant=merchant) for bound in bounds
@@ -75,7 +75,7 @@ def _of_days_before(tx: Transaction, merchant: str, currency: str) -> int:
 
 
 def _of_two_days_before(tx: Transaction, merchant: str, currency: str) -> int:
-    """The pending money without that of today and yesterday; the oldest money is taken first."""
+    """The pending money less the credits of today and yesterday, in minor units; debits take the oldest money first."""
     account = ledger.MERCHANT_PENDING.name.format(merchant=merchant)
     young = tx.journal.credits_since(account, currency, day_start_ms(tx.now_ms, days_on=-1))
     return balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant) - young
@@ -90,7 +90,7 @@ _RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
 
 
 def _clear_currency(tx: Transaction, currency: str) -> bool:
-    """Clear every merchant. Returns whether anything was moved, or waits for a later night."""
+    """Clear a currency of every merchant; True if any money was moved, or waits for a later night."""
     moved = False
     for merchant in (account.id for account in tx.accounts.all(order="id")):
         net = max(0, _RIPE[tx.gaps.clearing](tx, merchant, currency))

@@ -1,4 +1,4 @@
-"""Handsets and operators: what a phone shows, what a person presses on it, its messages; scripts and outages."""
+"""Handsets and operators: a phone's screen, the answers entered on it and its messages; scripts and outages."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,7 +20,7 @@ from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import StoredOutage
 
 _LATEST = 200
-"""Prompts, newest first, that are searched for the handsets used last."""
+"""The number of newest prompts in which the handsets used last are looked for."""
 _REFUND_SENT, _LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 
@@ -58,7 +58,10 @@ def ignore(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | Ref
 def _pressed(
     tx: Transaction, phone: str, press: Callable[[Transaction, Cause, UssdSession], UssdSession]
 ) -> wire.Handset | Refused:
-    """The handset after a person answered the prompt that waits there."""
+    """The handset after `press` answered its open prompt; Refused if the prompt had expired.
+
+    Raises StateConflict: no prompt is open.
+    """
     number = request_fields.read_phone(tx.gaps, phone)
     sessions = _sessions(tx, number)
     session = next((candidate for candidate in sessions if candidate.screen in ussd.OPEN), None)
@@ -69,20 +72,20 @@ def _pressed(
         after = press(tx, BY_ITSELF, session)
         left = [after if prompt is session else prompt for prompt in sessions]
         return _handset(number, [prompt for prompt in left if prompt.ended_seq is None] or [after])
-    # The time was up before the prompt's time-out came: it is closed here, and that is kept.
+    # The prompt expired before its time-out was run: it is closed here, and that is committed.
     payments.press(tx, BY_ITSELF, session, "timeout")
     return Refused(StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED))
 
 
 def _sessions(tx: Transaction, number: Msisdn) -> list[UssdSession]:
-    """Open prompts, oldest first; otherwise the last one."""
+    """A number's open prompts, oldest first; if none is open, the prompt that ended last."""
     waiting = tx.sessions.all(phone=number.e164, ended_seq=None, screen=ussd.SHOWN)
     last = None if waiting else tx.sessions.first("ended_seq DESC", phone=number.e164, screen=ussd.SHOWN)
     return [last] if last else waiting
 
 
 def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> wire.Handset:
-    """A handset with the prompt that waits, or else the end of the last one."""
+    """A handset that shows its first open prompt, or else the last screen of the latest prompt."""
     prompts = [prompt for prompt in sessions if prompt.screen in ussd.OPEN]
     waiting = prompts[0] if prompts else None
     session = waiting or next(iter(sessions), None)
@@ -102,7 +105,7 @@ def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> wire.Handset:
 def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[wire.Message]:
     """GET /sandbox/phones/{phone}/messages: the text messages of operators to a customer, oldest first."""
     number = request_fields.read_phone(tx.gaps, phone)
-    # A prompt ended on its last screen, and at the moment of that.
+    # The last screen of a prompt is where and when the prompt ended.
     last = {screen.charge: screen for screen in tx.screens.all(phone=number.e164)}
     receipts: list[Receipt] = []
     for screen in last.values():
@@ -117,7 +120,7 @@ def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[wire.M
 
 
 def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: str) -> Iterator[Receipt]:
-    """Money of this attempt that came back to the wallet; its intent may have had several attempts."""
+    """Receipts for money of this attempt that came back to the wallet, among those of the intent's attempts."""
     for entry in tx.journal.of_payment(charge.payment_intent or charge.id, (_REFUND_SENT, _LATE_MONEY_RETURNED)):
         settled = tx.journal.get(entry.settles) if entry.settles else None
         is_late_money = settled is not None and settled.external_reference == known_as
@@ -188,7 +191,7 @@ def ask_operator(tx: Transaction, caller: Caller, body: wire.OperatorQuery) -> p
     if charge.status != PENDING or session is None or session.screen != ussd.APPROVED:
         message = f"The charge is {charge.status} and is not waiting for the operator's answer."
         raise StateConflict(message, code="nothing_to_ask", param="charge", current=charge.status)
-    # The operator knows the movement by an id of the moment at which the customer agreed, and texted them that.
+    # The operator made the movement's id, which it texted to the customer, when the customer agreed.
     last = tx.screens.first(order="seq DESC", phone=charge.phone, charge=charge.id)
     payments.secure_funds(tx, BY_ITSELF, charge, moved_ms=last.at_ms if last else None)
     return payments.charge_view(tx, tx.charges.get(charge.id) or charge)

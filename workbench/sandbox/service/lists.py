@@ -1,4 +1,4 @@
-"""Who calls, views of stored objects, and what a merchant lists: from a row on, so that new rows shift nothing."""
+"""Callers, views of stored objects, and a merchant's lists, whose pages begin at a row: new rows do not shift them."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -17,14 +17,14 @@ from workbench.sandbox.store.transaction import Filters, R, Table
 
 
 class Cause(NamedTuple):
-    """The merchant's request that something follows from, which events name."""
+    """The merchant's request that caused an event; the event names it."""
 
     request_id: str | None = None
     idempotency_key: str | None = None
 
 
 BY_ITSELF: Final = Cause()
-"""The cause of what falls due, and of actions through `/sandbox`, which are not requests of the merchant."""
+"""The cause of due jobs and of actions through `/sandbox`, which are not requests of the merchant."""
 
 
 class Caller(NamedTuple):
@@ -40,18 +40,18 @@ class Caller(NamedTuple):
     scenario: str | None = None
     """The scenario that the call, or a fault in the script of its number, asks for."""
     script: StoredScript | None = None
-    """What the script of its number says next."""
+    """The next answer in the script of the number that is charged."""
     relied: tuple[str, ...] = ()
-    """Rows of the register without which the credential would not do."""
+    """Rows of the register without which the credential would be refused."""
 
 
 NOBODY = Caller("nobody", "")
 
 
 class Refused(NamedTuple):
-    """A refusal that keeps what was done: returned, it is committed, where an ApiError that is raised undoes it all.
+    """A refusal that a function returns, so that its changes are committed; a raised ApiError undoes all changes.
 
-    A charge that was declined stays, and so does a prompt that had expired. A signature says which functions refuse so.
+    A declined charge stays, and so does an expired prompt. The return type shows which functions refuse this way.
     """
 
     error: ApiError
@@ -72,9 +72,9 @@ def _shared(shape: type[Struct], kind: type[Struct]) -> tuple[tuple[str, ...], C
 
 
 def view_of(shape: type[V], stored: Struct, **others: object) -> V:
-    """The view of a stored object: the fields of the same names, its creation in seconds, its failure, and the others.
+    """The view of a stored object: fields of the same names, creation in seconds, failure message, and `others`.
 
-    `payments` writes out intents and charges, of which there are most: that is twice as quick.
+    `payments` builds the views of intents and charges, the most frequent ones, by hand: that is twice as quick.
     """
     names, values = _shared(shape, type(stored))
     fields = dict(zip(names, values(stored), strict=True))
@@ -104,7 +104,7 @@ class Resource(NamedTuple, Generic[R, W]):
         return cast("R", row)
 
     def retrieve(self, tx: Transaction, caller: Caller, **path: str) -> W:
-        """Show the object that the path names."""
+        """The view of the caller's object that the path names. Raises NotFound."""
         return self.view(tx, self.find(tx, caller, *path.values()))
 
     def page(
@@ -131,7 +131,7 @@ class Resource(NamedTuple, Generic[R, W]):
         older_than, newer_than = edges
         rows = table.page(query.limit + 1, older_than=older_than, newer_than=newer_than, also=also, **equals)
         has_more = len(rows) > query.limit
-        # One more than asked for tells whether there are more; it stands at the far end.
+        # One row more than asked for, at the far end, shows that there are more.
         goes_back = newer_than is not None and older_than is None
         rows = rows[-query.limit :] if goes_back else rows[: query.limit]
         return List(url=self.url, has_more=has_more, data=[self.view(tx, row) for row in rows])

@@ -1,4 +1,4 @@
-"""Payouts: available money goes to the merchant's bank; the balance that it comes from."""
+"""Payouts send available money to the merchant's bank; the balance shows that money."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -31,7 +31,7 @@ _AVAILABLE: Final[Mapping[str, str]] = {
     "next_day": "Money received today becomes available at midnight in Lusaka.",
     "t_plus_2": "Money received today becomes available at midnight in Lusaka in two days.",
 }
-"""When money becomes available, by the register's `clearing`."""
+"""Choice of `clearing` → the hint when money becomes available."""
 
 
 def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
@@ -48,7 +48,7 @@ def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> w
 
 
 def _ask(tx: Transaction, caller: Caller, money: Money, **more: object) -> wire.Payout:
-    """Take available money for a payout, and tell of it."""
+    """Take available money for a payout, send its event, and return its view."""
     payout = tx.payouts.create(account=caller.account, amount_minor=money.amount_minor, currency=money.currency, **more)
     _post_payout(tx, payout, "payout_asked", f"{money} to be paid out")
     clearing.expect(tx)
@@ -85,7 +85,7 @@ def balance(tx: Transaction, caller: Caller) -> wire.Balance:
 
 
 def pay_those_due(tx: Transaction) -> bool:
-    """Pay what was asked for before today. Returns whether there was any."""
+    """Pay the payouts that were asked for before today, or fail them as scripted; True if there was any."""
     midnight_ms = day_start_ms(tx.now_ms)
     due = [payout for payout in tx.payouts.all(status=payments.PENDING) if payout.created_ms < midnight_ms]
     for payout in due:
@@ -101,7 +101,7 @@ def pay_those_due(tx: Transaction) -> bool:
 
 
 def give_back(tx: Transaction, payout_id: str) -> None:
-    """The bank returns a payout that it had taken."""
+    """Return to the merchant a payout that the bank gives back, unless it was returned before."""
     payout = tx.payouts.get(payout_id)
     if payout is not None and payout.status == payments.PAID:
         returned = reference("return", tx.now_ms, seq=payout.seq)
@@ -111,10 +111,7 @@ def give_back(tx: Transaction, payout_id: str) -> None:
 
 
 def paid(tx: Transaction, payout_id: str) -> Payout:
-    """The payout of this id, which the bank is taken to have made.
-
-    Raises StateConflict: it was returned before.
-    """
+    """The payout of this id, which must be paid. Raises StateConflict: the payout is gone or not paid."""
     payout = tx.payouts.get(payout_id)
     if payout is None or payout.status != payments.PAID:
         status = payout.status if payout else ""
@@ -124,7 +121,7 @@ def paid(tx: Transaction, payout_id: str) -> Payout:
 
 
 def move_back(tx: Transaction, payout: Payout) -> None:
-    """A payout has been returned; a return by the bank that is still due finds it so."""
+    """Mark a payout as returned; a return by the bank that is still due then changes nothing."""
     _move_payout(tx, payout, "returned", "payout.failed", scenarios.BANK_RETURNED)
 
 

@@ -21,7 +21,7 @@ SENT = "refund_sent"
 
 
 def _refund_view(tx: Transaction, stored: Refund) -> wire.Refund:
-    """A refund; its amount is in the unit of what was named, an intent or a charge."""
+    """A refund's view; the amount is in the unit of the intent or of the charge that the request named."""
     if stored.of_intent:
         return view_of(wire.Refund, stored, amount=stored.money.major)
     amount = Decimal(in_units(stored.money, tx.gaps))
@@ -88,7 +88,7 @@ def send(tx: Transaction, refund_id: str) -> None:
 
 def _fail_refund(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
     tx.reverse(refund.entry, "refund_failed", description=f"{refund.money} could not be sent back")
-    # What a night took of the merchant for this refund is available again.
+    # Money that a clearing took from the merchant for this refund is available again.
     over = -clearing.balance_of(tx, ledger.RECEIVABLE, charge.currency, merchant=charge.account)
     if over > 0:
         words = f"{Money(over, charge.currency)} given back, taken for what was not owed"
@@ -117,7 +117,10 @@ def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Char
 
 
 def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
-    """The minor units to refund: all that is left, or the amount of the body in the unit of what it names."""
+    """The minor units to refund: the body's amount, in the unit of its intent or charge, or else all that is left.
+
+    Raises StateConflict: nothing is left. Raises InvalidRequest: the amount is not valid, or more than is left.
+    """
     currency, left = ISO_4217[charge.currency], charge.amount_minor - charge.refunded_minor
     if body.amount is None:
         if not left:
@@ -128,7 +131,7 @@ def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) 
     if body.charge is None:
         money = money_from_major(body.amount, currency)
     else:
-        # What has no decimals is below the largest amount before it is taken for an integer: 1e999999 never is one.
+        # The size is checked before the amount becomes an integer: 1e999999 never should.
         check_size(body.amount, MAX_MAJOR_DIGITS + currency.decimals)
         if body.amount != body.amount.to_integral_value():
             message = "amount must be a whole number, like the amount of a charge."
@@ -163,13 +166,13 @@ _FEES: Final[Mapping[str, Callable[[Transaction, Charge, int], int]]] = {
     "kept": lambda *_: 0,
     "returned": _fee_returned,
 }
-"""Choice of `fee_on_refund` → the part of the fee that goes back with another refund, in minor units."""
+"""Choice of `fee_on_refund` → the part of the fee to return with the next refund, in minor units."""
 
 
 def top_up(tx: Transaction, charge: Charge, amount_minor: int, seq: int) -> None:
-    """See that an operator has the money to pay out: a sweep on its way is called back, then the bank fills the rest.
+    """Give an operator the money to pay out: a sweep on its way is called back, and the bank fills the rest.
 
-    `seq` is the place of what the money is needed for; the other sides' ids of these movements are made of it.
+    `seq` is the place of the refund or late money to pay; the ids of these movements are made from it.
     """
     held, on_its_way = (
         max(0, clearing.balance_of(tx, kind, charge.currency, operator=charge.provider))

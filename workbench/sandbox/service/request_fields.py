@@ -1,4 +1,4 @@
-"""The checks of a request beyond its types: what it names is there, its values by the register, no live key."""
+"""Checks of a request beyond its types: values that the register allows, known names, no live key."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -29,10 +29,10 @@ LIVE_KEY = re.compile(r"(?<![0-9A-Za-z_])[sp]k_live")
 
 
 class EveryFault:
-    """A block of reads of which each is made, so that a caller learns of all faults at once.
+    """A block that makes every read, also after a fault, so that a caller learns of all faults at once.
 
-    What `read` returns is for after the block, which raises the first InvalidRequest there was, with the fields of
-    all in `problems`.
+    At its end, the block raises the first InvalidRequest, with the fields of all faults in `problems`. Results of
+    `read` are for use after the block.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class EveryFault:
         return self
 
     def read(self, value: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of one read."""
+        """The result of one read; a read that raises InvalidRequest is noted for the end of the block."""
         try:
             return value(*args, **kwargs)
         except InvalidRequest as fault:
@@ -57,12 +57,12 @@ class EveryFault:
 
 
 def currency_or_only(text: str) -> Currency:
-    """The currency named, or the one that there is, so that an amount can be judged beside a wrong name."""
+    """The currency named, or the kwacha for a wrong name, so that the amount beside it can be judged."""
     return ISO_4217.get(text.upper(), ZMW)
 
 
 def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Currency:
-    """The currency named. Raises InvalidRequest: not of this service, or not in the one case that is taken."""
+    """The currency named. Raises InvalidRequest: not offered, or not in the upper or lower case that is required."""
     currency = currency_named(text, OFFERED[gaps.currencies])
     if gaps.currency_case == "strict" and text != documented(text):
         raise InvalidRequest(f"currency is written {documented(text)!r} here.", param="currency")
@@ -70,7 +70,7 @@ def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Cu
 
 
 def check_bounds(gaps: Gaps, money: Money) -> None:
-    """Raises InvalidRequest: outside the bounds in force."""
+    """Raises InvalidRequest: the amount is outside the bounds in force."""
     least, most = BOUNDS_MAJOR[gaps.amount_bounds]
     one = one_minor(money.currency)
     if money.amount_minor < least * one or (most is not None and money.amount_minor > most * one):
@@ -78,7 +78,7 @@ def check_bounds(gaps: Gaps, money: Money) -> None:
 
 
 def intent_money(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
-    """The amount of an intent. Raises InvalidRequest: no amount, or out of bounds."""
+    """The amount of an intent, given in major units. Raises InvalidRequest: not an amount, or out of bounds."""
     scaled = rounded(amount, currency) if gaps.intent_amount_scale == "half_even" else amount
     money = money_from_major(scaled, currency)
     check_bounds(gaps, money)
@@ -86,20 +86,20 @@ def intent_money(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
 
 
 def charge_money(gaps: Gaps, amount: int, currency: Currency) -> Money:
-    """The amount of a charge. Raises InvalidRequest: no amount, or out of bounds."""
+    """The amount of a charge, given in its unit. Raises InvalidRequest: not an amount, or out of bounds."""
     money = money_from_integer(amount, currency, units_minor=unit_minor(gaps, currency.code))
     check_bounds(gaps, money)
     return money
 
 
 def check_reference(gaps: Gaps, reference: str | None) -> None:
-    """Raises InvalidRequest: a charge needs a reference here."""
+    """Raises InvalidRequest: a charge needs a reference by this register, and has none."""
     if reference is None and gaps.required_fields == "with_reference":
         raise InvalidRequest("reference is required.", code="parameter_missing", param="reference")
 
 
 def check_method_types(gaps: Gaps, types: list[str]) -> None:
-    """Raises InvalidRequest: mobile_money is not there, or not alone where it must be."""
+    """Raises InvalidRequest: mobile_money is missing, or not the only type where the register requires that."""
     if MOBILE_MONEY not in types or (gaps.payment_method_types == "only" and set(types) != {MOBILE_MONEY}):
         message = f"payment_method_types must include {MOBILE_MONEY!r}."
         raise InvalidRequest(message, code="parameter_invalid", param="payment_method_types")
@@ -113,12 +113,12 @@ def check_type(text: str, param: str) -> None:
 
 
 def read_phone(gaps: Gaps, text: str, *, param: str = "phone") -> Msisdn:
-    """The customer's number. Raises InvalidRequest: none, or one without a wallet."""
+    """The customer's number. Raises InvalidRequest: not a number, or one without a wallet."""
     return msisdn_from(text, param=param, zed=gaps.zed_mobile, form=gaps.phone_format)
 
 
 def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn, tuple[str, ...]]:
-    """The operator asked for, the customer's number, and warnings about the two."""
+    """The operator asked for, the customer's number, and warnings about the two. Raises InvalidRequest: any fault."""
     details, within = method.mobile_money, "payment_method.mobile_money"
     with EveryFault() as every:
         every.read(check_type, method.type, "payment_method.type")
@@ -128,7 +128,7 @@ def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn
 
 
 def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:
-    """Warnings with an accepted request. Raises InvalidRequest where a mismatch of operator and number is refused."""
+    """The warning that a number is not of the operator asked for. Raises InvalidRequest: the register refuses that."""
     if asked == phone.operator:
         return ()
     mismatch = f"{param} is {asked.id}, and the number belongs to {phone.operator.id}"
@@ -138,7 +138,7 @@ def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple
 
 
 def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tuple[str, ...]:
-    """The warning that a charge looks a hundred times too large or too small beside those before it in its currency."""
+    """The warning that a charge looks a hundred times too large or small beside earlier ones in its currency."""
     usual = far_from_usual(money.amount_minor, before_minor)
     if usual is None:
         return ()
@@ -151,14 +151,14 @@ def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tup
 def check_known(
     asked: Iterable[str], known: Collection[str], says: str, *, param: str, code: str = "parameter_invalid"
 ) -> None:
-    """Raises InvalidRequest: one of those asked for is not known; `says` stands between it and those that are."""
+    """Raises InvalidRequest: a name is unknown; `says` stands between the name and the known names in the message."""
     for name in asked:
         if name not in known:
             raise InvalidRequest(f"{name[:40]!r} {says} {', '.join(known)}.", code=code, param=param)
 
 
 def whole_ms(seconds: Decimal, most_s: int) -> int:
-    """Seconds as milliseconds. Raises InvalidRequest: negative, over `most_s`, or finer than a millisecond."""
+    """The milliseconds of `seconds`. Raises InvalidRequest: negative, over `most_s`, or finer than a millisecond."""
     in_bounds = seconds.is_finite() and 0 <= seconds <= most_s
     if in_bounds and seconds * 1000 == (whole := int(seconds * 1000)):
         return whole

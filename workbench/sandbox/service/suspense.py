@@ -1,6 +1,6 @@
-"""Late money: what of it waits in suspense, and its end: credited to the merchant, or returned to the customer.
+"""Late money: waits in suspense until it is credited to the merchant or returned to the customer.
 
-The payment that it came for stays as it is, whatever becomes of the money: it was given up.
+The payment that the money came for was given up, and stays as it is.
 """
 
 from collections import Counter
@@ -24,11 +24,11 @@ from workbench.sandbox.store import Transaction
 
 STATES: Final = (WAITING, *SETTLED_AS.values())
 _PAID_BEFORE: Final = {WAITING: "waits in suspense", "credited": "was credited to you from suspense"}
-"""The states in which the customer has paid, as a warning says them; what was returned is no payment."""
+"""State in which the customer has paid → its words in a warning; returned money is no payment."""
 
 
 class Late(NamedTuple):
-    """Late money: the entry by which it came, the attempt that it came for, and the entry that settled it."""
+    """Late money: the entry that brought it, the attempt that it was for, and the entry that settled it, if any."""
 
     entry: JournalEntry
     charge: Charge
@@ -47,7 +47,7 @@ class Late(NamedTuple):
 
     @property
     def view(self) -> Suspense:
-        """Late money on the wire."""
+        """The view of the late money."""
         return Suspense(
             id=self.entry.id,
             status=self.status,
@@ -64,7 +64,7 @@ class Late(NamedTuple):
 
 
 def late_money_of(tx: Transaction, payment: str) -> list[Late]:
-    """Late money of an intent, by whichever of its attempts, or of a charge without one; oldest first."""
+    """Late money of all attempts at an intent, or of a charge without an intent; oldest first."""
     return [*_all(tx, tx.journal.of_payment(payment, (LATE,)))]
 
 
@@ -78,7 +78,7 @@ def balances_in_suspense(tx: Transaction, caller: Caller) -> list[Amount]:
 
 
 def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
-    """A line for each time that the customer has paid already, late, for an intent that is confirmed again.
+    """A warning for each late sum by which the customer has already paid the intent that is confirmed again.
 
     Raises StateConflict: the customer has paid, and the register refuses a further confirmation.
     """
@@ -103,15 +103,15 @@ def list_suspense(tx: Transaction, caller: Caller, *, query: SuspenseQuery) -> R
 
 
 def emit_settled(tx: Transaction, entry: JournalEntry) -> None:
-    """Send an event about what became of the late money that an entry brought."""
+    """Send an event that the late money which an entry brought was credited or returned."""
     for late in _all(tx, [entry]):
         emit(tx, BY_ITSELF, late.charge.account, f"suspense.{late.status}", late.view, before={"status": WAITING})
 
 
 def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
-    """The attempt that an entry is about.
+    """The attempt that an entry is about; None without one.
 
-    Of several attempts at one intent it is the one that the entry's reference was made for, else the one that was paid.
+    Of several attempts at an intent, the entry's reference names the attempt; else the paid attempt is meant.
     """
     if entry.payment is None:
         return None
@@ -126,9 +126,9 @@ def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
 
 
 def late_money_named(tx: Transaction, caller: Caller, item: str) -> Late:
-    """The late money of an entry, a charge or an intent: what waits, else what came last.
+    """The caller's late money of an entry, a charge or an intent: the sum that waits, else the last that came.
 
-    Raises NotFound: no late money of the caller. Raises StateConflict: several late sums wait.
+    Raises NotFound: the caller has no such late money. Raises StateConflict: several late sums wait.
     """
     entry, charge = tx.journal.get(item), tx.charges.get(item)
     payment = entry.payment if entry else charge.payment_intent or charge.id if charge else item
@@ -153,7 +153,7 @@ def _of_merchant(tx: Transaction, caller: Caller) -> Iterator[Late]:
 
 
 def _all(tx: Transaction, entries: Iterable[JournalEntry]) -> Iterator[Late]:
-    """The late money of entries; a reversed entry brings none."""
+    """Yields the late money that entries brought, without reversed entries."""
     for entry in entries:
         answers = {answer.kind: answer for answer in tx.journal.answers_to(entry.id)}
         charge = charge_of(tx, entry)

@@ -1,4 +1,4 @@
-"""The store's file: created or opened, and one transaction at a time over one connection."""
+"""Creates or opens the store's file, whose connection runs one transaction at a time."""
 
 import logging
 import sqlite3
@@ -41,14 +41,14 @@ _MIGRATIONS: Mapping[int, Sequence[str]] = {
     ),
     4: (),
 }
-"""Version of an earlier schema → what changes in its tables on the way to the next; what is new is made anyway."""
+"""Version of an earlier schema → the changes of its tables to the next version; new tables are created anyway."""
 _APPLICATION_ID = 0x4D4D5742
-"""The mark of our files: MMWB."""
+"""The mark of a store's file for SQLite: MMWB."""
 MERCHANT_ID = "plants"
 MERCHANT_NAME = "PLANT STORE"
 _OLDEST_SQLITE = (3, 37, 0)
 _MOST_CALLS_WAIT = 100
-"""More calls that only read are written without a command, so that a caller who does nothing else fills no memory."""
+"""At so many waiting calls, a read has them written, so that a caller who only reads does not fill the memory."""
 BESIDE = ("-driver", "-next")
 """Endings of the names of the locks beside the file."""
 _SIBLINGS = ("", "-wal", "-shm", "-journal", *BESIDE)
@@ -61,9 +61,9 @@ class Settings:
     """Settings that a sandbox is opened with; plain values, so that a worker process can receive them.
 
     `path` None makes a private temporary database, which is gone with its connection. `seed` None takes the
-    file's own, or for a new file one from the operating system. `start_ms` is a new manual clock's
-    first moment, in milliseconds since 1970; None takes `moments.START`, and a kept file's own.
-    `private_receivers` lets webhooks go to private ranges too.
+    file's own seed, or for a new file a random one. `start_ms` is a new manual clock's first moment, in
+    milliseconds since 1970; None takes `moments.START`, or a kept file's own first moment.
+    `private_receivers` lets webhooks go to private address ranges too.
     """
 
     path: Path | None = None
@@ -80,19 +80,18 @@ def wall_clock_ms() -> int:
 
 
 def make_private(path: Path | str) -> None:
-    """Make an empty file that nobody but its owner can read, whatever the umask, unless there is one.
+    """Create an empty file that only its owner can read, whatever the umask, unless the file exists.
 
-    To be done before SQLite opens it, which gives what it makes beside a file the same mode. What else is in the way
-    SQLite says itself.
+    Call this before SQLite opens the file: SQLite gives the files beside it the same mode, and reports other errors.
     """
     with suppress(OSError):
         Path(path).touch(_OWNERS_ALONE, exist_ok=False)
 
 
 def keep_private(store: Path) -> None:
-    """Close the files of a store to everybody but their owner: one that was copied or is older was made with the umask.
+    """Let only their owner read the files of a store; a copied or older file may have the umask's mode.
 
-    A mode that may not be set, as on another user's file, is left and logged.
+    A mode that cannot be set, as on another user's file, stays and is logged.
     """
     for ending in _SIBLINGS:
         path = Path(f"{store}{ending}")
@@ -107,14 +106,17 @@ def keep_private(store: Path) -> None:
 
 @cache
 def _empty_store() -> bytes:
-    """A store that holds nothing yet: to copy it takes a quarter of what its sixty statements take."""
+    """The bytes of an empty store: a copy takes a quarter of the time of its sixty statements."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         create(connection)
         return connection.serialize()
 
 
 class Store:
-    """One sandbox's file. The threads of a process take turns at it; other processes wait at the file."""
+    """One sandbox's file. The threads of a process take turns; other processes wait for the file.
+
+    Raises StoreRefused: SQLite is too old, or the file is of another program, version, seed or first moment.
+    """
 
     def __init__(
         self, settings: Settings, new_seed: Callable[[], str], wall_ms: Callable[[], int] = wall_clock_ms
@@ -129,13 +131,13 @@ class Store:
         self.gaps = settings.gaps
         self.mounted_hosts: dict[str, bool] = {}
         self.before_reset: list[Callable[[], object]] = []
-        """Called before a reset deletes what has happened."""
+        """Functions that are called before a reset deletes payments, events and entries."""
         self._prepare(settings, new_seed)
 
     def close(self) -> None:
-        """Close the file, which then holds everything by itself once nobody has it open."""
+        """Close the file; the last to close leaves one file without files beside it."""
         if self.path is not None:
-            # Calls that only read, and how far a running clock went; nothing, of what was closed before.
+            # Writes the calls that only read and a running clock's moment; nothing if the store was closed before.
             with suppress(*UNWRITTEN, sqlite3.ProgrammingError), self.transaction():
                 pass
         with self._transaction.turn:
@@ -145,9 +147,9 @@ class Store:
             self._connection.close()
 
     def reading(self) -> AbstractContextManager[Transaction]:
-        """Begin what writes nothing: it sees one moment of the file, and neither waits for a writer nor is in its way.
+        """Begin a read, which sees the file at one moment, and neither waits for a writer nor holds up a writer.
 
-        What it traces is written with this process's next command, or by `write_calls`.
+        A call that the read traces is written with this process's next command, or by `write_calls`.
         """
         if self._transaction.calls_wait >= _MOST_CALLS_WAIT:
             with suppress(NotNow, *UNWRITTEN):
@@ -176,10 +178,10 @@ class Store:
         return credentials(self.draws, MERCHANT_ID) if self.gaps.token_credentials == "one_account" else None
 
     def _fold(self) -> None:
-        """Bring what was written last into the file and remove what stood beside it, unless others have it open."""
+        """Fold SQLite's journal into the file and remove the files beside it, unless others have the file open."""
         with suppress(sqlite3.Error, OSError):
-            # Not to be had while another connection is there. From here to the end of this one nobody opens
-            # the file, so that nobody can hold a lock that is removed.
+            # The exclusive mode fails while another connection is open. With it, nobody can open the file until
+            # this connection ends, so that no lock that is removed here is held.
             self._connection.execute("PRAGMA busy_timeout = 0")
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._connection.execute("PRAGMA journal_mode = DELETE")
@@ -189,7 +191,7 @@ class Store:
 
     def _connected(self) -> sqlite3.Connection:
         # check_same_thread: threads take turns at the one connection, as they would have to at the file.
-        # Without a name it is a temporary database of SQLite's own, in a file without one as soon as it grows.
+        # Without a path, SQLite makes a temporary database, which moves to a file without a name as it grows.
         connection = sqlite3.connect(
             self.path or "", timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
         )
@@ -197,13 +199,13 @@ class Store:
             with closing(sqlite3.connect(":memory:")) as empty:
                 empty.deserialize(_empty_store())
                 empty.backup(connection)
-        # What is thrown away is undone from memory.
+        # A throw-away store keeps its journal in memory.
         for way in ("synchronous = NORMAL" if self.path else "journal_mode = MEMORY", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {way}")
         return connection
 
     def _prepare(self, settings: Settings, new_seed: Callable[[], str]) -> None:
-        """Create the file, or see that it is one of ours; what is refused is left as it was found."""
+        """Create the file, or check that it is a store; a refused file stays as it was found. Raises StoreRefused."""
         if self.path is not None:
             if self.path.is_dir():
                 raise self._refused(f"{self.path} is a folder.", hint="Name a file in it.")
@@ -225,7 +227,7 @@ class Store:
         if not is_new:
             self._check(connection, settings)
         if self.path is not None:
-            # Of a file that is ours, and before a secret is in it.
+            # Only once the file is known to be a store, and before a secret is in the file.
             keep_private(self.path)
         if is_new:
             self._create(connection, settings, new_seed)
@@ -238,9 +240,9 @@ class Store:
         tx.private_receivers = settings.private_receivers
         tx.mounted_hosts = self.mounted_hosts
         self.transaction = partial(UnitOfWork, tx, reads_only=False)
-        """Begin a command: all of it is committed, or none when the block raises."""
+        """Begin a command, whose changes are committed unless the block raises."""
         self.grouped = tx.grouped
-        """Begin a group of commands, or of reads, of this thread, which are one transaction."""
+        """Begin a group of this thread's commands, or reads, which are one transaction."""
         self.now_s, self.clock_if_due, self.version = tx.moment_s, tx.clock_if_due, tx.version
         tx.begin()
         for kind in KEY_PREFIXES if is_new else ():
@@ -253,12 +255,12 @@ class Store:
         tx.end()
         if self.path is not None:
             connection.execute("PRAGMA journal_mode = WAL")
-            # From now on whoever waits for another process waits without the turn.
+            # From now on a wait for another process does not hold up this process's threads.
             connection.execute("PRAGMA busy_timeout = 0")
 
     @contextmanager
     def never_waiting_here(self) -> Iterator[None]:
-        """Say NotNow to the calling thread, where others wait for the file or for the connection."""
+        """Raise NotNow to the calling thread where other threads wait for the file or for the connection."""
         ours = threading.get_ident()
         with self.reading():
             pass  # an opening's first read may take a command, and waits for that before
@@ -294,7 +296,7 @@ class Store:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def _check(self, connection: sqlite3.Connection, settings: Settings) -> None:
-        """See that nothing is asked for that contradicts the file."""
+        """Raises StoreRefused: the settings ask for another seed or first moment than the file's."""
         known = dict(connection.execute("SELECT name, value FROM meta"))
         asked = {"seed": settings.seed, "start_ms": settings.start_ms}
         for name, said in (("seed", "made with another seed"), ("start_ms", "begun at another moment")):

@@ -1,4 +1,4 @@
-"""The ledger's tables: entries are appended, sealed and chained, and read back to be checked; balances follow."""
+"""The ledger's tables: entries are appended, sealed, chained, read and checked; balances are kept beside them."""
 
 import itertools
 import sqlite3
@@ -23,12 +23,12 @@ _BALANCE = "account, currency, day_ms, code, debit_minor, credit_minor"
 _MOVE = f"""INSERT INTO balance ({_BALANCE}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
     debit_minor = debit_minor + excluded.debit_minor, credit_minor = credit_minor + excluded.credit_minor"""
 _LATE = f"WHERE kind = '{ledger.LATE}'"
-"""Spelled out, so that SQLite finds them by the index of these alone."""
+"""Written without a placeholder, so that SQLite uses the index of late entries."""
 _BATCH = 1000
 
 
 def _moves(entries: Iterable[JournalEntry]) -> Iterator[tuple[str, str, int, int, int, int]]:
-    """Each posting's addition to the balance of its account and business day."""
+    """Yields each posting's row for _MOVE, which adds the posting to the balance of its account and business day."""
     for entry in entries:
         day_ms = day_start_ms(entry.occurred_ms)
         for posting in entry.postings:
@@ -47,11 +47,11 @@ class Journal:
         self._came_late: bool | None = None
 
     def forget(self) -> None:
-        """Read the head of the chain anew, and whether money ever came late."""
+        """Forget the head of the chain and whether money ever came late; both are read again when needed."""
         self._head = self._came_late = None
 
     def append(self, entry: JournalEntry) -> JournalEntry:
-        """Seal `entry` at the end of the chain: its `number`, `prev_hash` and `hash` are set here."""
+        """Append `entry` to the chain; returns the entry with its `number`, `prev_hash` and `hash`."""
         number, head = self.head()
         sealed = msgspec.structs.replace(entry, number=number + 1, prev_hash=head).sealed()
         self._connection.executemany(
@@ -69,7 +69,7 @@ class Journal:
         return sealed
 
     def add_up(self) -> None:
-        """Make the balances anew from the entries."""
+        """Rebuild the balances from the entries."""
         self._connection.execute("DELETE FROM balance")
         self._connection.executemany(_MOVE, _moves(self.entries()))
 
@@ -82,17 +82,17 @@ class Journal:
 
     def entries(self) -> Iterator[JournalEntry]:
         """Entries with their postings, in order, read as they are asked for."""
-        # NOT INDEXED: from the rows themselves, not from the copy of a column that an index keeps.
+        # NOT INDEXED: checks read the rows themselves, not an index's copy of a column.
         return self._read("NOT INDEXED ORDER BY number", ())
 
     def between(self, first: int, last: int) -> Iterator[JournalEntry]:
-        """Entries from one `seq` to another, both included, in order."""
+        """Entries with a `seq` from `first` to `last`, both included, in order."""
         return self._read("WHERE seq BETWEEN ? AND ? ORDER BY number", (first, last))
 
     def page(self, after: int, accounts: Sequence[str] | None = None) -> Iterator[JournalEntry]:
         """Entries of a higher number than `after`, in order, read as they are asked for.
 
-        With `accounts`, those that post to one of them.
+        With `accounts`, only entries that post to one of these accounts.
         """
         if accounts is None:
             return self._read("WHERE number > ? ORDER BY number", (after,))
@@ -105,11 +105,11 @@ class Journal:
         return self.head()[0]
 
     def get(self, entry_id: str) -> JournalEntry | None:
-        """The entry of this id, with its postings."""
+        """The entry of this id, with its postings; None without one."""
         return next(self._read("WHERE id = ?", (entry_id,)), None)
 
     def reversal_of(self, entry_id: str) -> JournalEntry | None:
-        """The entry that reverses this one."""
+        """The entry that reverses this entry; None without one."""
         return next(self._read("WHERE reverses = ?", (entry_id,)), None)
 
     def answers_to(self, entry_id: str) -> Iterator[JournalEntry]:
@@ -121,7 +121,7 @@ class Journal:
         return self._read(f"WHERE external_reference = ? AND {_STANDS} ORDER BY number", (reference,))
 
     def of_payment(self, payment: str, kinds: tuple[str, ...] = ()) -> Iterator[JournalEntry]:
-        """Entries about one payment, in order; with `kinds`, those of these."""
+        """Entries about one payment, in order; with `kinds`, only entries of these kinds."""
         among = f" AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         return self._read(f"WHERE payment = ?{among} ORDER BY number", (payment, *kinds))
 
@@ -164,7 +164,7 @@ class Journal:
     def sums(self, *, as_of_ms: int | None = None, known_ms: int | None = None) -> list[tuple[str, int, str, int, int]]:
         """(account, code, currency, debits, credits) of every account, in minor units, by code and name.
 
-        Of what had occurred by one moment and was recorded by another, both included.
+        The sums are of postings that occurred by `as_of_ms` and were recorded by `known_ms`, both included.
         """
         if as_of_ms is None and known_ms is None:
             return self._connection.execute(
@@ -186,8 +186,8 @@ class Journal:
     def verify(self) -> tuple[int, str]:
         """Check every entry against the chain, the balances against the entries, then the file.
 
-        The answer is number and hash of the last entry. Raises LedgerRefused naming the first entry that was tampered
-        with, the accounts whose balances are not what their postings add up to, or what SQLite finds damaged.
+        Returns number and hash of the last entry. Raises LedgerRefused, which names the first entry that was tampered
+        with, the accounts whose balances differ from their postings, or the damage that SQLite finds.
         """
         try:
             found = self._chain()
@@ -204,7 +204,7 @@ class Journal:
             "SELECT entry FROM posting WHERE entry NOT IN (SELECT id FROM entry)"
         ).fetchone():
             raise LedgerRefused(f"There are postings of {stray[0]}, and no such entry.", entry=stray[0])
-        # The chain seals their order, not what they are numbered.
+        # The chain seals the order of postings, not their line numbers.
         if gap := self._connection.execute(
             "SELECT entry FROM posting GROUP BY entry HAVING min(line) <> 1 OR max(line) <> count(*)"
         ).fetchone():

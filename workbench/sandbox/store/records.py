@@ -1,4 +1,4 @@
-"""Rows of the store that are no structs of the domain: keys, holds, jobs, calls, kept responses."""
+"""Rows of the store that are not structs of the domain: keys, holds, jobs, calls, kept responses."""
 
 import msgspec
 
@@ -36,7 +36,7 @@ class TokenPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Screen(msgspec.Struct, frozen=True, kw_only=True):
-    """A screen of a handset, and the key that led to it."""
+    """A screen of a handset, and the input that led to the screen."""
 
     seq: int
     at_ms: int
@@ -48,7 +48,7 @@ class Screen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the two ends of a hold; `change` is `opened` or `ended`."""
+    """The opening or the end of a hold on a charge's amount; `change` is `opened` or `ended`."""
 
     seq: int
     at_ms: int
@@ -58,7 +58,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredScript(msgspec.Struct, frozen=True, kw_only=True):
-    """The scenario of the next attempt on a number, in the order of `seq`."""
+    """The scenario of a coming attempt on a number; attempts use the scenarios in the order of `seq`."""
 
     seq: int
     phone: str

@@ -1,4 +1,4 @@
-"""Conditions of a search: rows made since a moment, or that hold a text, a telephone number or a key."""
+"""Conditions of a search: rows made since a moment, or that hold a text, a telephone number or an id."""
 
 import re
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ _BEFORE_WHOLE: Final = re.compile(r"^(?:(?:00)?260|0)(?=[0-9]{9}$)")
 _FEWEST_DIGITS: Final = 3
 _NAMES_CALLS: Final = re.compile(r"(req|pi|ch)_[0-9A-Za-z]+")
 _MOST_HEADERS: Final = 5_000
-"""The headers of so many of the latest calls are searched: each is a page of the file; the rest is in an index."""
+"""The number of latest calls whose headers are searched: each call is a page of the file, without an index."""
 _SAME_PAYMENT: Final = """OR object_id IN (
     SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
     UNION SELECT refund.id FROM refund JOIN charge ON charge.id = refund.charge WHERE charge.phone LIKE ?
@@ -21,7 +21,7 @@ _SAME_PAYMENT: Final = """OR object_id IN (
 
 
 class Condition(NamedTuple):
-    """A condition beside those on columns, and the values for its places."""
+    """An SQL condition beside the equalities of columns, and the values for its placeholders."""
 
     sql: str
     values: tuple[str | int, ...]
@@ -52,7 +52,7 @@ def called(text: str) -> Condition:
     if _NAMES_CALLS.fullmatch(text):
         return Condition("(id = ? OR payment = ?)", (text, text))
     recent = f"seq > coalesce((SELECT seq FROM call ORDER BY seq DESC LIMIT 1 OFFSET {_MOST_HEADERS}), -1)"
-    # As it is written: without regard to case it would take four times as long.
+    # Case counts: a search that ignores case would take four times as long.
     return Condition(f"(instr(path, ?) OR {recent} AND instr(request_headers, ?))", (text, text))
 
 
