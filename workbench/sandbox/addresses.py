@@ -1,8 +1,8 @@
 """Addresses that webhooks may go to and that a server listens on.
 
-Webhooks go to this machine's loopback and to public addresses; on request to private ranges too, nowhere else. Names
-are looked up again at every attempt and the address found is the one connected to, so that a name cannot point
-elsewhere between the check and the connection.
+Webhooks go to this machine's loopback and to public addresses, on request also to private ranges. A name is looked up
+again at every attempt, and the connection goes to the address that was checked, so that the name cannot point
+elsewhere in between.
 """
 
 import errno
@@ -33,11 +33,11 @@ LAST_PORT: Final = 65_535
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
 _PORTS: Final = {"http": 80, "https": 443}
 _LOOKUP_S: Final = 1.0
-"""Longest look-up of a name at registration, while a caller waits."""
+"""The most seconds for the look-up of a name at registration, while a caller waits."""
 _FOUND: Final[ContextVar[Mapping[str, list[str]]]] = ContextVar("found", default=MappingProxyType({}))
-"""The addresses of names that were looked up for what is done now."""
+"""Name → its addresses, as looked up for the call that runs now."""
 _GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
-"""All that IPv6 has given out for use on the public internet: translators, link- and site-local are outside."""
+"""The IPv6 addresses assigned for the public internet; translators, link- and site-local addresses are outside."""
 _NOT_PUBLIC: Final = tuple(
     ipaddress.ip_network(text)
     for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
@@ -46,12 +46,12 @@ _NOT_PUBLIC: Final = tuple(
 _PRIVATE: Final = tuple(
     ipaddress.ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 )
-"""Networks of one's own (RFC 1918, RFC 4193), such as that of containers; no link-local address, where clouds keep
-their credentials."""
+"""Private networks (RFC 1918, RFC 4193), such as a container's; without link-local addresses, where clouds keep their
+credentials."""
 
 
 class Destination(NamedTuple):
-    """A URL and the address behind its host."""
+    """A URL's host and port, and the address behind the host."""
 
     host: str
     port: int
@@ -59,16 +59,16 @@ class Destination(NamedTuple):
 
 
 class NotLookedUp(NotNow):
-    """A name has to be looked up first, which nothing that holds the store may wait for."""
+    """A name must be looked up first, outside of any transaction, since a look-up must not hold the store."""
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(host)
         self._host, self._port = host, port
 
     def then(self, call: Callable[[], T]) -> T:
-        """Look the name up, and do with its addresses what could not be done without."""
+        """Look the name up, and return the result of `call`, which then finds the addresses."""
         found: list[str] = []
-        with suppress(OSError, UnicodeError):  # nor where it takes too long
+        with suppress(OSError, UnicodeError):  # the look-up failed or took too long
             found = _in_time(_LOOKUP_S, partial(_looked_up, self._host, self._port))
         before = _FOUND.set({self._host: found})
         try:
@@ -80,9 +80,9 @@ class NotLookedUp(NotNow):
 def check_url(url: str, mounted: Container[str] = (), *, private: bool = False) -> None:
     """Raises InvalidRequest unless `url` is http or https to a host that may be called, a `private` one on request.
 
-    The hosts `mounted` are answered for in this process, and never looked up. Raises NotLookedUp: another name.
-    A name that does not resolve, or not within a second, is taken: a machine may be offline. It is looked
-    up again at each attempt, and that look-up decides.
+    Applications of this process answer for the hosts `mounted`, which are never looked up. Raises NotLookedUp:
+    another name, not looked up yet. A name that does not resolve within a second is accepted, as this machine
+    may be offline; the look-up at each attempt decides.
     """
     host, port = split(url)
     numeric = _numeric(host)
@@ -97,7 +97,8 @@ def check_url(url: str, mounted: Container[str] = (), *, private: bool = False) 
 def destination_of(url: str, patience_s: float, *, private: bool = False) -> Destination:
     """The address to connect to; every address of the name must be allowed.
 
-    Raises InvalidRequest: not allowed. Raises OSError: the name does not resolve. Raises TimeoutError: not soon enough.
+    Raises InvalidRequest: an address is not allowed. Raises OSError: the name does not resolve. Raises TimeoutError:
+    the look-up takes longer than `patience_s`.
     """
     host, port = split(url)
     if is_localhost(host):
@@ -120,7 +121,7 @@ def is_loopback(host: str) -> bool:
 
 
 def split(url: str) -> tuple[str, int]:
-    """The host and port of a URL that may stand in a registration. Raises InvalidRequest: it may not."""
+    """The host and port of a webhook's URL. Raises InvalidRequest: the URL cannot be registered."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -146,7 +147,7 @@ def _looked_up(host: str, port: int) -> list[str]:
 def _in_time(patience_s: float, look_up: Callable[[], T]) -> T:
     """The result of a look-up. A resolver cannot be interrupted, so a separate thread waits for it.
 
-    Raises TimeoutError: it takes too long; the resolver's own patience is many seconds.
+    Raises TimeoutError: the look-up takes longer than `patience_s`; a resolver's own limit is many seconds.
     """
     result: Future[T] = Future()
 
@@ -167,7 +168,7 @@ def _check_all(host: str, addresses: list[str], *, private: bool) -> None:
 
 
 def _numeric(host: str) -> str | None:
-    """The address that a host is, in any spelling: 127.1, 0x7f.1 and 2130706433 are loopback."""
+    """The address that a host spells, None for a name; 127.1, 0x7f.1 and 2130706433 all spell loopback."""
     try:
         return str(socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)[0][4][0])
     except (OSError, UnicodeError):
@@ -223,7 +224,7 @@ def serves_loopback(host: str) -> bool:
 
 
 def free_port(host: str, port: int) -> Port:
-    """The address that `host` is, and the port, when nothing listens there; for 0 a free one.
+    """The address of `host`, and `port`, or for 0 a free port, if nothing listens there.
 
     Raises PortTaken and ServeRefused as `listener` does.
     """
@@ -233,7 +234,7 @@ def free_port(host: str, port: int) -> Port:
 
 
 def listener(host: str, port: int) -> tuple[socket.socket, Port]:
-    """A socket that listens on the address that `host` is, and on the port, for 0 a free one.
+    """A socket that listens on the address of `host` and on `port`, or for 0 on a free port; and the two.
 
     Raises PortTaken: something listens there. Raises ServeRefused: no such port, or this machine has no such address.
     """

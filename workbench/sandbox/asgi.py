@@ -1,6 +1,6 @@
-"""An ASGI application of this process: its lifespan and its messages on one loop, in a thread of its own.
+"""Runs an ASGI application of this process: its lifespan and its messages, on one loop in a thread of its own.
 
-A loop that runs already, as Jupyter's does, is no matter.
+Another loop may run already, as Jupyter's does.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from workbench.sandbox.messages import log_fault
 from workbench.sandbox.outbound import NotReceived, Received
 
 _LIFESPAN_S = 30
-"""Longest start of an application, and longest end."""
+"""The most seconds for the start of an application, and for its end."""
 _Message = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[_Message]]
 _Send = Callable[[_Message], Awaitable[None]]
@@ -26,7 +26,7 @@ ASGIApplication = Callable[[_Message, _Receive, _Send], Awaitable[None]]
 
 
 class Asgi:
-    """An ASGI application on a loop of its own, from its startup to its shutdown."""
+    """An ASGI application on a loop of its own, from startup to shutdown. Raises ServeRefused: it does not start."""
 
     def __init__(self, app: ASGIApplication) -> None:
         self._app = app
@@ -40,7 +40,7 @@ class Asgi:
         self._begun.result()
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Received:
-        """The answer, if there is one within `timeout_s`; what takes longer is cancelled. Raises NotReceived."""
+        """The response to a POST. Raises NotReceived: the response takes over `timeout_s`, or cannot come."""
         if threading.current_thread() is self._thread:
             message = "the application waits for the sandbox in its own loop, and cannot take a webhook meanwhile"
             raise NotReceived(message)
@@ -57,12 +57,12 @@ class Asgi:
         return answer
 
     def close(self) -> None:
-        """Shut it down, and end its loop."""
+        """Shut the application down, and end its loop."""
         self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(_LIFESPAN_S)
 
     async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> Received | Exception:
-        """The answer, or what the application raised: a future would lose the traceback of some."""
+        """The response, or the exception of the application, since a future would lose some tracebacks."""
         request = httpx.Request("POST", url, headers=headers, content=body)
         try:
             response = await self._transport.handle_async_request(request)
@@ -72,7 +72,7 @@ class Asgi:
         return Received(response.status_code, answer, response.headers.get("retry-after", ""))
 
     async def _with_state(self, scope: _Message, receive: _Receive, send: _Send) -> None:
-        """The application, with what its lifespan has left for its requests."""
+        """Call the application with a copy of the state that its lifespan left for requests."""
         await self._app({**scope, "state": self._state.copy()}, receive, send)
 
     async def _live(self) -> None:
@@ -90,9 +90,9 @@ class Asgi:
 
 @asynccontextmanager
 async def _lifespan(app: ASGIApplication, state: _Message) -> AsyncIterator[None]:
-    """Between an application's startup and its shutdown; one that knows of neither raises or returns, and runs so.
+    """Start an application, and shut it down after the block; an application without a lifespan runs as it is.
 
-    Raises ServeRefused: it says that it did not start, or says nothing.
+    Raises ServeRefused: the application reports that it did not start, or reports nothing in time.
     """
     asked, told = asyncio.Queue[_Message](), asyncio.Queue[_Message]()
     scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": state}
@@ -122,4 +122,4 @@ async def _lifespan(app: ASGIApplication, state: _Message) -> AsyncIterator[None
         async with asyncio.timeout(_LIFESPAN_S):
             await living
     elif living.done():
-        living.exception()  # looked at: what knows no lifespan may say so
+        living.exception()  # read and dropped: an application without a lifespan may raise

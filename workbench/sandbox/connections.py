@@ -1,6 +1,6 @@
-"""HTTP on the connections of one port: llhttp parses, and the loop's own thread answers, all that has come together.
+"""HTTP on the connections of one port: llhttp parses, and the loop's thread answers waiting requests together.
 
-What waits, such as for the clock, leaves the loop in a thread of its own.
+A request that waits, such as for the clock, goes on in a thread of its own.
 """
 
 import asyncio
@@ -46,35 +46,35 @@ from workbench.sandbox.store.transaction import BUSY_S
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.01
-"""A tick lasts this long for each open stream, up to `_TICK_S`: a stream hears of a change as soon."""
+"""Seconds of a tick for each open stream, up to `_TICK_S`: few streams learn of a change sooner."""
 _COMMENT_S: Final = 15
-"""So often a stream without news gets a comment, by which both ends see that the other is there."""
+"""Seconds between comments on a stream without news, which show both ends that the other is there."""
 BODY_S: Final = 10
 """Seconds in which the whole of a body must arrive."""
 _IDLE_S: Final = 75
-"""A connection may stay open this long between two requests."""
+"""Seconds that a connection may stay open between two requests."""
 _MAX_HEAD_BYTES: Final = 65_536
 _MAX_HEADERS: Final = 100
 _MOST_WAIT: Final = 8
 """Once this many requests of a connection wait for responses, the server stops reading from it."""
 _MOST_TOGETHER: Final = 64
-"""Most commands in one transaction."""
+"""The most commands in one transaction."""
 _BACKLOG: Final = 1024
 _STOP_S: Final = 15
-"""Time for requests in flight once the server is asked to end."""
+"""Seconds for requests in flight once the server is asked to end."""
 _GRACE_S: Final = 0.1
-"""Connections are still taken this long then, and the last of them may take as long to ask."""
+"""Seconds in which an ending server still takes connections, and then again waits for their requests."""
 _LINES: Final[Mapping[int, str]] = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus
 }
 _READS: Final = ("GET", "HEAD", "")
-"""Methods that ask for nothing to be done; an empty one is of what is no request."""
+"""Methods that only read; the empty method stands for bytes that are not a request."""
 _LINGER_S: Final = 1
-"""The server reads on this long after it has refused a request, or ends."""
+"""Seconds that the server reads on after it has refused a request, or when it ends."""
 _TELL_AGAIN_S: Final = 60
-"""The log repeats after this long that the server cannot take connections."""
+"""Seconds after which the log repeats that the server cannot take connections."""
 _AGAIN_S: Final = 0.005
-"""After so long a command is tried again that another process or thread was in the way of."""
+"""Seconds until a request is tried again if another process or thread was in the way."""
 _ABSOLUTE: Final = re.compile(rb"[^/?#]+://([^/?#]*)(.*)")
 """A target that names a host: the host, then path and query."""
 _PATH: Final = b"/sandbox/changes"
@@ -90,9 +90,9 @@ class _Exchange(NamedTuple):
     connection: "_Connection"
     arrived: Arrived
     goes_on: str
-    """The line by which the response says how the connection goes on."""
+    """The response's header line that closes the connection or keeps it open; empty by default."""
     since_s: float
-    """When it had arrived, by the monotonic clock."""
+    """The moment of arrival by the monotonic clock, in seconds."""
 
 
 class _Connection(asyncio.Protocol):
@@ -107,13 +107,13 @@ class _Connection(asyncio.Protocol):
         self._waiting: deque[_Exchange] = deque()
         self._answering = False
         self._unread = 0
-        """Bytes that the other end had not read at the last look; 0 while it keeps up."""
+        """Bytes that the other end had not read when last checked; 0 while it keeps up."""
         self._ends = False
-        """Nothing more is read: the end of the connection follows the responses that are owed."""
+        """True if nothing more is read: the connection ends after the responses that are owed."""
         self._may_take(_IDLE_S)
 
     def _may_take(self, seconds: float) -> None:
-        """Give the other end so long for what it is to do next."""
+        """Give the other end `seconds` for its next step."""
         self.until_s = time.monotonic() + seconds
 
     def _begin(self) -> None:
@@ -142,7 +142,7 @@ class _Connection(asyncio.Protocol):
         self._next()
 
     def eof_received(self) -> bool:
-        """The other end sends nothing more, and may still read. Half a request is refused."""
+        """Refuse half a request, and close once all is answered: the other end sends no more, but may read."""
         if self._in_body:
             self._refuse(_body_incomplete())
         elif self._in_head:
@@ -176,7 +176,7 @@ class _Connection(asyncio.Protocol):
                 self._refuse(PayloadTooLarge(f"The body, with all that frames it, is over {MAX_READ_BYTES} bytes."))
 
     def _parse(self, data: memoryview) -> None:
-        """Parse all of it. A request for another protocol is read as one that asks for none (RFC 9110 §7.8)."""
+        """Parse all `data`. A request to upgrade to another protocol is read without its upgrade (RFC 9110 §7.8)."""
         while data and not self._ends:
             try:
                 self._parser.feed_data(data)
@@ -188,7 +188,7 @@ class _Connection(asyncio.Protocol):
                 return
 
     def _parse_again(self) -> None:
-        """Have the head parsed without what made the parser stop behind it."""
+        """Parse the head again without the header Upgrade, at which the parser stopped."""
         version = self._parser.get_http_version().encode()
         head = [b"%s %s HTTP/%s" % (self._parser.get_method(), self._target, version)]
         head += [b"%s: %s" % header for header in self._headers if header[0].lower() != b"upgrade"]
@@ -204,7 +204,7 @@ class _Connection(asyncio.Protocol):
         self._target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # Behind the body there may be more of them, which are no headers of the request.
+        # Trailers may follow the body; they are not headers of the request.
         if self._in_head and len(self._headers) <= _MAX_HEADERS:
             self._headers.append((name, value))
 
@@ -214,14 +214,14 @@ class _Connection(asyncio.Protocol):
             self._refuse_head()
         self._in_head, self._in_body, self._head_bytes = False, True, 0
         self._may_take(BODY_S)
-        # Before an earlier request's response it would be taken for a part of that; HTTP/1.0 knows of none.
+        # Not before an earlier request's response, of which it would seem a part; HTTP/1.0 has no 100.
         if not self._ends and not self._waiting and self._parser.get_http_version() == "1.1":
             headers = ((name.lower(), value.strip().lower()) for name, value in self._headers)
             if (b"expect", b"100-continue") in headers:
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
-        # Over the limit is told by one byte. The rest is read: a client that still writes sees no response.
+        # One byte over the limit is kept. The rest is read and dropped: a client that still writes sees no response.
         self._body += body[: MAX_BODY_BYTES + 1 - len(self._body)]
 
     def on_message_complete(self) -> None:
@@ -229,7 +229,7 @@ class _Connection(asyncio.Protocol):
         if self._ends or (self._parser.should_upgrade() and not is_tunnel):
             return
         arrived, version, goes_on = self._arrived(), self._parser.get_http_version(), _CLOSE
-        # HTTP/1.0 knows of no chunks: whoever handed the request on may read its end elsewhere (RFC 9112 §6.1).
+        # HTTP/1.0 has no chunks: a proxy may see the end of the request elsewhere (RFC 9112 §6.1).
         is_torn = version == "1.0" and "transfer-encoding" in arrived.headers
         if self._parser.should_keep_alive() and not (is_tunnel or is_torn or _is_stream(arrived)):
             goes_on = _KEEP_ALIVE.get(version, "")
@@ -240,12 +240,12 @@ class _Connection(asyncio.Protocol):
         method = self._parser.get_method().decode("latin-1")
         headers, target = headers_in(self._headers), self._target
         if named := _ABSOLUTE.fullmatch(target):
-            # It outdoes the header (RFC 9112 §3.2.2).
+            # The target's host replaces the header's (RFC 9112 §3.2.2).
             headers["host"], target = named[1].decode("latin-1"), named[2]
         return Arrived(method, target, headers, bytes(self._body), fault)
 
     def _refuse(self, error: ApiError) -> None:
-        """Refuse what did not arrive whole; what is still to come would be read as the next request."""
+        """Refuse a request that did not arrive whole, and read no more: the rest would seem another request."""
         if not self._ends:
             self._owe(self._arrived(error) if self._in_body else Arrived("", b"", {}, fault=error), _CLOSE)
 
@@ -264,7 +264,7 @@ class _Connection(asyncio.Protocol):
         self._next()
 
     def _next(self) -> None:
-        """Have the next request answered, in its order, once the response before it is sent."""
+        """Have the server answer the next request, once the response before is sent and the other end reads."""
         if self._waiting and not self._answering and not self._unread:
             self._answering = True
             self._server.take(self._waiting[0])
@@ -274,7 +274,7 @@ class _Connection(asyncio.Protocol):
         if now_s < self.until_s or (self._waiting and not self._unread):
             return
         if (left := self._transport.get_write_buffer_size()) < self._unread:
-            # It reads, however slowly.
+            # The other end reads, however slowly.
             self._unread = left
             self._may_take(BODY_S)
         elif self._unread or self._transport.is_closing():
@@ -285,7 +285,7 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
 
     def ask_again(self, arrived: Arrived) -> None:
-        """Have more of a stream asked for, unless it is already."""
+        """Ask the server for more of a stream, unless a request waits already."""
         if not self._waiting:
             self._owe(arrived, _CLOSE)
 
@@ -306,7 +306,7 @@ class _Connection(asyncio.Protocol):
         if not (self._unread or self._in_head or self._in_body):
             self._may_take(_IDLE_S)
         if self._waiting:
-            # Not at once: a thousand requests may have come in one piece.
+            # Not called directly, since a thousand requests may have come in one piece.
             self._server.loop.call_soon(self._next)
         self._close_if_done()
 
@@ -314,14 +314,14 @@ class _Connection(asyncio.Protocol):
         if not self._ends or self._waiting or self in self._server.streams or self._transport.is_closing():
             return
         if self._in_head or self._in_body:
-            # Closed before all has come, the other end would lose the response: it is read, or given up, first.
+            # If it were closed now, the other end would lose the response: the rest is read, or given up, first.
             self._transport.write_eof()
             self._may_take(_LINGER_S)
         else:
             self._transport.close()
 
     def end(self) -> None:
-        """Close a connection that is owed nothing; what has begun to arrive, or to be read, may go on for a moment."""
+        """Close a connection that is owed no response; a request or response in transfer gets a moment more."""
         if self._unread or not self._waiting:
             self.until_s = min(self.until_s, time.monotonic() + _LINGER_S)
         if not self._waiting and (self._ends or not (self._in_head or self._in_body)):
@@ -330,11 +330,11 @@ class _Connection(asyncio.Protocol):
 
 
 _Begun = Answer | Callable[[], Answer]
-"""A response, or what waits and then returns one."""
+"""A response, or a function that waits and then returns the response."""
 
 
 class _ConnectionServer:
-    """Answers the requests of all connections on the loop's thread; `after_each` is called there after each."""
+    """Answers the requests of all connections on the loop's thread, and calls `after_each` after each request."""
 
     def __init__(self, engine: Engine, app: Application, after_each: Callable[[], object]) -> None:
         self._engine = engine
@@ -347,13 +347,13 @@ class _ConnectionServer:
         self.loop = asyncio.get_running_loop()
         self.connections: set[_Connection] = set()
         self.streams: dict[_Connection, Arrived] = {}
-        """Connections that stay open, and the request for what changes next."""
+        """Connection of a stream → the request for the next changes."""
         self._seen: tuple[float, ...] = ()
         self.is_ending = False
         self.sweep()
 
     def take(self, exchange: _Exchange) -> None:
-        """Answer a request together with all that has arrived by then."""
+        """Queue a request, which the loop answers together with all that have arrived by then."""
         (self._reads if exchange.arrived.method in _READS else self._commands).append(exchange)
         self._wake(0)
 
@@ -366,7 +366,7 @@ class _ConnectionServer:
                 self.loop.call_soon(self._run_all)
 
     def _run_all(self) -> None:
-        """Run what has arrived: what reads as one transaction, commands as another; each is answered after its end."""
+        """Run what has arrived: reads as one transaction, commands as another; responses follow its end."""
         self._is_woken = False
         self._reads = self._left_of(self._reads, reads_only=True) if self._reads else []
         batch = [self._commands.popleft() for _ in range(min(len(self._commands), _MOST_TOGETHER))]
@@ -379,12 +379,12 @@ class _ConnectionServer:
             self._wake(_AGAIN_S if self._reads or left else 0)
 
     def _left_of(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Exchange]:
-        """Answer these, and return those for which it is not the moment."""
+        """Answer these requests, and return the requests that cannot begin now."""
         begun = self._together(batch, reads_only=reads_only) if reads_only or len(batch) > 1 else []
         if begun is None:
             return batch
         if not begun:
-            # Alone, or what was to be done together is not: each gets its own transaction, and its own error.
+            # A single request, or the shared transaction failed: each gets its own transaction, and its own error.
             for place, exchange in enumerate(batch):
                 try:
                     self._send(exchange, self._begun(exchange))
@@ -447,7 +447,7 @@ class _ConnectionServer:
             self._send(exchange, _failure_answer(error))
 
     def _stream(self, connection: _Connection, arrived: Arrived, answer: Answer) -> None:
-        """Send what changed, and keep what asks for what changes later; a refusal ends a stream."""
+        """Send a stream's changes, and keep the request for later changes; a refusal ends the stream."""
         is_more = self.streams.pop(connection, None) is not None
         if answer.status == HTTPStatus.OK and connection in self.connections:
             answer, self.streams[connection], has_more = _streamed(arrived, answer)
@@ -457,7 +457,7 @@ class _ConnectionServer:
         connection.send(answer, is_more=is_more)
 
     def _wait(self, exchange: _Exchange, finish: Callable[[], Answer]) -> None:
-        """Wait in a thread of its own, such as for the clock, and have the response sent."""
+        """Wait, in the thread of one request, for its response, and have the loop send it."""
         try:
             answer = finish()
         except Exception as error:
@@ -466,7 +466,7 @@ class _ConnectionServer:
             self.loop.call_soon_threadsafe(self._send, exchange, answer)
 
     def sweep(self) -> None:
-        """Give up what has not come in time; ask for more of each stream if somebody has written to the store."""
+        """Close or refuse what is late; ask for more of each stream if the store changed, or for a comment."""
         now_s, self.date = time.monotonic(), formatdate(usegmt=True)
         for connection in tuple(self.connections):
             connection.give_up(now_s)
@@ -476,7 +476,7 @@ class _ConnectionServer:
                 connection.ask_again(arrived)
 
     def loop_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log what failed in the loop; it tries again by itself, a thousand times each second, to take a connection."""
+        """Log what failed in the loop, but not each of the thousand tries a second to take a connection."""
         error = context.get("exception")
         if error is None:
             loop.default_exception_handler(context)
@@ -488,10 +488,10 @@ class _ConnectionServer:
             log_fault(context["message"], error)
 
     async def end(self, listening: asyncio.Server, bound: socket.socket) -> None:
-        """Answer what has come, close what is idle, and let go of the port; what takes longer is refused."""
+        """Answer the requests that have come, close idle connections and the port; refuse requests that take longer."""
         self.is_ending = True
         await asyncio.sleep(_GRACE_S)
-        # Who has connected and is not taken would be reset with the port: nobody else gets so far, and these are taken.
+        # Clients in the backlog would be reset when the port closes: no more get in, and those in it are taken.
         bound.listen(0)
         taken = list[socket.socket]()
         with suppress(OSError):  # nobody is left
@@ -518,14 +518,14 @@ def _is_stream(arrived: Arrived) -> bool:
 
 
 def _resumed(arrived: Arrived) -> Arrived:
-    """A request for a stream that broke off, with the place in its query; any other as it is."""
+    """The request to resume a stream, with the place of Last-Event-ID in its query; another request as it is."""
     if _LAST not in arrived.headers or not _is_stream(arrived):
         return arrived
     return msgspec.structs.replace(arrived, target=b"%s?after=%s" % (_PATH, arrived.headers[_LAST].encode()))
 
 
 def _streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
-    """A page as a part of a stream, the request for what comes next, and whether that is there already."""
+    """A page as a part of a stream, the request for the next part, and whether that has rows already."""
     page = msgspec.json.decode(answer.body, type=Changes)
     headers = [header for header in answer.headers if header[0] not in {"content-type", "content-length"}]
     headers += [("content-type", _EVENTS), ("cache-control", "no-store")]
@@ -552,7 +552,7 @@ async def answer_until(  # noqa: PLR0913  what a worker and a notebook do otherw
     on_tick: Callable[[], object],
     ready: Callable[[], object],
 ) -> None:
-    """Answer on a socket until `ended` is set and what was asked until then is answered."""
+    """Answer on a socket until `ended` is set, and then the requests that came before; call `ready` at the start."""
     loop = asyncio.get_running_loop()
     server = _ConnectionServer(engine, app, after_each)
     loop.set_exception_handler(server.loop_failed)

@@ -1,4 +1,4 @@
-"""The console's door: a browser is let in by a code that works once, in the link that is printed, then by a cookie."""
+"""The console's door lets a browser in by a code in the printed link, which works once, and then by a cookie."""
 
 import base64
 import hmac
@@ -25,12 +25,12 @@ class Door:
     def __init__(self, base_url: str, port: int) -> None:
         self._draws, self._base_url = Draws(secrets.token_hex(32)), base_url
         self._used = multiprocessing.get_context("spawn").Value("L")
-        # A browser sends it to all ports of this machine.
+        # A browser sends the cookie to all ports of this machine.
         self._cookie = f"workbench_{port}={self._draws.token('cookie')}"
 
     @property
     def link(self) -> str:
-        """The address that lets in next, once: its code has 24 letters and digits, about 142 bits."""
+        """The next address that lets a browser in, once; its code has 24 letters and digits, about 142 bits."""
         return f"{self._base_url}/?code={self._draws.token('code', self._used.value)}"
 
     def page(self, arrived: Arrived, request: Request, choices: InForce) -> Response:
@@ -50,10 +50,10 @@ class Door:
         return Response(303, "text/plain", b"", headers)
 
     def let_in(self, arrived: Arrived, request: Request, operation: Operation) -> Request:
-        """The request with the secret key, if the console's own page sent it, with the cookie and without a key.
+        """The request, with the secret key added if the console's page sent it with the cookie and without a key.
 
-        Pages of others on this machine send the cookie too: a browser says whose page it is by `Origin`, or, of what
-        only reads, by `Sec-Fetch-Site`.
+        Other pages on this machine send the cookie too: a browser names the page's origin in `Origin`, or for a GET or
+        HEAD in `Sec-Fetch-Site`.
         """
         headers, origin = arrived.headers, arrived.headers.get("origin", "")
         is_own = origin.lower().removeprefix("https").removeprefix("http") == f"://{headers.get('host', '').lower()}"

@@ -1,4 +1,4 @@
-"""The table of operations under `/sandbox`, which no real service has; its clock, and what its dashboard searches."""
+"""The table of operations under `/sandbox`, which no real service has; the clock, and searches of the dashboard."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ _SIMULATION: Final = re.compile("[0-9A-Za-z]{1,40}")
 _UNITS_MS: Final = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
 _MAX_STATUS: Final = 99
 _MOST_CHANGES: Final = 500
-"""Rows that are read for one page of changes."""
+"""The most rows that are read for one page of changes."""
 
 
 def clock(tx: Transaction, caller: Caller) -> wire.Clock:
@@ -71,7 +71,7 @@ def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> wir
     A served sandbox sends the same rows as they come, as Server-Sent Events, to whoever accepts `text/event-stream`:
     one message a row, its id the row's `seq`. `Last-Event-ID` goes on from there. After a reset comes an event `reset`.
     """
-    # Every change but the clock's has a row with a `seq`: those rows are read. A stream is this read, again and again.
+    # Every change but the clock's has a row with a `seq`, which is read here. A stream repeats this read.
     last = tx.last("seq")
     after = last if query.after is None else query.after
     if not tx.last("reset") <= after <= last:
@@ -86,7 +86,7 @@ def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> wir
     rows = [wire.Change(seq, *change) for change, seq in latest.items()]
     if len(found) > _MOST_CHANGES:
         return wire.Changes(rows, found[_MOST_CHANGES - 1][0], has_more=True)
-    # The clock moves without a `seq`: until the next thing happens, whoever asks is told again.
+    # The clock moves without a `seq`: its change is repeated until the next thing happens.
     if query.after is not None and tx.last("moved") >= after:
         rows.append(wire.Change(last, "clock", "clock"))
     return wire.Changes(rows, last)
@@ -105,7 +105,7 @@ def gaps_used(tx: Transaction, caller: Caller) -> Rows[wire.ReliedRow]:
         while page.has_more:
             since = page.data[-1].seq if page.data else 0
             page = recorded_trace.trace(tx, caller, query=TraceQuery(since=since))
-            # As it travels.
+            # In the form that goes over the wire.
             yield from (replace(row, detail=to_builtins(row.detail)) for row in page.data)
 
     return Rows([wire.ReliedRow(name, used_by) for name, used_by in relied_on(all_rows()).items()])
@@ -148,7 +148,7 @@ def simulate(tx: Transaction, caller: Caller, body: wire.Simulate) -> wire.Simul
 
 
 def counter_of(body: wire.Simulate) -> str:
-    """The counter of the commands of a simulation."""
+    """The name of the counter of a simulation's commands that are done."""
     return f"simulated {body.simulation}"
 
 
@@ -224,11 +224,11 @@ def _found_page(
     also: Sequence[Condition],
     equals: dict[str, Filters],
 ) -> Found[W]:
-    """The page with its first row's number and the total; it begins after a given row, so new rows do not shift it."""
+    """The page with its first row's number and the total; a page begins after a row, so new rows do not shift it."""
     total = older = table.count(also, **equals)
     if query.older_than is not None:
         older = table.count([*also, Condition("seq < ?", (query.older_than,))], **equals)
-    # Where there is none, it is not looked for among the rows themselves: an index is enough to count.
+    # If there is none, the rows are not searched: an index is enough to count.
     rows = table.page(query.limit, older_than=query.older_than, newer_than=None, also=also, **equals) if older else []
     return Found([view(row) for row in rows], total - older + 1, total)
 
@@ -245,7 +245,7 @@ def _request_view(kept: StoredCall) -> wire.LoggedRequest:
 
 
 def _control(method: str, path: str, run: Callable[..., object], **more: object) -> Operation:
-    """A row. The operation is named for the function that it runs, whose signature has query, body and response."""
+    """The row of an operation, named for the function `run`, whose signature has the query, body and response."""
     name = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
     signature = {"query": None, "body": None, **run.__annotations__}
     columns: dict[str, Any] = {

@@ -1,6 +1,6 @@
-"""Operations marked as ones that will be gone: the headers Deprecation (RFC 9745) and Sunset (RFC 8594).
+"""Marks operations as deprecated, in the headers Deprecation (RFC 9745) and Sunset (RFC 8594).
 
-None is marked until the control plane marks it, so that a client's reaction can be tried; a reset forgets the marks.
+A call of `/sandbox` marks an operation, to try a client's reaction; a reset forgets the marks.
 """
 
 from email.utils import formatdate
@@ -15,7 +15,7 @@ from workbench.sandbox.store import Transaction
 _SINCE, _SUNSET = "deprecated {}", "sunset {}"
 """Counters of an operation: its moments in milliseconds since 1970, 0 for none."""
 MARKS = "deprecations"
-"""The counter of marks since the last reset: it is read faster than the marks are."""
+"""The counter of marks since the last reset, which is read faster than the marks themselves."""
 
 
 def deprecate(tx: Transaction, caller: Caller, body: Deprecate, *, operation_id: str) -> Deprecated:
@@ -39,12 +39,12 @@ def deprecate(tx: Transaction, caller: Caller, body: Deprecate, *, operation_id:
 
 
 def _moment_ms(moment: str | None, param: str) -> int:
-    """A moment in milliseconds since 1970, 0 for none: the first millisecond is counted as the second."""
+    """A moment in milliseconds since 1970, 0 for None; the moment 0 itself is returned as 1."""
     return 0 if moment is None else milliseconds_in(moment, param=param) or 1
 
 
 def headers(tx: Transaction, operation: str) -> dict[str, str]:
-    """The headers about an operation's end."""
+    """The headers Deprecation and Sunset of an operation, as far as they were set and the register announces them."""
     if not _is_shown(tx):
         return {}
     since_ms, sunset_ms = tx.last(_SINCE.format(operation)), tx.last(_SUNSET.format(operation))

@@ -1,4 +1,4 @@
-"""A request as it arrived and a response as it goes back, free of any framework; the formats of errors."""
+"""Requests as they arrive and responses as they go back, free of any framework; the formats of errors."""
 
 import logging
 import re
@@ -18,14 +18,14 @@ from workbench.visible import visible
 _LOG = logging.getLogger(__name__)
 MAX_BODY_BYTES: Final = 1 << 20
 MAX_READ_BYTES: Final = 32 * MAX_BODY_BYTES
-"""The most that is read of a body over the limit before it is refused."""
+"""The most bytes that are read of a body over the limit before it is refused."""
 _OF_A_PATH: Final = "/:@!$&'()*+,;="
 """Characters that a URI's path holds unescaped, beside letters and digits (RFC 3986 §3.3)."""
 JSON: Final = "application/json"
 
 
 def log_fault(what: str, error: BaseException) -> None:
-    """Say what failed and how, with nothing in it that must not be shown."""
+    """Log what failed, with the masked traceback."""
     _LOG.error("%s", visible(mask("".join([what, ": ", *traceback.format_exception(error)])), lines=True))
 
 
@@ -37,13 +37,13 @@ class InForce(NamedTuple):
 
 
 class Arrived(msgspec.Struct, frozen=True):
-    """A request as a socket or a client of this process brings it; nothing in it has been looked at yet."""
+    """A request as a socket or a client of this process brings it, not checked yet."""
 
     method: str
     target: bytes
     """Path and query, percent-encoded."""
     headers: Mapping[str, str]
-    """By their names in lower case, as `headers_in` makes them."""
+    """Values by header names in lower case, as `headers_in` makes them."""
     body: bytes = b""
     fault: ApiError | None = None
     """The fault of a request that did not arrive whole."""
@@ -58,21 +58,21 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A request as it is answered; `headers` by their usual spelling, those that matter here alone."""
+    """A request to respond to; `headers` has only those that the sandbox uses, by their usual spelling."""
 
     method: str
     path: str
     target: str = ""
     """Path and query, each parameter decoded."""
     query: Mapping[str, str | list[str]] = {}
-    """Parameters by name; one that stands several times is a list."""
+    """Parameters by name; the values of a repeated parameter are a list."""
     headers: Mapping[str, str] = {}
     body: bytes = b""
     path_params: Mapping[str, str] = {}
     made: msgspec.Struct | None = None
-    """The body, where it was made here and need not be read."""
+    """The body as a struct, if the sandbox made the request itself."""
     live: bool = False
-    """A live key stands somewhere in a header or the query."""
+    """True if a header or the query holds a live key."""
 
 
 class Response(msgspec.Struct, frozen=True):
@@ -85,13 +85,13 @@ class Response(msgspec.Struct, frozen=True):
     payment: str | None = None
     """The intent or charge that the call was about."""
     kept: bytes | None = None
-    """The body to keep for an idempotency key, where that is another: without what is shown once."""
+    """The body to keep for an idempotency key if it differs from `body`: without a secret that is shown once."""
     is_slow: bool = False
-    """It was asked to be kept back for a while."""
+    """True if the scenario `slow` delays the response."""
     relied: tuple[str, ...] = ()
-    """Rows of the register that this response relied on, and others of its kind do not."""
+    """Rows of the register that this response relied on, beyond those of every such response."""
     made: Callable[[], bytes] | None = None
-    """Makes the body of a page that takes long, outside of any transaction; `body` is empty until then."""
+    """Makes the body of a page, which takes long, outside of any transaction; `body` is empty until then."""
 
 
 def _problem_members(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _problem_members(error: ApiError, request_id: str, path: str) -> dict[str, A
 
 
 def _envelope_members(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
-    """Stripe's shape: all members in `error`, without the documented status."""
+    """The members of an error in Stripe's shape: all within `error`, without the documented status."""
     members = {
         "type": re.sub(r"(?<!^)([A-Z])", r"_\1", type(error).__name__).lower(),
         "code": error.code,
@@ -135,4 +135,4 @@ ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], object]]] 
     "plain": ("application/json", lambda error, *_: PlantError(error.status, mask(str(error)))),
     "envelope": ("application/json", _envelope_members),
 }
-"""Media type and members of an error, by `error_format`."""
+"""Choice of `error_format` → an error's media type, and what makes its members."""

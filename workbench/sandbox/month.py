@@ -1,4 +1,4 @@
-"""A simulated month from within: the commands of a plan, each at its moment and in one commit, as single calls do."""
+"""Runs the commands of a simulated month within the sandbox, each at its moment, with the effect of single calls."""
 
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
@@ -24,15 +24,15 @@ from workbench.sandbox.service.lists import Caller, Refused
 from workbench.sandbox.store import Transaction
 
 _SLICE_S: Final = 0.5
-"""One call runs commands for this long; the last command may take as long again."""
+"""Seconds for which one call starts commands; the last command may take as long again."""
 _ERRORS: Final = 400
 _OPERATIONS: Final = {operation.id: operation for operation in operations.OPERATIONS}
 
 
 def done(driver: Driver, request: Request) -> Request:
-    """Do the commands of a valid request, and return a request that asks how many are done.
+    """Run the commands of a valid request, and return a request that asks for the number of commands done.
 
-    Raises ApiError: a command cannot be done; earlier ones are kept.
+    Raises ApiError: a command fails; earlier commands are kept.
     """
     body = body_from(request.body, Simulate)
 
@@ -46,7 +46,7 @@ def done(driver: Driver, request: Request) -> Request:
 
 
 def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction) -> None:
-    """One command, counted in its own commit."""
+    """Run one command and count it in the same commit. Raises StateConflict: its order was used before."""
     try:
         _DO[command.what](tx, caller, command)
     except IdempotencyKeyReused as error:

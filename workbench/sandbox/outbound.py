@@ -1,7 +1,7 @@
-"""One webhook on its way out: to an application of this process, or over a socket, within one deadline.
+"""Sends a webhook to an application of this process, or over a socket, within one deadline.
 
-A WSGI application runs in the thread that sends, so that what a test holds there for it, such as a transaction or a
-database in memory, is there for it. An ASGI application has a loop of its own, in `asgi`.
+A WSGI application runs in the thread that sends, and so sees what a test keeps in that thread, such as a transaction
+or a database in memory. An ASGI application has a loop of its own, in `asgi`.
 """
 
 import inspect
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 _HEADERS: Final = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "workbench-webhooks/1"}
 _INFORMATIONAL: Final = range(100, 200)
 _MOST_INFORMATIONAL: Final = 100
-"""Most informational (1xx) responses before the final one; without a limit they would be read until the deadline."""
+"""The most informational (1xx) responses before the final one; without a limit, reading would last to the deadline."""
 _OF_ASGI: Final = 3
 """The number of arguments of an ASGI application."""
 
 
 class Reply(NamedTuple):
-    """The reply of a receiver; without one, `status_code` is None and `fault` says why."""
+    """A receiver's response to a message; if none came, `status_code` is None and `fault` says why."""
 
     status_code: int | None
     answer: str = ""
@@ -55,11 +55,11 @@ class Received(NamedTuple):
 
 
 class NotReceived(Exception):
-    """No whole response came back; the message says why, and of a connection which step failed."""
+    """No whole response came back; the message says why, and which step of a connection failed."""
 
 
 Post = Callable[[str, Mapping[str, str], bytes, int], Received]
-"""Posts a body with headers to a URL, within so many seconds. Raises NotReceived."""
+"""Posts headers and a body to a URL, within a number of seconds. Raises NotReceived."""
 
 
 class Outbound:
@@ -71,27 +71,27 @@ class Outbound:
     def __init__(self, *, private: bool = False) -> None:
         self._posts: dict[str, Post] = {}
         self._ends: dict[str, Callable[[], object]] = {}
-        """Hosts, and what shuts down their applications."""
+        """Host → the function that shuts down its application."""
         self._private = private
 
     def mount(self, host: str, post: Post, end: Callable[[], object]) -> None:
-        """Let an application of this process answer for a host from now on; the one before is ended."""
+        """Let an application of this process answer for a host from now on; shut down the host's application before."""
         before = self._ends.get(host)
         self._posts[host], self._ends[host] = post, end
         if before is not None:
             before()
 
     def close(self) -> None:
-        """Close the applications."""
+        """Shut down the applications."""
         for end in self._ends.values():
             end()
 
     def send(
         self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, by_sandbox_clock: bool = False
     ) -> Reply:
-        """One POST, no redirect followed, `timeout_s` seconds for the whole answer; never raises.
+        """Send one POST, and return the reply within `timeout_s` seconds; follows no redirect and never raises.
 
-        An application that goes `by_sandbox_clock` is never late.
+        An application of this process that goes `by_sandbox_clock` is never late.
         """
         started, headers = time.monotonic(), {**_HEADERS, **headers}
         post = self._posts.get(_host_of(url))
@@ -101,15 +101,15 @@ class Outbound:
             reply = _from_app(post, url, headers, body, timeout_s)
         took_s = time.monotonic() - started
         if post is not None and took_s > timeout_s and not by_sandbox_clock:
-            # What cannot be interrupted is late all the same: the service would have hung up.
+            # A late application cannot be interrupted, but its response is dropped: the service would have hung up.
             reply = Reply(None, fault=_too_long(timeout_s))
         return reply._replace(latency_ms=round(took_s * 1000))
 
 
 def _from_app(post: Post, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
-    """The reply of an application of this process. What it raises is a 500, as from a server, and the traceback shown.
+    """The reply of an application of this process; an exception becomes a 500 with the traceback as its answer.
 
-    It is in the answer, which the trace and the delivery show, and in the log.
+    The trace and the delivery show the answer; the log has the traceback too.
     """
     try:
         return _reply(post(url, headers, body, timeout_s))
@@ -121,9 +121,9 @@ def _from_app(post: Post, url: str, headers: Mapping[str, str], body: bytes, tim
 
 
 def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, private: bool) -> Reply:
-    """The reply, if it is whole within `timeout_s`; whatever went wrong instead is its fault.
+    """The reply, if it is whole within `timeout_s` seconds; otherwise a reply with the fault.
 
-    The message goes to the very address that was checked.
+    The message goes to the address that was checked.
     """
     until_s = time.monotonic() + timeout_s
     try:
@@ -170,13 +170,13 @@ def is_asgi(app: object) -> bool:
 
 
 def post_to_nobody(*_: object) -> Received:
-    """Stand in for an application that is still to come."""
+    """Stand in for an application that is not mounted yet. Raises NotReceived."""
     message = "no application is there yet: use bench.deliver_to(app)"
     raise NotReceived(message)
 
 
 def post_to_wsgi(app: WSGIApplication, url: str, headers: Mapping[str, str], body: bytes, _timeout_s: int) -> Received:
-    """Call an application as PEP 3333 says. It cannot be interrupted: its answer may take however long."""
+    """Call a WSGI application (PEP 3333) and return its response; the call cannot be interrupted, however long."""
     parts = urlsplit(url)
     environ: WSGIEnvironment = {
         "REQUEST_METHOD": "POST", "SCRIPT_NAME": "", "PATH_INFO": unquote(parts.path, "latin-1") or "/",
@@ -198,7 +198,7 @@ def post_to_wsgi(app: WSGIApplication, url: str, headers: Mapping[str, str], bod
 
     chunks, answer = app(environ, start_response), b""
     try:
-        # The rest of a long body is not waited for.
+        # The rest of a long body is not read.
         for chunk in chunks:
             answer += chunk
             if len(answer) >= MAX_RESPONSE_BYTES:
@@ -218,9 +218,9 @@ def _head(url: str, headers: Mapping[str, str], length: int) -> bytes:
 
 
 class _OutgoingConnection(io.RawIOBase):
-    """A connection of which every step ends by one moment; what arrives is read as a file.
+    """A connection whose steps all end by the moment `until_s`; arriving bytes are read as a file.
 
-    Python gives a TLS handshake, and each read and write, one deadline over all that it receives meanwhile.
+    Python gives a TLS handshake, and each read and write, one deadline for all that arrives meanwhile.
     """
 
     def __init__(self, destination: Destination, until_s: float) -> None:
@@ -253,10 +253,10 @@ class _OutgoingConnection(io.RawIOBase):
         self._in_time().sendall(message)
 
     def receive(self) -> Received:
-        """The response, behind those that only announce it."""
+        """The final response, after any informational ones."""
         self._step = "ReadError"
         arriving = cast("socket.socket", _AsSocket(io.BufferedReader(self)))
-        # All are kept to the end, as the first that is dropped closes the file for those behind it.
+        # All responses are kept to the end: a response that is dropped closes the file for the next ones.
         responses: list[HTTPResponse] = []
         while not responses or responses[-1].status in _INFORMATIONAL:
             if len(responses) == _MOST_INFORMATIONAL:
@@ -286,7 +286,7 @@ class _OutgoingConnection(io.RawIOBase):
 
 
 class _AsSocket(NamedTuple):
-    """All that `http.client` asks of a socket: the file of what arrives."""
+    """All that `http.client` needs of a socket: the file of arriving bytes."""
 
     arriving: io.BufferedReader
 

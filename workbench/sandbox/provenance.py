@@ -1,7 +1,7 @@
 """The header Sandbox-Provenance: whether the interface shows a response, and the rows of the register behind it.
 
-The column `relied` of each row names what relies on it; this module knows the words in which it does. A response stands
-for its status, media type and body, not for its headers and the moment of an effect.
+The column `relied` of a row names, in words that this module reads, the responses that rely on the row. A response
+is its status, media type and body here, without its headers and the moment of an effect.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ Rows = tuple[str, ...]
 """Names of rows of the register."""
 
 _ERRORS: Final = 300
-"""The first status that is no success."""
+"""The lowest status that does not count as a success."""
 _DECLINED: Final = 402
 _OF_ZED: Final = tuple(f"{before}{prefix}" for before in (COUNTRY_CODE, "0") for prefix in ZED.prefixes)
 """Beginnings of Zed Mobile's numbers, international and national."""
@@ -37,7 +37,7 @@ TRIGGERED: Final = _OF_CALL["test_number"]
 def provenance(operation: Operation, status: int, media_type: str, relied: Rows = (), replayed: bool = False) -> str:  # noqa: FBT001, FBT002  kept by place, which is quicker
     """The header Sandbox-Provenance: `documented` with its sections, `assumed` or `sandbox`, and the rows relied on.
 
-    `relied` are those that this response alone relied on, and others of its kind do not.
+    `relied` are rows that this response relied on, beyond those of every such response.
     """
     is_shown, is_sandboxes = (status, media_type) in operation.shows, operation.source == "sandbox"
     source = f'documented; sections="{operation.source}"' if is_shown else "sandbox" if is_sandboxes else "assumed"
@@ -53,7 +53,7 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
 
 
 def _of_response(response: type) -> Iterator[str]:
-    """The rows that settle the members of a body, and of the rows that it lists."""
+    """Yields the rows that settle the members of a response's body, and the members of the objects that it lists."""
     yield from rows_settling((get_origin(response) or response).__name__)
     for inner in (*get_args(response), *(ABOUT.values() if response in _EVENTS else ())):
         yield from _of_response(inner)
@@ -63,7 +63,7 @@ _EVENTS: Final = (Event, CloudEvent)
 
 
 def refused_by(operation: Operation, code: str) -> Rows:
-    """The rows without which there would be another response than this refusal."""
+    """The rows without which the response would not be this refusal."""
     struct = operation.body.__name__ if operation.body else ""
     return rows_settling(code) + rows_settling(f"{struct} {code}")
 
@@ -78,7 +78,7 @@ def _is_small_or_large(body: CreatePaymentIntent | CreateCharge, gaps: Gaps) -> 
 
 
 def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object, result: object = None) -> Rows:
-    """The rows that this request touched, and others of its kind do not; with the result of a success, its rows too."""
+    """The rows that this request relied on, beyond those of every such request; with `result`, also the success's."""
     rows = () if operation.plain_400 else _OF_KEY.get(caller.kind, ())
     if isinstance(body, CreatePaymentIntent | CreateCharge) and _is_small_or_large(body, gaps):
         rows += _OF_CALL["outside_bounds"]
@@ -92,9 +92,9 @@ def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object, r
 
 
 def relied_by(operation: Operation, result: object, body: object = None) -> Rows:
-    """The rows that this success relied on and others of its kind do not.
+    """The rows that this success relied on, beyond those of every such response.
 
-    It was declined, has a warning, waits for a customer, or was asked for as only a row of the register lets it.
+    The rows are about a decline, a warning, a wait for a customer, or a request that only the register allows.
     """
     rows: Rows = ()
     error = getattr(result, "last_payment_error", None)
@@ -113,7 +113,7 @@ def relied_by(operation: Operation, result: object, body: object = None) -> Rows
         number = operation.phone(body)
         rows += () if number.startswith(COUNTRY_CODE) else _OF_CALL["national_number"]
         rows += _OF_CALL["zed_number"] if number.startswith(_OF_ZED) else ()
-    # Where the response does not have its amount, nobody sees that it was rounded.
+    # A response without its amount does not show that the amount was rounded.
     if isinstance(body, CreatePaymentIntent) and isinstance(result, PaymentIntent):
         rows += _OF_CALL["rounded"] if result.amount not in (body.amount, UNSET) else ()
     return rows

@@ -1,8 +1,8 @@
-"""Limits the calls of an account per window; each response says how many are left.
+"""Limits the calls of an account per window; each response says how many calls are left.
 
-The headers are those of draft-ietf-httpapi-ratelimit-headers-11. A window begins with the first call after the one
-before has ended, on the sandbox's clock. Each response of an operation that takes a key counts, whatever it is, but
-for the 429 itself: a refusal uses nothing up.
+The headers are those of draft-ietf-httpapi-ratelimit-headers-11. A window begins, on the sandbox's clock, with the
+first call after the window before has ended. Every response of an operation that takes an API key counts, except a
+429.
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ class Quota(NamedTuple):
 
 
 QUOTAS: Final[Mapping[str, Quota | None]] = {"none": None, "100_per_60": Quota(100, 60)}
-"""By `rate_limit`."""
+"""Choice of `rate_limit` → its quota."""
 
 
 def check_quota(tx: Transaction, account: str) -> None:
-    """Raises RateLimited: the calls of this time are used up."""
+    """Raises RateLimited: the account has used up the calls of its window."""
     quota = QUOTAS[tx.gaps.rate_limit]
     if quota is None:
         return
@@ -39,7 +39,7 @@ def check_quota(tx: Transaction, account: str) -> None:
 
 
 def count_call(tx: Transaction, account: str, status: int) -> dict[str, str]:
-    """Count a call that gets this status; the headers of its response, none where nothing is limited."""
+    """Count a call that gets this status, and return the headers of its response; none without a limit."""
     quota = QUOTAS[tx.gaps.rate_limit]
     if quota is None:
         return {}
@@ -57,7 +57,7 @@ def count_call(tx: Transaction, account: str, status: int) -> dict[str, str]:
 
 
 def forget_calls(tx: Transaction) -> None:
-    """Let every account begin anew."""
+    """Give every account its full quota again."""
     if QUOTAS[tx.gaps.rate_limit] is not None:
         for account in tx.accounts.all("id"):
             tx.note(_CALLS.format(account.id), 0)

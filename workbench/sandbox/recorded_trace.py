@@ -1,4 +1,4 @@
-"""The trace read back: calls, screens, entries and webhooks in one order."""
+"""Reads the trace: calls, screens, entries and webhooks in one order."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -41,7 +41,7 @@ def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:
         rows.CALL: tx.calls, rows.SCREEN: tx.screens, rows.ENTRY: tx.journal, rows.WEBHOOK: tx.attempts,
     }  # fmt: skip
     tables = {kind: there[kind] for kind in rows.KINDS if kind in kinds}
-    # One more than asked for tells whether there are more.
+    # One row more than asked for shows that there are more.
     places = tx.places([table.name for table in tables.values()], query.since, most + 1, query.skip, latest=is_latest)
     total = sum(table.count() for table in tables.values()) if is_latest else None
     shown = places[-most:] if is_latest else places[:most]
@@ -52,7 +52,7 @@ def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:
 
 
 def events_of(tx: Transaction, payment: str) -> tuple[str, ...]:
-    """The events that tell of a payment, by the id of its intent, or of a charge or payout by itself."""
+    """The ids of the events about a payment, which is named by its intent, or by a charge or payout alone."""
     charges = _ids(tx.charges.all(payment_intent=payment)) or (payment,)
     entries = _ids(tx.journal.of_payment(payment))
     return _ids(tx.events.all(object_id=(payment, *charges, *_ids(tx.refunds.all(charge=charges)), *entries)))
@@ -83,7 +83,7 @@ def _in_order(
 
 
 def call(kept: StoredCall) -> TraceRow:
-    """A call as it is told."""
+    """The trace's row of a call."""
     what = f"{kept.method} {kept.path}"
     request = rows.TracedRequest(kept.request_headers, kept.request_body)
     response = rows.TracedResponse(kept.status, kept.response_headers, kept.response_body)
@@ -133,7 +133,7 @@ def _webhook_rows(tx: Transaction, attempts: Iterable[Attempt]) -> Iterator[Trac
 
 
 def payment_of(tx: Transaction, object_id: str) -> str:
-    """The payment of a charge, refund, event or late money: the intent, if there is one, else the charge."""
+    """The payment of a charge, refund or late money: the intent, else the charge; any other id stays as it is."""
     if object_id.startswith("je_") and (late := tx.journal.get(object_id)) and late.payment:
         return late.payment
     refund = tx.refunds.get(object_id) if object_id.startswith("re_") else None

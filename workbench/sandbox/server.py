@@ -1,4 +1,4 @@
-"""The sandbox on a port, beside a notebook or as `workbench serve`: its process or processes, and how they end."""
+"""Serves the sandbox on a port, beside a notebook or as `workbench serve`, in one or several processes."""
 
 import asyncio
 import logging
@@ -32,13 +32,13 @@ _LOG = logging.getLogger(__name__)
 _AFTER_A_FAULT_S: Final = 1.0
 _START_S: Final = 30
 _STOP_S: Final = 20
-"""Time for a worker to end: longer than requests in flight get."""
+"""Seconds for a worker to end, longer than requests in flight get."""
 _HURRY_S: Final = 0.1
-"""Time for due jobs once the server has ended: the next start runs the rest."""
+"""Seconds for due jobs once the server has ended; the next start runs the rest."""
 
 
 class _Runner:
-    """Runs what is due in a thread of its own whenever it is woken, and then calls `then`."""
+    """Runs the due jobs in a thread of its own whenever `wake` is called, and then calls `then`."""
 
     def __init__(self, engine: Engine, then: Callable[[], object] = lambda: None) -> None:
         self._engine = engine
@@ -49,11 +49,11 @@ class _Runner:
         self._thread.start()
 
     def wake(self) -> None:
-        """Run what is due, once more after what runs already."""
+        """Have the due jobs run, once more if they run already."""
         self._woken.set()
 
     def end(self, within_s: float | None) -> None:
-        """Finish what was asked for, if that takes no longer than so many seconds; None waits."""
+        """End the thread, waiting `within_s` seconds for the jobs that were asked for, without limit for None."""
         self._ends = True
         self._woken.set()
         self._thread.join(within_s)
@@ -85,11 +85,11 @@ def listening(
 ) -> Iterator[str]:
     """Answer on a port of this machine's loopback while the block runs, and yield the base URL.
 
-    `allow_hosts` are names to answer by beside the loopback's own, `allow_origins` those of pages that may call
-    what a publishable key may. `after_each` is called after responses, when what the calls made due has been done.
+    `allow_hosts` are names to answer to beside the loopback's own, `allow_origins` are origins of pages that may call
+    what a publishable key may. `after_each` is called after responses, once the jobs that the calls made due are done.
     `ticks` is for a clock that runs: due jobs run at their moment, and not after the next call.
     Requests in flight are finished before the block is left.
-    Raises ServeRefused: what is allowed is no name of a host, or no origin. Raises PortTaken: something listens there.
+    Raises ServeRefused: `allow_hosts` has no host's name, or `allow_origins` no origin. Raises PortTaken: in use.
     """
     app = engine.app_to_serve(Hosts(allow_hosts), Origins(allow_origins))
     bound, address = listener(LOOPBACK, port)
@@ -115,7 +115,7 @@ def listening(
 class Address(NamedTuple):
     """The URL of a served sandbox, its test keys, and the signing secret of `webhook`, if one was given.
 
-    `email` and `password` are those of its one account, where it has one. `console_url` opens the console, once.
+    `email` and `password` are the only ones that get a token, None if any do. `console_url` opens the console, once.
     """
 
     base_url: str
@@ -143,12 +143,12 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     """Serve a sandbox at `host` until interrupted; call it from the main thread.
 
     `announce` is called once requests are answered. Without a path in `settings` the store is
-    thrown away at the end. Port 0 takes a free one. `webhook` is a URL that is sent every event: an
-    enabled endpoint of the store with this URL is used again, or one is made. `allow_hosts` are names to answer by
-    beside the loopback's own and `host`, `allow_origins` those of pages that may call what a publishable key may.
-    Unless it is `quiet`, standard error has a line for each request and each delivery. `opened` is called in each
-    process with its sandbox, and what it returns before that closes.
-    Raises PortTaken: something listens there. Raises ServeRefused: no address of this machine, no name, no origin.
+    thrown away at the end. Port 0 takes a free port. `webhook` is a URL that is sent every event: an
+    enabled endpoint of the store with this URL is used again, or a new one is made. `allow_hosts` are names to answer
+    to beside the loopback's own and `host`, `allow_origins` are origins of pages that may call what a publishable key
+    may. Unless `quiet`, standard error has a line for each request and each delivery. Each process calls `opened` with
+    its sandbox, and the function that `opened` returns before the sandbox closes.
+    Raises PortTaken: the port is in use. Raises ServeRefused: a host or an origin in the arguments is not one.
     Raises StoreRefused: the file cannot be used. Raises InvalidRequest: `webhook` may not be called.
     """
     with ExitStack() as at_end:
@@ -161,7 +161,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         if path is None:
             path = Path(at_end.enter_context(tempfile.TemporaryDirectory(prefix="workbench-"))) / "store.db"
         served = replace(settings, path=path)
-        # Open to the end: who closes last folds into the file what was written last.
+        # Open to the end: the last to close folds SQLite's journal into the file.
         engine = Engine(served, raise_bugs=False, speaker=_speaker(quiet=quiet))
         at_end.callback(engine.close, patience_s=0)
         at_end.callback(opened(engine))
@@ -176,14 +176,14 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
 
 
 def _speaker(*, quiet: bool) -> Speaker | None:
-    """The writer to standard error; None if quiet, or if it is no file, as in a test of the command line."""
+    """The writer to standard error; None if `quiet`, or if standard error is not a file, as in a test."""
     with suppress(AttributeError, OSError):
         return None if quiet else Speaker(sys.stderr.fileno())
     return None
 
 
 async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callable[[], object]) -> None:
-    """Answer and run what falls due as the clock goes, until this process is asked to end."""
+    """Answer requests and run due jobs at their moments, until this process is asked to end."""
     ended, runner = asyncio.Event(), _Runner(engine)
 
     app = engine.app_to_serve(*who)
@@ -195,7 +195,7 @@ async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callab
 
 
 def _tick(engine: Engine, runner: _Runner) -> None:
-    """Run what has fallen due, and write what was read into the trace."""
+    """Wake the runner if a job is due, and write the calls that only read into the trace."""
     try:
         if engine.is_due:
             runner.wake()
@@ -213,7 +213,7 @@ _Shared = tuple[Settings, _Who, _Opened, bool, socket.socket]
 
 
 def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> None:
-    """Run worker processes until this one is asked to end, or one of them ends by itself."""
+    """Run worker processes until this process is asked to end, or a worker ends by itself."""
     # Spawned, not forked: no connection and no lock of this process is carried into a worker.
     context = multiprocessing.get_context("spawn")
     told, tells = context.Pipe(duplex=False)
@@ -224,7 +224,7 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
                 process.start()
         ends = [process.sentinel for process in family]
         if told in connection.wait([told, *ends], _START_S):
-            # Nobody is to connect, and to wait, where no worker listens any more.
+            # Closed here, so that nobody can connect and wait once no worker listens.
             shared[-1].close()
             ready()
             connection.wait(ends)
@@ -249,7 +249,7 @@ def _worker(
     bound: socket.socket,
     tells: connection.Connection,
 ) -> None:
-    """Be one of several processes that answer on one socket from one file."""
+    """Run one of several processes that answer on one socket from one file; `tells` gets None once it answers."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with ExitStack() as at_end:
         engine = Engine(settings, raise_bugs=False, speaker=_speaker(quiet=quiet))
@@ -259,7 +259,7 @@ def _worker(
 
 
 def _end_with_parent() -> None:
-    """End with the parent, even a killed one: a worker that serves on alone would keep the port."""
+    """End this process when its parent ends, even killed: a worker that is left alone would keep the port."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -268,10 +268,10 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _signals_mean(do: Callable[[], object]) -> Iterator[None]:
-    """Call `do` where this process is asked to end: SIGTERM, Ctrl-C, a terminal that is closed."""
+    """Call `do` during the block when this process is asked to end: SIGTERM, Ctrl-C, a closed terminal."""
     names = ("SIGTERM", "SIGINT", "SIGHUP")
     asked = [number for name in names if (number := getattr(signal, name, None)) is not None]
-    # A hang-up that is ignored, as under nohup, stays so.
+    # An ignored hang-up, as under nohup, stays ignored.
     before = {number: signal.getsignal(number) for number in asked if signal.getsignal(number) != signal.SIG_IGN}
     for number in before:
         signal.signal(number, lambda *_: do())
@@ -288,7 +288,7 @@ def _signals_blocked() -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    # Where it is first started, it lets through again what was blocked before (Python 3.11).
+    # Started first, because its start unblocks the signals that were blocked before (Python 3.11).
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:

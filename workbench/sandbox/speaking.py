@@ -17,17 +17,17 @@ from workbench.sandbox.store.transaction import DELIVER
 from workbench.visible import visible
 
 _MOST: Final = 300
-"""Characters shown of a foreign text: a line stays shorter than a pipe takes in one piece (4,096 bytes)."""
+"""The most characters shown of a foreign text: a line stays within what a pipe takes in one piece (4,096 bytes)."""
 _UNSEEN: Final = UNSEEN.lower()
 _GOOD, _ODD, _BAD = "\x1b[32m", "\x1b[33m", "\x1b[31m"
 _FAILURES: Final = {4: _ODD, 5: _BAD}
-"""Colours of the hundreds of a status: failures of the client, and ours."""
+"""First digit of a failure's status → its colour: 4 the client's, 5 the service's."""
 
 
 class Speaker:
-    """Writes lines to a file descriptor, each in one piece, so that those of several workers do not mix.
+    """Writes lines to a file descriptor, each in one piece, so that the lines of several workers do not mix.
 
-    It waits for nobody: what a pipe that nobody reads has no room for is counted, and the count written later.
+    A write never waits: lines for which a pipe that nobody reads has no room are counted, and the count written later.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -36,9 +36,9 @@ class Speaker:
         self._unwritten = 0
 
     def write(self, line: str) -> None:
-        """Write a line, if there is one."""
+        """Write a line; an empty line is left out."""
         with suppress(OSError):  # whoever read is gone
-            # Windows can be asked about sockets alone.
+            # Windows selects only sockets.
             if line and sys.platform != "win32" and not select.select((), (self._descriptor,), (), 0)[1]:
                 self._unwritten += 1
             elif line:
@@ -47,7 +47,7 @@ class Speaker:
                 os.write(self._descriptor, f"{before}{line}\n".encode())
 
     def request(self, arrived: Arrived, answer: Answer, took_s: float) -> None:
-        """Write the line about a request; what only looks, and asks to leave no trace, has none."""
+        """Write the line about a request, except a GET or HEAD that leaves no trace or gets a file of the console."""
         is_unseen = _UNSEEN in arrived.headers or arrived.target.startswith(b"/console/")
         if is_unseen and arrived.method in ("GET", "HEAD"):
             return
@@ -57,7 +57,7 @@ class Speaker:
         self.write(f"{what}  {shown}  {took_s * 1000:.1f} ms  {headers.get('request-id', '')}")
 
     def attempt(self, tx: Transaction, delivery_id: str, result: str) -> str:
-        """The line about a delivery: its `result` is a status or why no response came, empty where it was not sent."""
+        """The line about a delivery; `result` is a status or why no response came, empty if nothing was sent."""
         delivery, event, endpoint = tx.message(delivery_id)
         if delivery is None or event is None or endpoint is None:
             return ""  # the sandbox was reset meanwhile

@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document, from the tables that route: operations, their responses and refusals, webhooks.
 
 `document.toml` has its texts. `examples.json` holds the responses and events of a seeded run, secrets masked; a test
-runs it again and compares.
+repeats the run and compares.
 """
 
 import re
@@ -32,25 +32,25 @@ from workbench.sandbox.operations import ANY_POST, Operation
 from workbench.sandbox.service.webhooks import PAYLOADS
 
 _UNREQUESTED: Final = (Event, PlantError)
-"""Bodies that no operation responds with: what webhooks carry, and the documented error."""
+"""Structs of bodies that no operation responds with: a webhook's, and the documented error's."""
 _SCENARIO: Final = "Makes the operator or the service produce this scenario in this call, to test a failure. Here: "
 EXAMPLES: Final = "examples.json"
 _SHAPES_BY_DEFAULT: Final = {operation.id: operation.response for operation in operations.OPERATIONS}
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
-"""The component of an error, by `error_format`."""
+"""Choice of `error_format` → the component of an error."""
 _ALWAYS: Final = ("Request-Id", "Sandbox-Provenance", "Api-Version")
 _EVENTS_OF_RUN: Final = (Gaps().event_types, Gaps().event_payload)
 
 
 @cache
 def parts() -> Schema:
-    """The parts of the description that are texts and examples."""
+    """The texts and examples of the description, from `document.toml`."""
     text = files(__package__).joinpath("document.toml").read_text("utf-8")
     return tomllib.loads(text.replace("{version}", API_VERSION).replace("{page}", PAGE))
 
 
 def _in_force(name: str, gaps: Gaps) -> dict[str, Schema]:
-    """The parts of a kind that a register has."""
+    """The parts of the table `name`, without parts that this register leaves out."""
     return {key: part for key, part in parts()[name].items() if getattr(gaps, part.get("needs", ""), "") != "none"}
 
 
@@ -61,7 +61,7 @@ def examples_of_run() -> dict[str, Schema]:
 
 
 def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
-    """The whole description of a sandbox with this register; `deprecated` are the operations that are marked so."""
+    """The whole description of a sandbox with this register; `deprecated` are the ids of deprecated operations."""
     table = (*(row for row in operations.in_force(gaps) if not row.gone), *controls.OPERATIONS)
     paths: Schema = {}
     for row in table:
@@ -85,12 +85,12 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
             "headers": _header_components(gaps),
         },
     }
-    # Bounds as the numbers of JSON, which the domain holds as decimals.
+    # Turns bounds, which are decimals in the domain, into numbers of JSON.
     return msgspec.json.decode(to_json(whole), type=Schema)
 
 
 def _described_operation(operation: Operation, gaps: Gaps, deprecated: frozenset[str]) -> Schema:
-    # The docstring of what runs has the path before the summary.
+    # The docstring of `run` has the path before the summary.
     first, _, rest = (operation.says or (operation.run.__doc__ or "").partition(": ")[2]).partition("\n")
     paragraphs = (" ".join(part.split()).partition("Raises ")[0].strip() for part in rest.split("\n\n"))
     everywhere = operation.schemes and gaps.auth_schemes != "as_documented"
@@ -116,7 +116,7 @@ def _request_body(operation: Operation) -> Schema:
         return {}
     name = operation.body.__name__
     content = {"schema": schemas.reference_to(name), "examples": parts()["requests"][name]}
-    # A body that may be left out is left out with a bearer in the header, which a described refresh has not.
+    # A refresh may leave out the body only with a bearer in the header, which is not described.
     optional = operation.body_optional and operation.schemes != operations.NO_KEY
     return {"required": not optional, "content": {JSON: content}}
 
@@ -217,7 +217,7 @@ def _responses(operation: Operation, gaps: Gaps) -> Schema:
 
 
 def _refusals(operation: Operation, gaps: Gaps) -> list[int]:
-    """The statuses of every refusal that an operation can come to."""
+    """The sorted statuses of all refusals that an operation can respond with."""
     # A cursor may name no row.
     is_paged = operation.query is not None and issubclass(operation.query, ListQuery)
     is_limited = gaps.rate_limit != "none" and _counts(operation)
@@ -233,13 +233,13 @@ def _refusals(operation: Operation, gaps: Gaps) -> list[int]:
     )
     statuses = {400, 401, 500, ServiceUnavailable.status, *operation.refuses}
     statuses |= {status for status, is_one in comes if is_one}
-    # A customer who is waited for declines after the response.
+    # If a charge does not wait for the customer, a decline comes after the response.
     declines = gaps.declined_status == "402" and gaps.charge_wait == "answered"
     return sorted(statuses - (set() if declines else {402}))
 
 
 def _counts(operation: Operation) -> bool:
-    """A rate limit counts the merchant's calls with a key."""
+    """True if a rate limit counts the operation: a merchant's call with a key."""
     return operation.traced and bool(operation.schemes)
 
 
@@ -304,7 +304,7 @@ def _success(operation: Operation, gaps: Gaps) -> Schema:
     names += ["Deprecation", "Sunset"] if operation.source != "sandbox" else []
     names += ["RateLimit-Policy", "RateLimit"] if _counts(operation) else []
     content = {"schema": schemas.reference_to(schemas.of_type(operation.response))}
-    # The examples are those of the defaults.
+    # There are examples only for the defaults.
     if _SHAPES_BY_DEFAULT.get(operation.id, operation.response) == operation.response:
         content["example"] = _example(operation.id, gaps)
     links = {
@@ -323,7 +323,7 @@ def _refusal_response(status: str, part: Schema, gaps: Gaps) -> Schema:
     example = msgspec.to_builtins(members(error, "req_000000000000000000000001", "/v1/payment_intents"))
     content = {"schema": schemas.reference_to(_SHAPES[gaps.error_format]), "example": example}
     says = f"{HTTPStatus(int(status)).phrase}. {part['means']}"
-    # A method that is not described leads to no operation.
+    # A 405 is the response of no operation.
     names = [name for name in _ALWAYS if status != "405" or name != "Sandbox-Provenance"]
     return _response(says, [*names, *part.get("headers", ())], media_type, content, gaps)
 
@@ -335,7 +335,7 @@ def _response(says: str, names: Iterable[str], media_type: str, content: Schema,
 
 
 def _example(operation: str, gaps: Gaps) -> Schema:
-    """The response of an operation in the run; an event has the form that the register gives it."""
+    """The response of an operation in the seeded run; events have the form that the register chooses."""
     shown = examples_of_run()[operation]
     if operation not in ("listEvents", "retrieveEvent") or (gaps.event_types, gaps.event_payload) == _EVENTS_OF_RUN:
         return shown
@@ -344,7 +344,7 @@ def _example(operation: str, gaps: Gaps) -> Schema:
 
 
 def _example_event(happens: str, gaps: Gaps) -> Schema:
-    """An event of the run, written as the service writes it."""
+    """An event of the seeded run, in the form that the register chooses."""
     shown = examples_of_run()[happens]
     event = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, Event)
     payload: Schema = msgspec.to_builtins(PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))

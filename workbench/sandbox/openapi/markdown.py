@@ -1,4 +1,4 @@
-"""Markdown, as far as our own pages use it, as HTML or for a terminal; the base installation brings no library for it.
+"""Turns Markdown, as far as the workbench's pages use it, into HTML or text for a terminal, without a library.
 
 Headings, paragraphs, flat lists, tables and fenced code; within them code, bold and italic text, links, pictures and
 named places.
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from workbench.text.render import LONGEST, table, wrapped
 
 Link = Callable[[str], str | None]
-"""The address of a link or picture of the text on the page that is made; None for text without a link."""
+"""Turns the target of a link or picture into its address on the page; None leaves the text without a link."""
 
 
 class Document(NamedTuple):
@@ -134,12 +134,12 @@ def _table(text: str, link: Link) -> str:
 
 
 def _heading(scope: str, text: str, link: Link) -> str:
-    """The cell at the head of a column or a row; an empty one names nothing."""
+    """The header cell of a column or a row; for an empty text, an ordinary cell."""
     return f'<th scope="{scope}">{_inline(text, link)}</th>' if text.strip() else "<td></td>"
 
 
 def _inline(text: str, link: Link) -> str:
-    """Code, bold and italic text, links, pictures and named places."""
+    """The text as HTML: code, bold and italic text, links, pictures and named places."""
     return _marked_up(escape(text, quote=False), link)
 
 

@@ -1,6 +1,6 @@
 """Public pages of the sandbox: its description, pages for people, and the files that these need.
 
-Nothing here asks for anything beyond this machine, and the browser is told to hold the pages to that.
+The pages load nothing from beyond this machine, and their headers make the browser enforce that.
 """
 
 import hashlib
@@ -52,14 +52,14 @@ _INDEX: Final = "index"
 _SERVED_AT: Final = {_INDEX: _GUIDE, "interface": PAGE}
 _GIVEN: Final = {"phone": "+260960000001", "operation_id": "createCharge", "account": "operator:mtn:float",
                  "Idempotency-Key": "order-1"}  # fmt: skip
-"""Parameters whose example is in no response."""
+"""Parameter → its example, of parameters that no response has."""
 _CONSOLE: Final[Mapping[str, str]] = {
     ".html": _HTML, ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
 }  # fmt: skip
 _ASSETS: Final = {name: _CONSOLE[name[-4:]] for name in ("mark.svg", "look.css", "page.css", "docs.css")}
-"""Name → its type. What is not here is not served."""
+"""File → its media type. Other files are not served."""
 ONCE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-"""Headers of what stands at an address with a code in it."""
+"""Headers of a response whose address has a code in it."""
 
 
 def entrance(request: Request, choices: InForce, status: int = 0) -> Response:
@@ -94,9 +94,9 @@ def plant_store(request: Request, choices: InForce) -> Response:
 def docs(request: Request, choices: InForce) -> Response:
     """GET /docs: each operation of the description, with its schema and the calls to copy."""
     host = request.headers.get("Host", "")
-    # What is in process, or shown by JupyterLab, has no address that a call from outside reaches.
+    # A sandbox in process, or shown by JupyterLab, has no address that a call from outside reaches.
     base_url = f"http://{host}" if host else IN_PROCESS_URL
-    # Made once for all hosts; a shell has an IPv6 address in quotes.
+    # Made once for all hosts with a stand-in; one with brackets, as a shell has an IPv6 address in quotes.
     any_url = f"http://{'[::]' if '[' in host else 'any'}.invalid" if host else IN_PROCESS_URL
 
     def made() -> bytes:
@@ -173,11 +173,11 @@ PAGES: Final[Mapping[str, Page]] = {
     f"{_GUIDE}/{{name}}": guide,
     "/docs/assets/{name}": asset,
 }
-"""Path → what it shows."""
+"""Path → the function that makes its page."""
 
 
 def names() -> tuple[str, ...]:
-    """The pages of the documentation, the index first, and the interface."""
+    """The names of the pages of the documentation: the index first, the interface last."""
     return (*sorted(resources.guide(), key=lambda name: (name != _INDEX, name)), "interface")
 
 
@@ -187,7 +187,7 @@ def markdown(name: str) -> str:
 
 
 def alone(name: str, *, linked: bool) -> str:
-    """A page of the documentation that needs no other file; `linked` to the others, which stand beside it."""
+    """A page of the documentation as HTML in one file; `linked` adds links to the other pages, beside it."""
     link = partial(_leads_to, address="{}.html".format) if linked else _leads_to
     return _rendered("guide.html", document=rendered(markdown(name), link), asset=None)
 
@@ -198,9 +198,9 @@ def _served(href: str) -> str | None:
 
 
 def _leads_to(href: str, address: Callable[[str], str] | None = None) -> str | None:
-    """The target of a link in the documentation: a page that has an address, or a place on the same page.
+    """The target of a link in the documentation: a page that has an address, or a place on the same page; else None.
 
-    A picture becomes one that needs no other file.
+    A picture becomes a data URL.
     """
     path, sharp, place = href.partition("#")
     name = path.rpartition("/")[2].removesuffix(".md")
@@ -212,7 +212,7 @@ def _leads_to(href: str, address: Callable[[str], str] | None = None) -> str | N
 
 
 def _interface(gaps: Gaps, operations: Mapping[str, list[str]] | None = None) -> str:
-    """The page of the interface in Markdown; `operations` are those that each section is about."""
+    """The page of the interface in Markdown; `operations` are the ids of operations by section."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for record in gaps.as_records():
         does, *others = choices_of(record)
@@ -262,7 +262,7 @@ def _sections_page(gaps: Gaps, deprecated: frozenset[str]) -> bytes:
 
 
 def _operations(described: Schema) -> Iterator[tuple[str, str, Schema]]:
-    """Method, path and description of each operation."""
+    """Yields method, path and description of each operation."""
     for path, item in described["paths"].items():
         yield from ((method.upper(), path, operation) for method, operation in item.items())
 
@@ -291,12 +291,12 @@ def _file_content(name: str) -> bytes:
 
 
 def _versioned(name: str) -> str:
-    """The address of a file, another one when its content is another: it is kept by the browser for good."""
+    """The address of a file, which changes with its content, since a browser keeps the file for good."""
     return f"/docs/assets/{name}?v={hashlib.sha256(_file_content(name)).hexdigest()[:12]}"
 
 
 def _html_page(template: str, **values: object) -> Response:
-    # The first page of a process has the library of templates loaded.
+    # Made after the transaction: the first page of a process loads the library of templates.
     return Response(200, _HTML, b"", _PAGE_HEADERS, made=lambda: _rendered(template, **values).encode())
 
 

@@ -1,4 +1,4 @@
-"""The components of the description: JSON Schema from the structs on the wire, with what their fields say."""
+"""The components of the description: JSON Schema from the structs on the wire, with the texts of their fields."""
 
 import re
 import types
@@ -29,7 +29,7 @@ def of_requests(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
         struct, properties = structs[name], schema["properties"]
         _refine(properties, struct, gaps)
         for described in properties.values():
-            # In a generated client a field with a `default` is required: words tell it.
+            # A generated client requires a field with a `default`: the description has the default instead.
             if default := described.pop("default", None):
                 says = f"Default: `{to_json(default).decode()}`."
                 described["description"] = f"{described.get('description', '')} {says}".lstrip()
@@ -37,7 +37,7 @@ def of_requests(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
         for field in whole.get("required", ()):
             if isinstance(properties[field].get("type"), list):
                 properties[field]["type"] = "string"
-        # Generators of clients take a bare `oneOf` for the whole shape, without its fields; conditions they pass over.
+        # Generators of clients take a bare `oneOf` for the whole shape, without its fields, but ignore conditions.
         schema.update(whole if "required" in whole or not whole else {"if": {"type": "object"}, "then": whole})
         if gaps.unknown_fields == "refused":
             schema["additionalProperties"] = False
@@ -46,7 +46,7 @@ def of_requests(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
 
 
 def of_responses(table: Iterable[Operation], others: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
-    """The schemas of what operations respond with, and others, by name.
+    """The schemas of the bodies that operations respond with, and of `others`, by name.
 
     A field is required unless it can be unset.
     """
@@ -64,7 +64,7 @@ def of_responses(table: Iterable[Operation], others: Iterable[type[View]], gaps:
         if struct is not None:
             _refine(schema["properties"], struct, gaps)
             unset = {field.name for field in msgspec.structs.fields(struct) if UnsetType in get_args(field.type)}
-        # What is set by default is in each response, not assumed by its reader.
+        # A field with a default is in each response: no reader has to assume the default.
         for described in schema["properties"].values():
             described.pop("default", None)
         if struct is PaymentIntent and gaps.intent_fields == "full":
@@ -75,7 +75,7 @@ def of_responses(table: Iterable[Operation], others: Iterable[type[View]], gaps:
 
 
 def of_query(shape: type[View], gaps: Gaps) -> Iterator[tuple[str, str, Schema]]:
-    """Name, words and schema of each parameter of a query, which is left out where a field would be null."""
+    """Yields name, text and schema of each parameter of a query; a parameter is left out, and never null."""
     (schema,) = _components([shape]).values()
     for field in msgspec.structs.fields(shape):
         of_field = schema["properties"][field.name]
@@ -87,7 +87,7 @@ def of_query(shape: type[View], gaps: Gaps) -> Iterator[tuple[str, str, Schema]]
 
 
 def of_annotation(kind: object, gaps: Gaps) -> tuple[str, Schema]:
-    """The words about a type, and the schema that its annotations add to it."""
+    """The text about a type, and the schema that the type's annotations add."""
     says, schema = "", Schema()
     for meta in _metas(kind):
         by_register: Schema = meta.extra["rule"](gaps) if meta.extra else {}
@@ -107,7 +107,7 @@ def of_type(shape: object) -> str:
 
 
 def mark(schema: Schema, source: Source) -> Schema:
-    """The component, with where it comes from on each field."""
+    """Marks each field of a component as documented or open, and returns the component."""
     for field, described in schema["properties"].items():
         provenance = documented(source.section) if field in source.shows else open_in(source.gap)
         schema["properties"][field] = described | provenance
@@ -115,19 +115,19 @@ def mark(schema: Schema, source: Source) -> Schema:
 
 
 def of_operation(operation: Operation) -> Schema:
-    """The origin of an operation; a documented operation may stand in several sections."""
+    """The marks of an operation's source; a documented operation may be in several sections."""
     if operation.source == "sandbox":
         return open_in("")
     return open_in(operation.gap) if operation.source == "assumed" else documented(operation.source)
 
 
 def documented(section: str) -> Schema:
-    """The marks of what the interface shows."""
+    """The marks of a part that a section of the interface shows."""
     return {"x-provenance": "documented", "x-section": section, "externalDocs": {"url": link_to(section)}}
 
 
 def open_in(section: str) -> Schema:
-    """The marks of what a section of the interface leaves open, or, for none, of what no real service has."""
+    """The marks of a part that a section of the interface leaves open; for "", of a part that no real service has."""
     return documented(section) | {"x-provenance": "assumed"} if section else {"x-provenance": "sandbox"}
 
 
@@ -147,12 +147,12 @@ def _components(shapes: Iterable[Any]) -> dict[str, Schema]:
 
 
 def _described(shapes: Iterable[Any]) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
-    """References to the schemas of structs, and all components; msgspec does not know secrets, which are texts."""
+    """References to the schemas of structs, and all components; secrets, unknown to msgspec, are texts."""
     return msgspec.json.schema_components(shapes, schema_hook=lambda _: TEXT, ref_template="{name}")
 
 
 def _component(name: str) -> str:
-    """The component of a struct; a list is called by its rows."""
+    """The name of a struct's component; a list is named for its rows."""
     if generic := _GENERIC.fullmatch(name):
         return ("Gap" if generic[2] == _ROWS_OF_ANYTHING else generic[2]) + generic[1]
     return name
@@ -176,7 +176,7 @@ def _plain_schema(schema: Json) -> Json:
         case [{"type": str(kind), **others}, {"type": "null"}]:
             plain = _plain_schema({**others, **kept, "type": kind})
             return plain | {"type": [_plain_schema({**others, "type": kind})["type"], "null"]}
-    # That a field may be left out tells `required`; null as its default would say that null is the same.
+    # `required` says that a field may be left out; a default of null would say that null is the same.
     return {name: _plain_schema(value) for name, value in schema.items() if (name, value) != ("default", None)}
 
 
