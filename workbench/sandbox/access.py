@@ -37,7 +37,7 @@ _PREFLIGHT: Final = {
 }
 _READ_BY_PAGES: Final = "Request-Id, Api-Version, Idempotent-Replayed, Sandbox-Provenance"
 _FOR_TOKENS: Final = "/plants"
-"""The only path that a token may call, unless the register lets tokens call everywhere."""
+"""The path that every token may call."""
 _WAYS: Final = {
     "Bearer": "Authorization: Bearer and the key",
     "Basic": "HTTP Basic with the key as user name, no password",
@@ -57,7 +57,7 @@ class Hosts:
     def check(self, host: str | None, origin: str | None) -> None:
         """Check a request's headers Host and Origin; a repeated header comes joined by commas.
 
-        Raises InvalidRequest: the host is missing or cannot be read. Raises HostRefused: the host is not one of these.
+        Raises InvalidRequest: the host is missing or unreadable. Raises HostRefused: the host is not one of these.
         Raises PermissionDenied: the origin's host is not one of these.
         """
         name = _host_in(host or "")

@@ -44,7 +44,7 @@ def _moment_ms(moment: str | None, param: str) -> int:
 
 
 def headers(tx: Transaction, operation: str) -> dict[str, str]:
-    """The headers Deprecation and Sunset of an operation, as far as they were set and the register announces them."""
+    """The headers about a marked operation's end; none if the register does not announce deprecation."""
     if not _is_shown(tx):
         return {}
     since_ms, sunset_ms = tx.last(_SINCE.format(operation)), tx.last(_SUNSET.format(operation))

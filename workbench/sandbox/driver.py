@@ -318,7 +318,7 @@ class Driver:
     ) -> R | None:
         """Return the result of `do`. If it raises, undo its writes and put the job off by a minute.
 
-        During an `advance`, the minute begins at its end. With `raise_bugs`, the exception is kept for `_command`.
+        During an `advance`, the minute begins at its end. With `raise_bugs`, `_command` raises the exception instead.
         """
         try:
             with tx.savepoint() if writes else nullcontext():

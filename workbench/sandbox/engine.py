@@ -105,7 +105,7 @@ class Engine:
         self.store.mounted_hosts[host] = by_sandbox_clock
 
     def signing_secret(self, url: str) -> str | None:
-        """The signing secret of the merchant's enabled endpoint for a URL; None without such an endpoint."""
+        """The signing secret of the merchant's enabled endpoint for a URL; None without one."""
         with self.store.transaction() as tx:
             endpoint = tx.endpoints.first(order="seq", url=url, status="enabled", account=MERCHANT_ID)
         return endpoint.secret if endpoint else None
@@ -185,7 +185,7 @@ _Rest = Callable[[], Response]
 
 
 class Application:
-    """The service, which answers only to the names of `hosts`, and lets pages of `origins` call some operations."""
+    """The service, which answers only to `hosts`, and lets pages of `origins` call some operations."""
 
     def __init__(self, responder: Responder, driver: Driver, hosts: Hosts, origins: Origins, paths: "_Paths") -> None:
         self._responder = responder

@@ -100,8 +100,8 @@ class _KeptBody(msgspec.Struct):
 class Responder:
     """Responds to requests with the data of one store.
 
-    With `raise_bugs`, an unexpected exception reaches the caller, so that a notebook shows its traceback. Without it,
-    as in a served sandbox, the exception is logged and the response is a 500.
+    With `raise_bugs`, an unexpected exception reaches the caller, and a notebook shows its traceback. A served sandbox
+    logs the exception and responds with a 500.
     """
 
     def __init__(self, store: Store, *, raise_bugs: bool) -> None:
@@ -109,7 +109,7 @@ class Responder:
         self._raise_bugs = raise_bugs
 
     def respond(self, request: Request, operation: Operation) -> Response:
-        """Run an operation and return its response; the changes, the kept response and the trace are one commit."""
+        """Run an operation and return its response; the changes and the response are one commit."""
         for prepare in self._store.before_reset if operation is controls.RESET else ():
             prepare()
         return self._answer(request, operation, lambda tx, call: _check_and_run(tx, call, operation))
@@ -322,7 +322,7 @@ def check_version(tx: Transaction, request: Request) -> None:
 
 
 def _scenario_of(request: Request, operation: Operation) -> str | None:
-    """The scenario that the header Sandbox-Scenario asks for; None without the header.
+    """The scenario that Sandbox-Scenario asks for; None without this header.
 
     Raises InvalidRequest: the operation does not offer this scenario. Ignored, a test would miss its decline.
     """

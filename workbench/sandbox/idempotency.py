@@ -17,7 +17,7 @@ from workbench.sandbox.store.records import KeptResponse
 
 _ERRORS = 400
 _CONFLICT = 409
-"""The status of responses that are never kept, so that the same request may come again."""
+"""The status that is never kept, so that the same request may come again."""
 _REUSED: Mapping[int, type[ApiError]] = {422: IdempotencyKeyReused, 409: StateConflict, 400: InvalidRequest}
 """Choice of `reused_key_status` → the error for a key that came with another body."""
 KEY = re.compile(
@@ -53,7 +53,7 @@ def scope_of(request: Request, caller: Caller, key: str) -> str:
 
 
 def recalled(tx: Transaction, request: Request, scope: str) -> Response | None:
-    """The response that is kept for a scope, with the header of a replay; None if no response is kept.
+    """The response that is kept for a scope, marked as replayed; None without one.
 
     Raises the error of `reused_key_status`: the key was used with another body.
     """

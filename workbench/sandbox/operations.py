@@ -85,7 +85,7 @@ class Operation(NamedTuple):
     links: tuple[Link, ...] = ()
     success: int = 200
     shown: Callable[[Any], object] | None = None
-    """Makes the response's body from the result of `run`; None if the result is the body."""
+    """Makes the body from the result of `run`; None if the result is the body."""
     gone: tuple[str, ...] = ()
     """Rows of the register whose choice takes the operation out of the interface, which then responds with 404."""
 
@@ -201,7 +201,7 @@ _TOKENS: Final[Mapping[str, tuple[type[View], Callable[[keys.Token], View]]]] = 
     "token": (keys.NamedToken, _named_token),
     "data.token": (keys.WrappedToken, lambda pair: keys.WrappedToken(_named_token(pair))),
 }
-"""Choice of `token_field` → the struct of a pair of tokens, and the function that makes it."""
+"""Choice of `token_field` → the struct of a pair of tokens, and its maker."""
 
 
 def _changed(row: Operation, gaps: Gaps) -> Operation:

@@ -53,7 +53,7 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
 
 
 def _of_response(response: type) -> Iterator[str]:
-    """Yields the rows that settle the members of a response's body, and the members of the objects that it lists."""
+    """Yields the rows that settle the members of a response's body, and of the objects that it lists."""
     yield from rows_settling((get_origin(response) or response).__name__)
     for inner in (*get_args(response), *(ABOUT.values() if response in _EVENTS else ())):
         yield from _of_response(inner)

@@ -249,7 +249,7 @@ def _worker(
     bound: socket.socket,
     tells: connection.Connection,
 ) -> None:
-    """Run one of several processes that answer on one socket from one file; `tells` gets None once it answers."""
+    """Run one of several processes that answer on one socket from one file; `tells` reports its start."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with ExitStack() as at_end:
         engine = Engine(settings, raise_bugs=False, speaker=_speaker(quiet=quiet))

@@ -50,7 +50,7 @@ def parts() -> Schema:
 
 
 def _in_force(name: str, gaps: Gaps) -> dict[str, Schema]:
-    """The parts of the table `name`, without parts that this register leaves out."""
+    """The parts of the table `name` that apply under this register."""
     return {key: part for key, part in parts()[name].items() if getattr(gaps, part.get("needs", ""), "") != "none"}
 
 

@@ -96,7 +96,7 @@ def docs(request: Request, choices: InForce) -> Response:
     host = request.headers.get("Host", "")
     # A sandbox in process, or shown by JupyterLab, has no address that a call from outside reaches.
     base_url = f"http://{host}" if host else IN_PROCESS_URL
-    # Made once for all hosts with a stand-in; one with brackets, as a shell has an IPv6 address in quotes.
+    # Made once for all hosts with a stand-in; a shell has an IPv6 address in quotes.
     any_url = f"http://{'[::]' if '[' in host else 'any'}.invalid" if host else IN_PROCESS_URL
 
     def made() -> bytes:

@@ -384,7 +384,7 @@ def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
 
 
 def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) -> UssdSession:
-    """Judge a PIN from the handset, without storing it; returns the changed session."""
+    """Judge a PIN from the handset without storing it; returns the session."""
     ussd.check_pin(text, _pin_length(session))
     given = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
     return press(tx, cause, session, given, shown="•" * len(text))
@@ -394,7 +394,7 @@ def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, sh
     """Apply an input to a session, its charge and its intent; returns the changed session.
 
     Inputs are a judged PIN, `cancel` or `ignore` by the customer, `timeout` by the clock, `reject` by the operator
-    and `withdraw` by the service. The record has `shown` in place of the input: a dot for each digit of a PIN.
+    and `withdraw` by the service. The record has `shown` instead, to hide a PIN.
     """
     scenario = SCENARIOS[session.scenario]
     refused = given == "right_pin_refused" and scenario.refusal

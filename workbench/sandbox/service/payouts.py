@@ -101,7 +101,7 @@ def pay_those_due(tx: Transaction) -> bool:
 
 
 def give_back(tx: Transaction, payout_id: str) -> None:
-    """Return to the merchant a payout that the bank gives back, unless it was returned before."""
+    """Return a paid payout to the merchant, as the bank gives it back."""
     payout = tx.payouts.get(payout_id)
     if payout is not None and payout.status == payments.PAID:
         returned = reference("return", tx.now_ms, seq=payout.seq)

@@ -119,7 +119,7 @@ def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Char
 def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
     """The minor units to refund: the body's amount, in the unit of its intent or charge, or else all that is left.
 
-    Raises StateConflict: nothing is left. Raises InvalidRequest: the amount is not valid, or more than is left.
+    Raises StateConflict: nothing is left. Raises InvalidRequest: not an amount, or more than is left.
     """
     currency, left = ISO_4217[charge.currency], charge.amount_minor - charge.refunded_minor
     if body.amount is None:

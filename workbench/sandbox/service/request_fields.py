@@ -42,7 +42,7 @@ class EveryFault:
         return self
 
     def read(self, value: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of one read; a read that raises InvalidRequest is noted for the end of the block."""
+        """The result of one read; an InvalidRequest waits for the end of the block."""
         try:
             return value(*args, **kwargs)
         except InvalidRequest as fault:

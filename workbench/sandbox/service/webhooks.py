@@ -49,7 +49,7 @@ HELD_BACK_MS: Final = 10_000
 """Milliseconds by which a swapped event comes later."""
 LATE_MS: Final = 30_000
 _MOST_DIGITS: Final = 9
-"""The most digits of a Retry-After in seconds, thirty years; a longer number is ignored."""
+"""The most digits of a Retry-After, thirty years of seconds; a longer one is ignored."""
 OVERLAP_MS: Final = 86_400_000
 """Milliseconds after a roll during which the old secrets sign as well."""
 _FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)

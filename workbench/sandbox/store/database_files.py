@@ -115,7 +115,7 @@ def _empty_store() -> bytes:
 class Store:
     """One sandbox's file. The threads of a process take turns; other processes wait for the file.
 
-    Raises StoreRefused: SQLite is too old, or the file is of another program, version, seed or first moment.
+    Raises StoreRefused: SQLite is too old, or the file cannot be used with these settings.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ _BATCH = 1000
 
 
 def _moves(entries: Iterable[JournalEntry]) -> Iterator[tuple[str, str, int, int, int, int]]:
-    """Yields each posting's row for _MOVE, which adds the posting to the balance of its account and business day."""
+    """Yields each posting's addition to the balance of its account and business day."""
     for entry in entries:
         day_ms = day_start_ms(entry.occurred_ms)
         for posting in entry.postings:

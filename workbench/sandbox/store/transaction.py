@@ -531,7 +531,7 @@ class Transaction:
     def begin_in_turn(self, *, reads_only: bool) -> None:
         """Begin a command or read after waiting for other threads and processes.
 
-        A wait for a process does not hold up other threads. Raises as UnitOfWork does.
+        A wait for a process holds up no thread. Raises as UnitOfWork does.
         """
         try:
             self._wait_and_begin(reads_only=reads_only)
@@ -886,7 +886,7 @@ class Transaction:
         return found
 
     def move_clock(self, now_ms: int) -> None:
-        """Set the clock to `now_ms`, milliseconds since 1970; a running clock goes on from there."""
+        """Set the clock, in milliseconds since 1970; a running clock goes on from there."""
         self._move_offset(now_ms - self.now_ms, now_ms)
         self.now_ms = now_ms
         self.note("moved", self.last("seq"))
