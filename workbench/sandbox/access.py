@@ -165,7 +165,7 @@ class Credential(NamedTuple):
 
 
 def credential_in(request: Request) -> Credential | None:
-    """The credential of a request; None without the Authorization header.
+    """The credential of a request, or None.
 
     Raises AuthenticationFailed: a live key in any form and any header, or a credential that cannot be read.
     """
@@ -190,7 +190,7 @@ def credential_in(request: Request) -> Credential | None:
 def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller:
     """The caller of an operation, by the request's key or token.
 
-    Raises AuthenticationFailed: the key is missing, wrong or live, the token has expired, or the scheme is not taken.
+    Raises AuthenticationFailed: no key, a wrong or live key, an expired token, or a scheme that is not taken.
     Raises PermissionDenied: a publishable key or a token may not call this operation.
     """
     credential = credential_in(request)

@@ -97,8 +97,8 @@ def check_url(url: str, mounted: Container[str] = (), *, private: bool = False) 
 def destination_of(url: str, patience_s: float, *, private: bool = False) -> Destination:
     """The address to connect to; every address of the name must be allowed.
 
-    Raises InvalidRequest: an address is not allowed. Raises OSError: the name does not resolve. Raises TimeoutError:
-    the look-up takes longer than `patience_s`.
+    Raises InvalidRequest: an address is not allowed. Raises OSError: the name does not resolve.
+    Raises TimeoutError: the look-up takes too long.
     """
     host, port = split(url)
     if is_localhost(host):
@@ -147,7 +147,7 @@ def _looked_up(host: str, port: int) -> list[str]:
 def _in_time(patience_s: float, look_up: Callable[[], T]) -> T:
     """The result of a look-up. A resolver cannot be interrupted, so a separate thread waits for it.
 
-    Raises TimeoutError: the look-up takes longer than `patience_s`; a resolver's own limit is many seconds.
+    Raises TimeoutError: the look-up takes too long; a resolver's own limit is many seconds.
     """
     result: Future[T] = Future()
 

@@ -92,7 +92,7 @@ class Asgi:
 async def _lifespan(app: ASGIApplication, state: _Message) -> AsyncIterator[None]:
     """Start an application, and shut it down after the block; an application without a lifespan runs as it is.
 
-    Raises ServeRefused: the application reports that it did not start, or reports nothing in time.
+    Raises ServeRefused: the application says that it did not start, or says nothing.
     """
     asked, told = asyncio.Queue[_Message](), asyncio.Queue[_Message]()
     scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": state}

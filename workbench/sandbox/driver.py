@@ -39,7 +39,7 @@ MAX_IN_FLIGHT = 8
 _TOGETHER = 8
 """The most planned commands in one commit, because a commit takes a tenth of a command's time."""
 _REPORT_EVERY_S = 1.5
-"""Seconds between reports: longer than a part of a simulated month takes, which shows its own progress."""
+"""Seconds between reports; a part of a simulated month takes less, and shows its own progress."""
 _DRIVES: ContextVar[object] = ContextVar("drives", default=None)
 """The driver lock's holder, seen by all code that the holder calls, also by an ASGI application's own thread."""
 
@@ -122,7 +122,7 @@ class Driver:
     def advance(self, by_ms: int) -> None:
         """Move the clock by `by_ms` milliseconds, running every job that falls due on the way.
 
-        Raises StateConflict: the clock is being advanced, as within a delivery that an `advance` is waiting for.
+        Raises StateConflict: the clock is being advanced, as in a delivery that an `advance` waits for.
         """
         with self._turn():
             self._run(by_ms)
@@ -173,7 +173,7 @@ class Driver:
 
     @contextmanager
     def _driving(self) -> Iterator[None]:
-        """Start the report of progress for a run under the driver lock, and give the lock back at the end."""
+        """Start a run's report of progress, and give the driver lock back at the end of the run."""
         self._done, self._report_s = 0, time.monotonic() + _REPORT_EVERY_S
         try:
             yield
@@ -226,9 +226,9 @@ class Driver:
                 job, sending = self._next(tx, until_ms)
 
     def _next(self, tx: Transaction, until_ms: int | None) -> tuple[Job | None, Sending | None]:
-        """Run the next job and return it, with the attempt to send for a delivery; two None after the last job.
+        """Run the next job and return the job, with the attempt to send for a delivery; None twice if no job is due.
 
-        After the last job the clock moves to `until_ms`. Jobs run singly here, so a claimed job is a dead driver's.
+        The last job moves the clock to `until_ms`. Jobs run singly here, so a claimed job is a dead driver's.
         """
         job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms, takes_over=True)
         if job is not None:
@@ -325,7 +325,7 @@ class Driver:
                 return do()
         except Exception as error:
             if unwritten(error):
-                # The job cannot be put off either, since nothing can be written: it stays due.
+                # Nothing can be written, so the job stays due.
                 raise
             if self._raise_bugs:
                 self._bug = error
@@ -364,7 +364,7 @@ class Dispatch:
         self._waiting.setdefault(endpoint, deque()).append(job)
 
     def next_ready(self) -> Job | None:
-        """Take out a waiting job whose endpoint has room now, None without one; endpoints take turns."""
+        """Take out a waiting job whose endpoint has room now, or None; endpoints take turns."""
         endpoint = next((waiting for waiting in self._waiting if self.has_room(waiting)), None)
         if endpoint is None:
             return None
@@ -444,7 +444,7 @@ class DriverLock:
         self._held.free()
 
     def close(self, patience_s: float | None = None) -> None:
-        """Close the files, once the driver is done or after `patience_s` seconds; nobody can drive afterwards."""
+        """Close the files, once the driver is done or after `patience_s` seconds; nobody drives afterwards."""
         self._held.close(patience_s)
         self._next.close(patience_s)
 

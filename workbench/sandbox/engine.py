@@ -105,7 +105,7 @@ class Engine:
         self.store.mounted_hosts[host] = by_sandbox_clock
 
     def signing_secret(self, url: str) -> str | None:
-        """The signing secret of the merchant's enabled endpoint for a URL; None without one."""
+        """The signing secret of the merchant's enabled endpoint for a URL, or None."""
         with self.store.transaction() as tx:
             endpoint = tx.endpoints.first(order="seq", url=url, status="enabled", account=MERCHANT_ID)
         return endpoint.secret if endpoint else None
@@ -147,7 +147,7 @@ class Engine:
 
 
 def _called(app: object) -> tuple[Post, Callable[[], object]]:
-    """The functions that post to an application and shut it down; an ASGI application is started here."""
+    """The functions that post to an application and shut it down. Starts an ASGI application."""
     if app is None:
         return post_to_nobody, lambda: None
     if not is_asgi(app):
@@ -170,7 +170,7 @@ class InProcess(httpx.BaseTransport):
         self._watchers = watchers
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Return the response to a request, after the jobs that the request made due."""
+        """Respond to a request, after the jobs that the request made due."""
         headers = headers_in(request.headers.raw)
         answer = self._engine.app.respond(Arrived(request.method, request.url.raw_path, headers, request.read()))
         only_looks = request.method in ("GET", "HEAD") and (_UNSEEN in headers or self._watchers.is_watching())

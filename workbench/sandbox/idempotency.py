@@ -1,7 +1,7 @@
 """Idempotency keys: the first response to a key is kept in the commit of its changes, and replayed.
 
-A secret that is shown once is not kept, so the replayed response lacks the secret. A merchant who lost
-the first response finds the id in the replayed one, and rolls the key or secret.
+A secret that is shown once is not kept, so a replayed response lacks the secret. A merchant who lost
+the first response has the id from the replay, and rolls the key or secret.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 def key_sent(tx: Transaction, request: Request, operation: Operation) -> str | None:
-    """The idempotency key of a request; None without the header, or if the operation ignores keys.
+    """The idempotency key of a request, or None; also None if the operation ignores keys.
 
     Raises InvalidRequest: the operation requires a key and there is none, or the header is not a key.
     """
@@ -53,7 +53,7 @@ def scope_of(request: Request, caller: Caller, key: str) -> str:
 
 
 def recalled(tx: Transaction, request: Request, scope: str) -> Response | None:
-    """The response that is kept for a scope, marked as replayed; None without one.
+    """The response that is kept for a scope, marked as replayed, or None.
 
     Raises the error of `reused_key_status`: the key was used with another body.
     """

@@ -101,7 +101,7 @@ class Outbound:
             reply = _from_app(post, url, headers, body, timeout_s)
         took_s = time.monotonic() - started
         if post is not None and took_s > timeout_s and not by_sandbox_clock:
-            # A late application cannot be interrupted, but its response is dropped: the service would have hung up.
+            # An application cannot be interrupted, but a late response is dropped: a service would hang up.
             reply = Reply(None, fault=_too_long(timeout_s))
         return reply._replace(latency_ms=round(took_s * 1000))
 

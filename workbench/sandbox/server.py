@@ -89,7 +89,7 @@ def listening(
     what a publishable key may. `after_each` is called after responses, once the jobs that the calls made due are done.
     `ticks` is for a clock that runs: due jobs run at their moment, and not after the next call.
     Requests in flight are finished before the block is left.
-    Raises ServeRefused: `allow_hosts` has no host's name, or `allow_origins` no origin. Raises PortTaken: in use.
+    Raises ServeRefused: no name of a host, or no origin. Raises PortTaken: the port is in use.
     """
     app = engine.app_to_serve(Hosts(allow_hosts), Origins(allow_origins))
     bound, address = listener(LOOPBACK, port)
@@ -148,7 +148,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     to beside the loopback's own and `host`, `allow_origins` are origins of pages that may call what a publishable key
     may. Unless `quiet`, standard error has a line for each request and each delivery. Each process calls `opened` with
     its sandbox, and the function that `opened` returns before the sandbox closes.
-    Raises PortTaken: the port is in use. Raises ServeRefused: a host or an origin in the arguments is not one.
+    Raises PortTaken: the port is in use. Raises ServeRefused: no address of this machine, no host name, no origin.
     Raises StoreRefused: the file cannot be used. Raises InvalidRequest: `webhook` may not be called.
     """
     with ExitStack() as at_end:
@@ -249,7 +249,7 @@ def _worker(
     bound: socket.socket,
     tells: connection.Connection,
 ) -> None:
-    """Run one of several processes that answer on one socket from one file; `tells` reports its start."""
+    """Run one of several processes that answer on one socket from one file."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with ExitStack() as at_end:
         engine = Engine(settings, raise_bugs=False, speaker=_speaker(quiet=quiet))

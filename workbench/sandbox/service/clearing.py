@@ -75,7 +75,7 @@ def _of_days_before(tx: Transaction, merchant: str, currency: str) -> int:
 
 
 def _of_two_days_before(tx: Transaction, merchant: str, currency: str) -> int:
-    """The pending money less the credits of today and yesterday, in minor units; debits take the oldest money first."""
+    """The pending money less the credits of today and yesterday: debits take the oldest money first."""
     account = ledger.MERCHANT_PENDING.name.format(merchant=merchant)
     young = tx.journal.credits_since(account, currency, day_start_ms(tx.now_ms, days_on=-1))
     return balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant) - young

@@ -80,7 +80,7 @@ def _intent_view(
 
 
 def charge_view(tx: Transaction, stored: Charge, late: Sequence[Late] = ()) -> wire.Charge:
-    """A charge's view; `late` is money that came late, of which only this charge's is shown."""
+    """A charge's view; of the late money in `late` it shows the charge's own."""
     moved, code = stored.channel if tx.gaps.channel_and_provider == "equal" else stored.provider, stored.failure_code
     return wire.Charge(
         id=stored.id,

@@ -85,7 +85,7 @@ def balance(tx: Transaction, caller: Caller) -> wire.Balance:
 
 
 def pay_those_due(tx: Transaction) -> bool:
-    """Pay the payouts that were asked for before today, or fail them as scripted; True if there was any."""
+    """Pay, or fail, the payouts that were asked for before today; True if there was any."""
     midnight_ms = day_start_ms(tx.now_ms)
     due = [payout for payout in tx.payouts.all(status=payments.PENDING) if payout.created_ms < midnight_ms]
     for payout in due:

@@ -109,7 +109,7 @@ def emit_settled(tx: Transaction, entry: JournalEntry) -> None:
 
 
 def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
-    """The attempt that an entry is about; None without one.
+    """The attempt that an entry is about, or None.
 
     Of several attempts at an intent, the entry's reference names the attempt; else the paid attempt is meant.
     """

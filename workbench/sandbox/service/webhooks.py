@@ -49,7 +49,7 @@ HELD_BACK_MS: Final = 10_000
 """Milliseconds by which a swapped event comes later."""
 LATE_MS: Final = 30_000
 _MOST_DIGITS: Final = 9
-"""The most digits of a Retry-After, thirty years of seconds; a longer one is ignored."""
+"""The most digits of a Retry-After: thirty years of seconds. Longer numbers are ignored."""
 OVERLAP_MS: Final = 86_400_000
 """Milliseconds after a roll during which the old secrets sign as well."""
 _FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)
@@ -262,7 +262,7 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
 
 
 def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
-    """Note since when an endpoint fails; disable an endpoint that fails for too long or says that it is gone."""
+    """Note since when an endpoint fails; disable it if it fails for too long, or says that it is gone."""
     if outcome.status == webhooks.DELIVERED:
         if endpoint.failing_since_ms is not None:
             tx.endpoints.put(endpoint, failing_since_ms=None)
@@ -291,7 +291,7 @@ def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) ->
 
 
 def _endpoint_view(tx: Transaction, stored: Endpoint, *, secret: bool = False) -> wire.WebhookEndpoint:
-    """An endpoint's view; `secret` shows the secret, only when the secret is created or rolled."""
+    """An endpoint's view; with `secret`, as after a roll, it shows the secret."""
     ends_ms = [old.until_ms for old in stored.overlapping(tx.now_ms)]
     return view_of(
         wire.WebhookEndpoint,
@@ -362,7 +362,7 @@ def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQu
 
 
 def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[wire.Delivery]:
-    """The deliveries of some events, in order, without dropped ones."""
+    """The deliveries of some events, in order, without dropped deliveries."""
     kept = (delivery for delivery in tx.deliveries.all(event=events) if delivery.status != webhooks.DROPPED)
     return [_delivery_view(tx, delivery) for delivery in kept]
 

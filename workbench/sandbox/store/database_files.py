@@ -131,7 +131,7 @@ class Store:
         self.gaps = settings.gaps
         self.mounted_hosts: dict[str, bool] = {}
         self.before_reset: list[Callable[[], object]] = []
-        """Functions that are called before a reset deletes payments, events and entries."""
+        """Functions to call before a reset deletes what has happened."""
         self._prepare(settings, new_seed)
 
     def close(self) -> None:
@@ -227,7 +227,7 @@ class Store:
         if not is_new:
             self._check(connection, settings)
         if self.path is not None:
-            # Only once the file is known to be a store, and before a secret is in the file.
+            # Once the file is known to be a store, and before it holds a secret.
             keep_private(self.path)
         if is_new:
             self._create(connection, settings, new_seed)

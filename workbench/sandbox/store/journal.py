@@ -47,7 +47,7 @@ class Journal:
         self._came_late: bool | None = None
 
     def forget(self) -> None:
-        """Forget the head of the chain and whether money ever came late; both are read again when needed."""
+        """Forget the head of the chain, and whether money ever came late."""
         self._head = self._came_late = None
 
     def append(self, entry: JournalEntry) -> JournalEntry:
@@ -105,11 +105,11 @@ class Journal:
         return self.head()[0]
 
     def get(self, entry_id: str) -> JournalEntry | None:
-        """The entry of this id, with its postings; None without one."""
+        """The entry of this id, with its postings, or None."""
         return next(self._read("WHERE id = ?", (entry_id,)), None)
 
     def reversal_of(self, entry_id: str) -> JournalEntry | None:
-        """The entry that reverses this entry; None without one."""
+        """The entry that reverses this entry, or None."""
         return next(self._read("WHERE reverses = ?", (entry_id,)), None)
 
     def answers_to(self, entry_id: str) -> Iterator[JournalEntry]:

@@ -58,7 +58,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredScript(msgspec.Struct, frozen=True, kw_only=True):
-    """The scenario of a coming attempt on a number; attempts use the scenarios in the order of `seq`."""
+    """The scenario of a coming attempt on a number; scenarios are used in the order of `seq`."""
 
     seq: int
     phone: str

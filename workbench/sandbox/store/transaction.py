@@ -232,14 +232,14 @@ class Table(Generic[R]):
         return self._run(f"DELETE FROM {self.name} WHERE {self._key} = ?", (getattr(record, self._key),)).rowcount > 0
 
     def get(self, key: str | int) -> R | None:
-        """The record of this key; None without one."""
+        """The record of this key, or None."""
         if key not in self._rows:
             found = self._from_file(self._by_key, (key,))
             self._keep(key, found[0] if found else None)
         return self._rows[key]
 
     def first(self, order: str = "", **equals: Filters) -> R | None:
-        """The first record in `order` whose columns equal these; None without one."""
+        """The first record in `order` whose columns equal these, or None."""
         found = self._select(order, " LIMIT 1", equals)
         return found[0] if found else None
 
@@ -398,7 +398,7 @@ class Transaction:
     opening = 0
     """The number of this opening of a kept file, which keeps the ids of its reads apart from other openings'."""
     group: int | None = None
-    """The thread whose commands are parts of one transaction now; None without a group."""
+    """The thread whose commands are one transaction now, or None."""
     _has_begun = False
     """True while a command or read has begun and not ended."""
     _version: int | None = None
@@ -831,7 +831,7 @@ class Transaction:
         reference: str | None = None,
         **party: str,
     ) -> JournalEntry:
-        """Append a recipe's entry of `amounts` in minor units; `party` is the operator, the merchant or both."""
+        """Append a recipe's entry, in minor units; `party` is the operator, the merchant or both."""
         postings = postings_for(recipe, amounts, currency, **party)
         return self.post(recipe, postings, description=description, payment=payment, reference=reference)
 
@@ -860,7 +860,7 @@ class Transaction:
         self.jobs.forget()
 
     def earliest_job(self, until_ms: int, *, takes_over: bool = False) -> records.Job | None:
-        """The unclaimed job that is due first, by `until_ms` at the latest; None without one.
+        """The unclaimed job that is due first, by `until_ms` at the latest, or None.
 
         With `takes_over`, also a job that a driver had claimed when it died.
         """
@@ -886,7 +886,7 @@ class Transaction:
         return found
 
     def move_clock(self, now_ms: int) -> None:
-        """Set the clock, in milliseconds since 1970; a running clock goes on from there."""
+        """Set the clock's moment; a running clock goes on from there."""
         self._move_offset(now_ms - self.now_ms, now_ms)
         self.now_ms = now_ms
         self.note("moved", self.last("seq"))
