@@ -174,8 +174,8 @@ class Driver:
     @contextmanager
     def _driving(self) -> Iterator[None]:
         """Start a run's report of progress, and give the driver lock back at the end of the run."""
-        self._done, self._report_s = 0, time.monotonic() + _REPORT_EVERY_S
         try:
+            self._done, self._report_s = 0, time.monotonic() + _REPORT_EVERY_S
             yield
         finally:
             self._lock.give_back()
