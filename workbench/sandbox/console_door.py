@@ -17,7 +17,7 @@ from workbench.sandbox.store import Store
 
 
 class Door:
-    """The door of one server, the same in all its workers: codes and cookie follow from one secret."""
+    """The door of a server, the same in all its workers: codes and cookie are made from one secret."""
 
     store: Store
     speaker: Speaker | None

@@ -79,7 +79,7 @@ HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
     payouts.RETURN: payouts.give_back,
     webhooks.DROP: webhooks.drop,
 }
-"""Kind of job → its handler, run in the transaction that takes the job. Deliveries are sent outside of one."""
+"""Kind of job → its handler, run in the transaction that takes the job; deliveries are sent outside."""
 
 
 class Driver:

@@ -42,7 +42,7 @@ _NOTED_HEADERS = {
         "Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario", UNSEEN,
     )
 }  # fmt: skip
-"""Name in lower case → name of each header that a request keeps."""
+"""Lower-case name → usual name of each header that a request keeps."""
 _UNSEEN = UNSEEN.lower()
 _PREFLIGHT = "access-control-request-method"
 _MOST_DIGITS = 18
@@ -95,7 +95,7 @@ class Engine:
         return app
 
     def mount(self, url: str, app: object, *, by_sandbox_clock: bool = False) -> None:
-        """Let a WSGI or ASGI application of this process answer for the host of a URL; None until it is mounted.
+        """Let a WSGI or ASGI application of this process answer for the host of a URL; None stands in for a later one.
 
         `by_sandbox_clock` is for the workbench's own application; a merchant's uses this machine's clock.
         Raises TypeError: `app` is neither. Raises ServeRefused: the ASGI application did not start.

@@ -119,7 +119,7 @@ class Responder:
     ) -> Response:
         """Return the error for a request that runs no operation, such as one to an unknown path.
 
-        `checks_key` refuses a live or unreadable key first; False is for a request from a refused host, or not whole.
+        `checks_key` refuses a live or unreadable key first; False is for a refused host or an incomplete request.
         """
 
         def run(_tx: Transaction, _call: _Call) -> Response:

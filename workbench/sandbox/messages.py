@@ -58,7 +58,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A request to respond to; `headers` has only those that the sandbox uses, by their usual spelling."""
+    """A request to respond to; `headers` has the headers that the sandbox uses, by their usual spelling."""
 
     method: str
     path: str

@@ -55,7 +55,7 @@ def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction
 
 
 def _make_call(tx: Transaction, caller: Caller, operation: str, body: Mapping[str, object], **more: str) -> None:
-    """Make a merchant's call; `more` are its idempotency `key` and path values. Raises StateConflict: it fails."""
+    """Make a merchant's call; `more` are its idempotency `key` and path values. Raises StateConflict: it is refused."""
     response = exchange.call_within(tx, caller, _OPERATIONS[operation], body, **more)
     if response.status >= _ERRORS and response.status != PaymentDeclined.status:
         raise StateConflict(f"{operation} was answered {response.status}, as was scripted.", code="simulation_failed")

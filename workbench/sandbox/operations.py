@@ -227,7 +227,7 @@ def _changed(row: Operation, gaps: Gaps) -> Operation:
 
 @cache
 def in_force(gaps: Gaps) -> tuple[Operation, ...]:
-    """The operations under this register; those gone from the interface a second time, on the dashboard."""
+    """The operations under this register; an operation gone from the interface is also on the dashboard."""
     changed = tuple(_changed(row, gaps) for row in OPERATIONS)
     return (*changed, *(_on_dashboard(row) for row in changed if row.gone))
 

@@ -115,7 +115,7 @@ def listening(
 class Address(NamedTuple):
     """The URL of a served sandbox, its test keys, and the signing secret of `webhook`, if one was given.
 
-    `email` and `password` are the only ones that get a token, None if any do. `console_url` opens the console, once.
+    `email` and `password` get a token; they are None if any do. `console_url` opens the console, once.
     """
 
     base_url: str

@@ -22,7 +22,7 @@ from workbench.sandbox.store import Transaction
 
 R = TypeVar("R", bound=OfSandbox)
 _OF_CUSTOMERS: Final = ("funds_secured", ledger.LATE, "refund_asked", "refund_sent")
-"""Entries by which a customer's money moves; what a refund needs of the bank is about the same payment."""
+"""Kinds of entries that move a customer's money, unlike the bank's entries about the same payment."""
 _REVERSED, _REPOSTED, _RETURNED = "reversed", "reposted", "payout_returned"
 _UNDONE_BY: Final = (*SETTLED_AS, _RETURNED)
 """Recipes that settle an entry once: afterwards nothing of the entry can be settled or reversed."""
@@ -286,7 +286,7 @@ def _check_moment(tx: Transaction, occurred_ms: int, first_ms: int | None) -> No
 
 
 Made = tuple[tuple[Posting, ...], str | None]
-"""The postings of an entry that settles another, and the id by which the other side knows it."""
+"""The postings of an entry that settles another entry, and the id of its movement at the other side."""
 
 
 def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
@@ -316,4 +316,4 @@ _MADE: Final[Mapping[str, Callable[[Transaction, JournalEntry], Made]]] = {
     "suspense_returned": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_returned"),
     _RETURNED: _from_bank,
 }
-"""Recipe → the function that makes its postings and id for the entry to settle."""
+"""Recipe → what makes the postings and the id that settle an entry."""

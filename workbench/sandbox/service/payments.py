@@ -372,7 +372,7 @@ def _let_act(tx: Transaction, session: UssdSession) -> None:
 
 
 def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
-    """Press what the session's scenario says, through the same inputs as a person."""
+    """Give the answers of the session's scenario, through the same inputs as a person."""
     if session.screen == ussd.UNSENT:
         press(tx, cause, session, "reject")
         return

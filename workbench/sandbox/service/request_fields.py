@@ -113,7 +113,7 @@ def check_type(text: str, param: str) -> None:
 
 
 def read_phone(gaps: Gaps, text: str, *, param: str = "phone") -> Msisdn:
-    """The customer's number. Raises InvalidRequest: not a number, or one without a wallet."""
+    """The customer's number. Raises InvalidRequest: not a number, or not a wallet's."""
     return msisdn_from(text, param=param, zed=gaps.zed_mobile, form=gaps.phone_format)
 
 

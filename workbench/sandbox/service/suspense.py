@@ -1,4 +1,4 @@
-"""Late money: waits in suspense until it is credited to the merchant or returned to the customer.
+"""Late money waits in suspense until it is credited to the merchant or returned to the customer.
 
 The payment that the money came for was given up, and stays as it is.
 """

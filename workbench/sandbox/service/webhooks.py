@@ -61,9 +61,9 @@ S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, wire.WebhookEn
 def emit(
     tx: Transaction, cause: Cause, account: str, happens: str, shown: S, *, before: dict[str, Any] | None = None
 ) -> S:
-    """Record an event about `shown`, if the register has one, and return `shown`; `before` has its earlier values.
+    """Record an event about `shown`, if the register has one, and return `shown`.
 
-    The event goes to every endpoint that takes its type, so it holds no client secret.
+    `before` has the values before the change. The event goes to every endpoint, so it holds no client secret.
     """
     event_type = webhooks.TOLD_AS[tx.gaps.event_types].get(happens)
     if event_type is None:
@@ -174,7 +174,7 @@ def drop(tx: Transaction, delivery_id: str) -> None:
 
 
 def seconds_asked(retry_after: str, now_s: int) -> int | None:
-    """Seconds from `now_s` that a Retry-After, seconds or a date (RFC 9110 §10.2.3), asks to wait; None if unread."""
+    """Seconds from `now_s` that a Retry-After, seconds or a date (RFC 9110 §10.2.3), asks to wait, or None."""
     if not retry_after:
         return None
     if retry_after.isascii() and retry_after.isdigit():

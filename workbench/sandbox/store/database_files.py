@@ -168,7 +168,7 @@ class Store:
                 pass
 
     def key(self, kind: str) -> str:
-        """The merchant's oldest active test key, `secret` or `publishable`; the last secret one is never revoked."""
+        """The merchant's oldest active test key, `secret` or `publishable`; the last secret key is never revoked."""
         with self.reading() as tx:
             return tx.key(MERCHANT_ID, kind)
 

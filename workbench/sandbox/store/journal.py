@@ -113,7 +113,7 @@ class Journal:
         return next(self._read("WHERE reverses = ?", (entry_id,)), None)
 
     def answers_to(self, entry_id: str) -> Iterator[JournalEntry]:
-        """Entries that reverse or settle this one and were not reversed themselves, in order."""
+        """Entries that reverse or settle this entry and were not reversed themselves, in order."""
         return self._read(f"WHERE (reverses = ? OR settles = ?) AND {_STANDS} ORDER BY number", (entry_id, entry_id))
 
     def known_as(self, reference: str) -> Iterator[JournalEntry]:

@@ -86,7 +86,7 @@ def _from_json(kind: object) -> Callable[[str], object]:
 
 @lru_cache
 def _terms(*filters: tuple[str, int | None]) -> str:
-    """The SQL condition that each column equals one of a number of values, or is null for None."""
+    """SQL: each column equals one of a number of values, or is null if the number is None."""
     terms = (f"{name} IS NULL" if most is None else f"{name} IN ({', '.join('?' * most)})" for name, most in filters)
     return " AND ".join(terms) or "1"
 
@@ -353,7 +353,7 @@ def is_busy(error: BaseException) -> bool:
 class UnitOfWork(msgspec.Struct):
     """A command, committed unless the block raises; or a read, which writes nothing and sees the file at one moment.
 
-    A struct, since it takes half the time of a generator. Raises StorageFull or ServiceUnavailable: the command cannot
+    A struct takes half the time of a generator. Raises StorageFull or ServiceUnavailable: the command cannot
     be written. Raises NotNow: in the thread that never waits, the file or the connection is busy; or the group that the
     command is part of was lost.
     """
@@ -600,7 +600,7 @@ class Transaction:
             return self._look() // 1000
 
     def version(self) -> tuple[int, int, int]:
-        """Three numbers, of which one or more change with every write of any process, and with a reset."""
+        """Three numbers, some of which change with every write of any process, and with a reset."""
         connection = self._connection
         return connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes, self.last("seq")
 
@@ -637,7 +637,7 @@ class Transaction:
         return self._latest_ms
 
     def end(self) -> None:
-        """Update what is remembered, after the commit of a command or after a read."""
+        """Update the memory after the commit of a command, or after a read."""
         if not self.reads_only:
             self._later.clear()
             if self._failed_at != self._connection.total_changes:
