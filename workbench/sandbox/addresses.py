@@ -234,7 +234,7 @@ def free_port(host: str, port: int) -> Port:
 
 
 def listener(host: str, port: int) -> tuple[socket.socket, Port]:
-    """A socket that listens on the address of `host` and on `port`, or for 0 on a free port; and the two.
+    """A socket that listens on the address of `host` and on `port`, or for 0 on a free port; and its Port.
 
     Raises PortTaken: something listens there. Raises ServeRefused: no such port, or this machine has no such address.
     """

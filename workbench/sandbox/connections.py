@@ -90,7 +90,7 @@ class _Exchange(NamedTuple):
     connection: "_Connection"
     arrived: Arrived
     goes_on: str
-    """The header line that closes the connection or keeps it open, or empty."""
+    """The header line `connection` of the response, or empty."""
     since_s: float
     """The moment of arrival by the monotonic clock, in seconds."""
 

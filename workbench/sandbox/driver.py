@@ -79,7 +79,7 @@ HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
     payouts.RETURN: payouts.give_back,
     webhooks.DROP: webhooks.drop,
 }
-"""Kind of job → its handler, run in the transaction that takes the job; deliveries are sent outside."""
+"""Kind of job → its handler, run in the job's transaction; deliveries are sent outside of a transaction."""
 
 
 class Driver:
@@ -130,8 +130,8 @@ class Driver:
     def do_all(self, planned: Callable[[Transaction], Iterable[Command]], for_s: float) -> None:
         """Run commands at their moments, after the jobs due before; stop after `for_s` seconds, but run at least one.
 
-        `planned` makes the commands once the driver lock is taken. A failed command is undone and raises; earlier ones
-        stay. Raises StateConflict as `advance` does.
+        `planned` makes the commands once the driver lock is taken. A failed command is undone and raises; earlier
+        commands stay. Raises StateConflict as `advance` does.
         """
         with self._turn():
             with self._command() as tx:

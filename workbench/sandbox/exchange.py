@@ -324,7 +324,7 @@ def check_version(tx: Transaction, request: Request) -> None:
 def _scenario_of(request: Request, operation: Operation) -> str | None:
     """The scenario that Sandbox-Scenario asks for; None without this header.
 
-    Raises InvalidRequest: the operation does not offer this scenario. Ignored, a test would miss its decline.
+    Raises InvalidRequest: the operation does not offer this scenario, so that no test passes without its failure.
     """
     asked = request.headers.get("Sandbox-Scenario")
     if asked is None or asked in operation.scenarios:

@@ -69,7 +69,7 @@ def refused_by(operation: Operation, code: str) -> Rows:
 
 
 def _is_small_or_large(body: CreatePaymentIntent | CreateCharge, gaps: Gaps) -> bool:
-    """Tells whether an amount is outside the bounds that the register offers."""
+    """True if an amount is outside the bounds that the register offers."""
     least, most = BOUNDS_MAJOR["1_to_20000"]
     code = body.currency.upper()
     is_whole = isinstance(body, CreateCharge) and code in ISO_4217

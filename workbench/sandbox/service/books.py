@@ -303,7 +303,7 @@ def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
 
 
 def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
-    """Postings that make a payout available again that the bank never made, with the entry's id."""
+    """Postings by which a payout that the bank never made is available again, with the entry's id."""
     payout = payouts.paid(tx, entry.payment or "")
     made = ledger.postings_for(_RETURNED, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
     return made, entry.external_reference

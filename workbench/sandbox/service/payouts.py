@@ -31,7 +31,7 @@ _AVAILABLE: Final[Mapping[str, str]] = {
     "next_day": "Money received today becomes available at midnight in Lusaka.",
     "t_plus_2": "Money received today becomes available at midnight in Lusaka in two days.",
 }
-"""Choice of `clearing` → the hint when money becomes available."""
+"""Choice of `clearing` → the hint that says when money becomes available."""
 
 
 def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:

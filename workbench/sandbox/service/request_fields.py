@@ -86,7 +86,7 @@ def intent_money(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
 
 
 def charge_money(gaps: Gaps, amount: int, currency: Currency) -> Money:
-    """The amount of a charge, given in its unit. Raises InvalidRequest: not an amount, or out of bounds."""
+    """The amount of a charge, given in the unit of charges. Raises InvalidRequest: not an amount, or out of bounds."""
     money = money_from_integer(amount, currency, units_minor=unit_minor(gaps, currency.code))
     check_bounds(gaps, money)
     return money

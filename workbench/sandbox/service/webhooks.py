@@ -141,7 +141,7 @@ def _when_over(tx: Transaction, delivery: Delivery) -> None:
 
 
 def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
-    """The moment of the next attempt of the earlier delivery, for the same object and endpoint, to wait for.
+    """The due moment of the earlier delivery, for the same object and endpoint, that this delivery waits for.
 
     None if the delivery may go now.
     """

@@ -73,7 +73,7 @@ class StoredOutage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A due job: its kind, its object and its moment."""
+    """A job: its kind, its object and the moment when it is due."""
 
     seq: int
     due_ms: int

@@ -822,7 +822,7 @@ class Transaction:
         reference: str | None = None,
         **party: str,
     ) -> JournalEntry:
-        """Append a recipe's entry, in minor units; `party` is the operator, the merchant or both."""
+        """Append a recipe's entry of these minor units; `party` is the operator, the merchant or both."""
         postings = postings_for(recipe, amounts, currency, **party)
         return self.post(recipe, postings, description=description, payment=payment, reference=reference)
 
