@@ -378,8 +378,8 @@ class BreakCode(NamedTuple):
     """The texts and the proposal for breaks of one code.
 
     `meaning` explains the code in a report. `reason` is a template over the facts of a break, and `settlement` advises
-    a person: `settlement_of` fills in whom to ask. `propose` makes the entries that settle it, in the order in which
-    they are posted. In an account's reconciliation the breaks are an `item`.
+    a person: `settlement_of` fills in whom to ask. `propose` makes the entries that settle a break, in the order in
+    which they are posted. In an account's reconciliation the breaks are an `item`.
     """
 
     meaning: str
@@ -531,5 +531,5 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         item=in_books("payouts booked that the bank did not pay"),
     ),
 }
-"""By code, in the order in which the rules give them; everything that goes by code is derived from this table."""
+"""BreakCodes in the order in which the rules give them; all that depends on a code is derived from this table."""
 CODES: Final = tuple(BREAK_CODES)

@@ -118,8 +118,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     statements' accounts are compared. Either table may also have a column `phone_hash`, for masked numbers.
 
     `tolerance` says how far both sides may differ in amount and fee. `match` gives the rules by which rows are matched:
-    a list such as `[{"on": ["key"]}, {"on": ["amount"], "days": 3}]` for every account, or a mapping of accounts to
-    such lists, in whose names `*` stands for anything. `match` goes before `[match]` in the file `rules`, and that
+    a list such as `[{"on": ["key"]}, {"on": ["amount"], "days": 3}]` for every account, or a mapping of account names,
+    in which `*` stands for anything, to such lists. `match` goes before `[match]` in the file `rules`, and that
     before a layout's rules. `cut_off` is the number of last days that are not yet settled. `carry_forward` is that of
     an earlier result, or the folder into which `save` wrote it; statement lines that the earlier run settled are
     refused, or left out if `skip_settled`. `engine` is `duckdb` (the default, but for Spark's tables) or `spark`.
@@ -438,7 +438,7 @@ class _Run:
 
 
 def _summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]:
-    """The sum of each account."""
+    """Account → the sum of its amounts."""
     sums = pa.table({"account": accounts, "amount": amounts}).group_by("account").aggregate([("amount", "sum")])
     return Counter(dict(zip(sums["account"].to_pylist(), sums["amount_sum"].to_pylist(), strict=True)))
 
@@ -453,7 +453,7 @@ def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[st
 
 
 def _inputs(inputs: Inputs, read: Read, carried: CarryForward, decided: _Decided) -> pd.DataFrame:
-    """The frame INPUTS."""
+    """The frame INPUTS: ledger, statements, carry-forward, layouts, decisions and rules."""
     counted, good = (sum(line[name] for line in read.totals[LEDGER]) for name in ("rows", "good"))
     none = (None, None, None)
     rows: list[tuple[Any, ...]] = [(LEDGER, inputs.ledger.name, inputs.ledger.hashed, counted, *none, counted - good)]

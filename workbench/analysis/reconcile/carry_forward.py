@@ -56,10 +56,10 @@ _LATER: Final = ("decisions", "read", "told")
 
 @dataclass(frozen=True, repr=False)
 class CarryForward(Tabular):
-    """The tables of KEPT: open rows, closed accounts, later rows that match already, decisions, and rows read before.
+    """The tables of KEPT: open rows, closed accounts, later rows that match, decisions, rows read, lines settled.
 
     Customers' numbers are masked, also in rows that an earlier version kept whole. Before the first run the tables
-    are empty.
+    are empty. Raises ReconcileRefused: a table lacks a column.
     """
 
     rows: pd.DataFrame = field(default_factory=lambda: frame([], CARRIED))
@@ -167,7 +167,7 @@ class LedgerRead:
     """Today's ledger beside the rows that earlier runs read.
 
     `moving` has the rows that move money (_MOVING), `again` the rows that this run reads (LOADED), and `closed` the
-    rows that earlier runs closed. `late` (READ) has the rows that were booked after a close but dated before it, and
+    rows that earlier runs closed. `late` (READ) has the rows that were booked after their date was closed, and
     `missing` (READ) the rows that were read earlier and are now missing or changed. `unknown` has the accounts whose
     rows read are unknown, with the reason. If rows are missing, `begins` has the first day of every other account.
     `key_id` is the id of the key of the hashes.

@@ -66,9 +66,9 @@ or any row of a group in which no row is paired yet.
 
 _OF_GROUP: Final = "partition by account, g"
 _SETTLED: Final = f"coalesce(was = '{codes.MATCHED}', false)"
-"""True for a line that was matched before the last close."""
+"""SQL that is true for a line that an earlier run matched."""
 _IS_NEW: Final = f"(was is null or was = '{codes.MATCHED}')"
-"""True for a row that stands in a file of this run."""
+"""SQL that is true for a row that stands in a file of this run."""
 _IN_ORDER: Final = ", ".join(f'"{name}" nulls first' for name in _TIES)
 _LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "problem", "entry", "state"}}
 NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names in _LEFT_OUT.items()}
@@ -241,7 +241,7 @@ def _within(rows: Frame, allowed: Allowed) -> Frame:
 
 
 BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
-"""True for a pair that has a row on each side."""
+"""SQL that is true for a pair with a row on each side."""
 
 
 def code_of(allowed: Allowed) -> str:
@@ -342,7 +342,7 @@ def firsts(members: pa.Table) -> pa.ChunkedArray:
 
 
 def _order(rows: pa.Table) -> pa.Array:
-    """The places of rows as the engines sort them."""
+    """The places of rows in the order _TIES, in which the engines sort too."""
     return pc.sort_indices(rows, [(name, "ascending", "at_start") for name in _TIES])
 
 
@@ -417,7 +417,7 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _is_further(row: dict[str, object], stands: Counter[tuple[object, ...]]) -> bool:
-    """True if a row with the same side, key and direction stands already, or an earlier run had a duplicate here."""
+    """True if a row with the same side, key and direction stands already, or the row was a duplicate before."""
     return bool(row["stands"] or stands[_way(row)] or row["was"] in codes.DUPLICATE.values())
 
 

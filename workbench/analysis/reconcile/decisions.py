@@ -388,7 +388,7 @@ def applied(
     """The breaks with the decisions about them, and every decision with its state, in the shape DECISION.
 
     `carried` has the decisions of an earlier run (DECISION); a `given` decision about the same break replaces them.
-    Raises ReconcileRefused: a given decision takes back a break that an earlier run has closed.
+    Raises ReconcileRefused: a given decision would reopen a break that an earlier run has closed.
     """
     again = {other for row in given for other in ids_of(row)}
     taken_back = {row["break"] for row in given if row["verdict"] == WITHDRAWN}

@@ -26,7 +26,7 @@ from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international
 
 Places = NDArray[np.int64]
 Pairs = Sequence[tuple[int, int]]
-"""The places of a ledger row and a statement row."""
+"""For each pair the places of its ledger row and its statement row."""
 Describe = Callable[[pa.Table], Sequence[str | None]]
 """Returns the statement's descriptions of these rows."""
 PARTNERS_BY: Final = "phone, amount and time"
@@ -113,7 +113,7 @@ def _named(waiting: pa.Table, candidates: Mapping[int, Like]) -> dict[int, str]:
 
 
 def _either(waiting: pa.Table, places: Places, *names: str) -> list[pa.ChunkedArray]:
-    """These columns of the side that each row stands on."""
+    """The columns `names` of the rows at `places`, each from the side on which the row stands."""
     chosen = pa.array(places)
     return [pc.coalesce(*(waiting[f"{p}{name}"].take(chosen) for p in PREFIX.values())) for name in names]
 

@@ -32,7 +32,7 @@ from workbench.errors import ReconcileRefused
 
 _KEYS = {"account": "string", "source": "string", "currency": "string", "day": "int64"}
 Totals = Sequence[Mapping[str, Any]]
-"""The rows, their effects without (`value`) and with sign, and their first and last number, grouped by _KEYS.
+"""Counts of rows and sums of effects, unsigned (`value`) and `signed`, by account, statement, currency and day.
 
 `good` counts the rows that can be used: only these set a closing date. `keyed` counts rows with a key of their own.
 """
@@ -231,7 +231,7 @@ def known(balance: int | None) -> bool:
 def _end_balances(
     first: Mapping[str, Any] | None, last: Mapping[str, Any] | None, moved: int
 ) -> tuple[int | None, int | None]:
-    """The balance before a statement's earliest row and after its latest; all its rows together `moved` so much."""
+    """The balance before a statement's earliest row and after its latest; `moved` is the sum of all its rows."""
     opening = first["balance_minor"] - first["signed"] if first else None
     closing = last["balance_minor"] if last else None
     if not (first and last and opening is not None and first["order"] > last["order"]):
@@ -357,7 +357,7 @@ _COUNTS = tuple(SUMMARY)[4:]
 
 
 def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.DataFrame:
-    """The frame SUMMARY of the rows `read` of both sides, the lines that stand `again`, and the `rows` of breaks."""
+    """The frame SUMMARY of both sides as `read`, of repeated lines (`again`), and of the `rows` of breaks."""
     made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTS, 0))
 
     def count(line: Mapping[str, Any], code: str, side: str, sign: int = 1) -> None:

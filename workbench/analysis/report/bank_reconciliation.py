@@ -105,7 +105,7 @@ _PROOF: Final = ("ledger_minor", "statement_minor", "tolerated_minor", "brought_
 
 
 def captioned(result: Reconciled) -> Iterator[tuple[str, list[Line]]]:
-    """For each account a sentence, which says whether the reconciliation proves, and the lines."""
+    """For each account a sentence (account, day, and whether the reconciliation proves) and the lines."""
     days: dict[str, Any] = {}
     for account, day in python_rows(result.inputs, "account", "last_date"):
         if account and day:

@@ -241,7 +241,7 @@ def codes(result: Reconciled) -> Table:
 
 
 def decided(found: totals.Code) -> str:
-    """The number of decided breaks of a code, and the people or rules that decided."""
+    """A text on the decided breaks of a code: how many, unless all, and who decided; empty if none is decided."""
     if not found.decided:
         return ""
     many = "" if found.is_decided else f"{found.decided:,} of {found.breaks:,} "
@@ -254,7 +254,7 @@ def _days(days: int | None) -> str:
 
 
 def closed(result: Reconciled) -> Table:
-    """The breaks of earlier periods that are closed now, each with the match or the decision that closed it."""
+    """The breaks that this period closed, each with the match or the decision that closed it."""
     made = []
     for account, key, code, variance, currency, *how in python_rows(result.closed, *_CLOSED):
         rule, verdict, who, why = how

@@ -1,4 +1,4 @@
-"""Journal lines for what was decided: one balanced entry a decision, in general and as three programs import them.
+"""Journal lines for decided breaks: one balanced entry for each, in a general form and as three programs import it.
 
 The columns are those of the vendors' own pages: "Import audit trail transactions" of Sage 50 Accounts (Sage
 Knowledgebase, UK), "Enter multiple manual journals using an import template" (Xero Central), and "Import journal

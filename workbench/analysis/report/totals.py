@@ -102,7 +102,7 @@ class Reconciled(Closing):
 
 
 class Account(NamedTuple):
-    """An account's rows and values, of both sides together; values are net of fees, without signs, in minor units."""
+    """An account's rows and values on both sides, net of fees, in minor units; only the variance has a sign."""
 
     account: str
     currency: str

@@ -217,7 +217,7 @@ def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
 
 
 def _write_across(sheet: Worksheet, row: int, text: str, look: Format) -> None:
-    """Writes a sentence over the width of the cover, and sets the row's height: spreadsheets fit no merged cells."""
+    """Writes a sentence over the width of the cover, and sets the row's height, which merged cells need."""
     shown = cut(text)
     sheet.set_row(row, (15 * look.font_size / 11 + 2) * -(-len(shown) * look.font_size // (11 * sum(_COVER))))
     sheet.merge_range(row, 0, row, len(_COVER) - 1, "", look)
