@@ -35,7 +35,7 @@ _UNDECIDED: Final = "not decided"
 _HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numeric=True), "verdict")
 
 # JupyterLab hears keys at the document first, and its shortcuts act on whatever has the focus: only the window can hold
-# keys back. Keys with Ctrl, Meta or Alt stay JupyterLab's, and so do text fields, where it has no shortcuts of letters.
+# keys back. Keys with Ctrl, Meta or Alt stay JupyterLab's, and so do text fields, where no letter is a shortcut.
 # What the browser itself does with a key stays too.
 _HOLD_KEYS: Final = """
     export default { render({ el }) {

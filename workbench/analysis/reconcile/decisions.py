@@ -246,7 +246,7 @@ def _tables(path: Path) -> list[Iterator[Line]]:
     # A file that is not UTF-8 was saved by a spreadsheet in the code page of western Europe.
     ways = cell_rows_of(path, [("cp1252", mark) for mark in ",;\t"])
     for way in ways:
-        with suppress(StatementRefused):  # by another mark it may be cut
+        with suppress(StatementRefused):  # a wrong delimiter may be refused
             heads += [({*map(_column, cells)}, way.lines) for _, cells in islice(way.lines(), 1)]
     decided = [lines() for names, lines in heads if {"break", "verdict"} <= names]
     most = max((names for names, _ in heads), key=len, default=set())
@@ -292,7 +292,7 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
             problems.append(f"in {place} there are more cells than columns: {extra[0]!r}")
         row: Row = {column: _kept_cell(column, texts.get(column, "")) or None for column in DECIDED}
         row |= {column: (row[column] or "").lower() or None for column in ("break", "partner")}
-        place += f" ({row['break']})" if unit == "row" else ""  # a table of the notebook shows no numbers
+        place += f" ({row['break']})" if unit == "row" else ""  # a notebook shows no row numbers
         rows[place] = row = row | {"verdict": verdict or None, "when": row["when"] or (saved if is_of_breaks else None)}
         problems += [f"in {place} {text}" for text in _problems(row, called)]
     problems += [*_decided_twice(rows)]
@@ -550,7 +550,7 @@ class Signatures(NamedTuple):
 def sign_off(
     breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame, signatures: Signatures | None = None
 ) -> str:
-    """Who decided what, and when last; the number of stale decisions, the inputs' hashes, preparer and reviewer."""
+    """A text: who decided what, and when last, how many decisions are stale, the inputs' hashes, and who signed."""
     said = [
         f"{who} ({', '.join(f'{number:,} {verdict}' for verdict, number in sorted(counts.items()))})"
         for who, counts in by_whom(breaks).items()

@@ -337,7 +337,7 @@ _TOO_LARGE: Final = " or ".join(
 _MADE: Final = {
     "g": "coalesce(batch, key)",
     "order": f'coalesce("at", day * {DAY_MS}, 0)',
-    # No rule can work with the row: a key is missing, or a field that every movement has.
+    # No rule can use the row: its key, or a field that every movement has, is missing or wrong.
     "bad": f"""key is null or amount is null or fee is null or currency is null or day is null
         or coalesce(amount < 0, false) or coalesce(fee < 0, false) or {_TOO_LARGE} or problem is not null
         or coalesce(direction, '') not in {DIRECTIONS} or coalesce(status, '') not in {STATUSES}""",

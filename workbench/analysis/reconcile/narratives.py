@@ -84,7 +84,7 @@ def without_late_bookings(found: Open, carried: CarryForward) -> Open:
     was_told, was_booked = (pc.is_in(part, kept) for part in (_identity(_lines_of(found.pairs)), entries))
     is_late = pc.and_(is_late, pc.and_not(was_told, was_booked))
     late = found.pairs.filter(is_late)
-    # Within a tolerance they may still differ.
+    # Within a tolerance both sides may still differ.
     is_equal = pc.equal(late["l_signed"], late["s_signed"])
     late = with_column(late, "code", pc.if_else(is_equal, None, pa.scalar(TOLERATED)))
     left = [found.pairs.filter(pc.invert(is_late)), late.filter(pc.invert(is_equal))]

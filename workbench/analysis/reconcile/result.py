@@ -59,7 +59,7 @@ class Reconciliation(Reconciled):
 
     @property
     def sign_off(self) -> str:
-        """Who decided what, the SHA-256 of inputs, layouts, decisions and rules, and the preparer and reviewer."""
+        """A text: who decided what, the SHA-256 of inputs, layouts, decisions and rules, preparer and reviewer."""
         return sign_off(self.decided, self.decisions, self.inputs, self.signatures)
 
     @property
@@ -84,7 +84,7 @@ class Reconciliation(Reconciled):
         """A table to decide the open breaks in JupyterLab; a script calls its `decide(id, verdict, why=…)`.
 
         `who` decides; `path` is the file that is written, and read with `reconcile(decisions=path)`.
-        Raises ReconcileRefused: the file exists and cannot be used.
+        Raises ReconcileRefused: `path` does not end in .csv, or the file exists and cannot be used.
         """
         from workbench.analysis.reconcile.deciding import DecisionTable
 
@@ -92,7 +92,7 @@ class Reconciliation(Reconciled):
 
     @property
     def rates(self) -> pd.DataFrame:
-        """For each account the share of this period's rows that matched, and of their net value: from 0 to 1."""
+        """For each account the matched shares of this period's rows and of their net value, from 0 to 1."""
         counts = ["matched", "rows", "agreed", "value"]
         made = [(line.account, *line.of_period, *line.value_of_period) for line in by_account(self)]
         sums = pd.DataFrame(made, columns=["account", *counts]).groupby("account", as_index=False).sum()
