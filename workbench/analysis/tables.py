@@ -1,4 +1,4 @@
-"""What a merchant did and what came of it, as DataFrames: payments, charges, refunds, payouts, late money, events."""
+"""A merchant's records as DataFrames: payments, charges, refunds, payouts, late money, events and deliveries."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -48,7 +48,7 @@ class Tables:
     def payments(self) -> pd.DataFrame:
         """Payment intents.
 
-        Raises UnexpectedResponse where intents are answered without their amounts (`intent_fields`).
+        Raises UnexpectedResponse: the service's intents have no amounts (`intent_fields`).
         """
         return _frame(self._client.payment_intents.each(), _payment, PAYMENTS)
 
@@ -93,7 +93,7 @@ class Tables:
 
 
 def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) -> pd.DataFrame:
-    """A row for each record: what is not made stands in an attribute of the column's name."""
+    """A row for each record, the last first: cells by `made_of`, others by the record's attribute of that name."""
 
     def row(record: T) -> Row:
         made = made_of(record)
