@@ -115,7 +115,7 @@ class Task(NamedTuple):
     out: Path
     parameters: dict[str, object]
     solutions: bool
-    """If set, every exercise is done by its solution, and its check must pass."""
+    """True if every exercise is done by its solution, and its check must pass."""
 
     @property
     def name(self) -> str:
@@ -418,7 +418,7 @@ def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
 
 
 def _prepare_worker() -> None:
-    """Set what the kernels inherit, and leave Ctrl-C to the parent, which ends the run."""
+    """Set the environment that the kernels inherit, and leave Ctrl-C to the parent, which ends the run."""
     os.environ["PYTHONHASHSEED"] = "0"  # hashes of strings decide the order of sets: two runs print the same
     for variable in PERSONS:  # set in a notebook that starts a run, and no person looks at the run
         os.environ.pop(variable, None)

@@ -21,7 +21,7 @@ DRIVERS: Final = {POSTGRESQL: POSTGRESQL, "postgres": POSTGRESQL, SQLITE: SQLITE
 """Scheme of an address, before `://` → the driver."""
 EXTRA: Final = how_to_install("sql")
 _ROWS_AT_ONCE: Final = str(1 << 24)
-"""SQLite's columns have no type: the driver decides it by the first batch, which is to hold all rows."""
+"""The rows of a batch. SQLite's columns have no type: the driver decides by the first batch, so it holds them all."""
 _PATIENCE_S: Final = 10
 _OPENS_WITH: Final = ("SELECT", "WITH", "VALUES")
 _UNREAD: Final = re.compile(

@@ -113,7 +113,7 @@ def read(path: Path | str, columns: Columns) -> pd.DataFrame:
 
 
 def pages(path: Path | str, columns: Columns) -> Iterator[pa.Table]:
-    """A file's table as Arrow tables, piece by piece. Raises ValueError: it is no table of these columns."""
+    """Yields a file's table piece by piece, as Arrow tables. Raises ValueError: the file has other columns or cells."""
     source, schema = Path(path), schema_of(columns)
     opened = _parquet if _ending(source) == PARQUET else _csv
     try:

@@ -104,7 +104,7 @@ class Ledger:
         return _whole(self._control.postings(), POSTINGS)
 
     def trial_balance(self, *, as_of: Instant | None = None, known_at: Instant | None = None) -> pd.DataFrame:
-        """Each account's balance on the side where it stands; the two columns have one sum for each currency.
+        """Each account's balance as a debit or a credit; for each currency the two columns have the same sum.
 
         Only entries that had occurred by `as_of` and were recorded by `known_at` count. Both are inclusive: an aware
         datetime, or a business day to its end in Lusaka; either may be text, "2026-01-05". An entry that settles
@@ -129,7 +129,7 @@ class Ledger:
         return typed(self.movements(account), LEDGER_MOVEMENT)
 
     def movements(self, *accounts: str) -> Iterator[pa.Table]:
-        """The rows of `statement_of` for some accounts, page by page, as Arrow tables: for a file, or another engine.
+        """Yields the rows of `statement_of` for these `accounts` as Arrow tables, page by page.
 
         Without `accounts`, the rows are of all accounts that have an operator's or the bank's statement. Each account
         has its own balance. Raises LedgerRefused: there is no such account.

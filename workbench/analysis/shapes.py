@@ -207,7 +207,7 @@ ACCOUNTS: Columns = _columns("account code normal_side currency balance_minor", 
 """Each account posted to; the balance is positive on the account's normal side."""
 
 TRIAL_BALANCE: Columns = _columns("account code currency debit_minor credit_minor", code="int64")
-"""Each account's balance on the side where it stands; the two columns have one sum for each currency."""
+"""Each account's balance as a debit or a credit; for each currency the two columns have the same sum."""
 
 ENTRIES: Columns = _columns(
     "number id kind payment description occurred_at recorded_at business_date reverses settles external_reference "

@@ -54,13 +54,13 @@ class Tables:
 
     @property
     def charges(self) -> pd.DataFrame:
-        """Each attempt to move money, those of intents too."""
+        """Each attempt to move money, of an intent or on its own."""
         minor = self._whole_minor()
         return _frame(self._client.charges.each(), lambda charge: _charge(charge, minor), CHARGES)
 
     @property
     def refunds(self) -> pd.DataFrame:
-        """Money given back, in one piece or several."""
+        """Money given back, all of a payment or a part."""
         minor = self._whole_minor()
         return _frame(self._client.refunds.each(), lambda refund: _refund(refund, minor), REFUNDS)
 
@@ -71,7 +71,7 @@ class Tables:
 
     @property
     def suspense(self) -> pd.DataFrame:
-        """Money that came late: what waits in suspense, and what became of the rest."""
+        """Money that came late and waits in suspense, or was credited or returned."""
         return _frame(self._control.suspense()[::-1], _late, SUSPENSE)
 
     @property

@@ -58,11 +58,11 @@ class Pictures:
         return webhook(accepted[-1], self._gaps().signature_scheme)
 
     def ledger(self, payment: str) -> Drawing:
-        """The T-accounts of one payment: `payment` is the id of its intent, of a charge without one, or of a payout."""
+        """The T-accounts of one payment, by the id of an intent, of a charge without an intent, or of a payout."""
         return accounts_of(payment, *self._journal(payment))
 
     def money_flow(self) -> Drawing:
-        """Who passed money to whom, and what is owed since: the latest entries of the ledger, one after another."""
+        """The latest entries of the ledger, each with the money that changed hands and the claims that changed."""
         return money_flow(*self._journal())
 
     def parties(self) -> Drawing:

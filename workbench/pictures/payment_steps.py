@@ -303,7 +303,7 @@ def _lines_on(states: Sequence[_State], finals: Mapping[str, int]) -> Iterator[s
 
 
 def _bus(exits: Sequence[_Exit], xs: tuple[int, int, int], y: int) -> Iterator[str]:
-    """Lines that leave states, share a lane and end at height `y`; dots show where they meet, and do not only cross."""
+    """Lines that leave states, share a lane and end at height `y`; dots show where lines meet, and not only cross."""
     start, lane, end = xs
     for way in exits:
         yield from svg.arrow([(start, way.y), (lane, way.y), (lane, y), (end, y)])

@@ -76,7 +76,7 @@ _NEEDED: Final[Mapping[str, object]] = {
 """Rows of the register → the values that the traffic needs."""
 _NUMBER: Final = Column("number", numeric=True)
 _NEVER: Final = "webhook_endpoint.disabled"
-"""An event that cannot happen while nothing is sent."""
+"""An event that cannot happen while no webhook is sent."""
 Happens = Callable[[], Iterable[SimulatedCommand] | None]
 """An event of the month, which returns the commands to send then."""
 

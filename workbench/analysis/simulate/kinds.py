@@ -65,7 +65,7 @@ Plant = Callable[[Row, Making], tuple[Row, ...]]
 
 
 class Kind(NamedTuple):
-    """A kind of break or decoy: the rows that can carry it, and what it makes of one.
+    """A kind of break or decoy: a test of the movements that can carry the kind, and how it changes their rows.
 
     `is_alone` says that a row has no partner, so that no other such row may look like it; `lacks_line` that the
     statement has no line for the ledger's row. `posts` is what the ledger then posts, `says` describes a decoy.
@@ -81,7 +81,7 @@ class Kind(NamedTuple):
 
 
 def _payment(fits: Callable[[Row, date, date], bool] = lambda *_: True) -> Fits:
-    """True for payments whose row, ledger's day and closing date fit."""
+    """A test that is true for payments whose row, ledger's day and closing date fit."""
     return lambda known, closing: known.kind == SECURED and fits(known.rows[0], known.day, closing)
 
 
@@ -286,13 +286,13 @@ class Planting:
         """Kind → a heap of the movements of lowest rank, the highest of these first."""
         self._looks: set[tuple[str, str, int, str | None]] = set()
         self.withheld: set[str] = set()
-        """Entries whose rows are not written as they are."""
+        """The entries whose own rows are not written."""
         self.rows: dict[str, list[Row]] = {account: [] for account in ACCOUNTS}
-        """Account → the rows written instead, in time order."""
+        """Account → the planted rows, in time order."""
         self.ledger_only: dict[str, list[tuple[str | None, str]]] = {account: [] for account in ACCOUNTS}
         """Account → key and code of the breaks without a line: the statement lacks them."""
         self.posts: list[tuple[str, str]] = []
-        """`repeated` or `reversed`, and the entry that is."""
+        """Pairs of what the ledger posts, `repeated` or `reversed`, and the entry that it is about."""
 
     def consider(self, known: Known, closing: date) -> None:
         """Keep a movement if it is among the best for any kind."""

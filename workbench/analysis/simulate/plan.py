@@ -60,12 +60,12 @@ HOURLY_SHARES: Final = (
 )  # fmt: skip
 """Share of a day's merchant payments in each hour of Lusaka, in percent (PaySim's aggregate); the sum is not 100."""
 MAX_CUSTOMERS: Final = 3_000
-"""The most customers of an operator: each has another masked number, of three prefixes and three digits."""
+"""The most customers of an operator that differ in a masked number, which shows a prefix of three and three digits."""
 FAILURES: Final[Mapping[str, int]] = {
     "insufficient_funds": 3_500, "prompt_timeout": 2_000, "declined_by_customer": 1_200, "wrong_pin": 800,
     "limit_reached": 400, "operator_unavailable": 300, "payer_not_found": 250, "payer_busy": 150,
 }  # fmt: skip
-"""Our code → payments in a hundred thousand. Nobody publishes rates; these come to a success rate of nine in ten."""
+"""Failure code → payments in a hundred thousand. Nobody publishes rates; with these, nine in ten succeed."""
 UNREPORTED: Final = {"operator_unavailable", "payer_not_found", "payer_busy"}
 """Failures that no operator's statement shows."""
 _OPERATOR_WEIGHTS: Final = {"mtn": 46, "airtel": 42, "zamtel": 12}
@@ -93,11 +93,11 @@ class Traffic:
     intents_per_100k: int = 30_000
     """Payments by an intent and a PIN on the handset; the others are charged in one call."""
     late_per_100k: int = 150
-    """Money that arrives after its prompt has expired."""
+    """Payments whose money arrives after the prompt has expired."""
     unknown_per_100k: int = 100
-    """Money that moves without a word from the operator."""
+    """Payments whose money moves without a word from the operator."""
     again_per_100k: int = 2_000
-    """The same customer pays the same amount again within the minute."""
+    """Payments of the same amount by the same customer as a minute before at most."""
     refunds_per_100k: int = 2_500
     refund_after_ms: tuple[int, int] = (600_000, 172_800_000)
     """The time from a payment to its refund, at least and at most: ten minutes to two days."""

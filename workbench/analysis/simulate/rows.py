@@ -75,7 +75,7 @@ class Row(NamedTuple):
 
     @property
     def effect_minor(self) -> int:
-        """The change of the balance."""
+        """The change of the file's balance by the row; 0 if the row moves nothing."""
         # The file's own balance does not count an amount that cannot be read.
         if self.status != COMPLETED or (self.code == INVALID and "amount" in self.cells):
             return 0
@@ -88,7 +88,7 @@ class Row(NamedTuple):
 
     @property
     def looks(self) -> tuple[str, str, int, str | None]:
-        """The fields by which a partner is sought where keys differ."""
+        """The fields by which a partner with another key is sought."""
         return self.account, self.direction, self.amount_minor, self.phone
 
     def record(self, balance_minor: int) -> dict[str, Any]:

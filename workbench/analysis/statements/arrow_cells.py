@@ -101,7 +101,7 @@ def _moments(name: str, column: pa.ChunkedArray, offset: timedelta) -> pa.Chunke
 
 
 def _refuse_beyond(name: str, numbers: pa.ChunkedArray, day: int) -> None:
-    """Raises StatementRefused: a number is beyond the years 1 to 9999; `day` is the length of a day in its unit."""
+    """Raises StatementRefused: a number, counted from 1970 with `day` to a day, is beyond the years 1 to 9999."""
     first, last = _DAYS
     is_beyond = pc.or_(pc.less(numbers, first * day), pc.greater_equal(numbers, (last + 1) * day))
     place = pc.index(is_beyond, value=True).as_py()

@@ -31,7 +31,7 @@ LONGEST_KEY: Final = 32_767
 """The most characters of a key, as of a workbook's cell: many longer keys would fill the memory."""
 _LIKE_AN_AMOUNT: Final = re.compile(r"[+-]?[0-9][0-9.,' \u00a0\u202f]*")
 CUT_BY_SPREADSHEET: Final = re.compile(r"[0-9][.,][0-9]+[Ee]\+[0-9]+")
-"""A key of digits as a spreadsheet saves it: the number has lost its last digits, so it names no row any more."""
+"""A key of digits that a spreadsheet saved as a number, such as 7.71E+09: the last digits are lost."""
 _ERRORS: Final = frozenset((
     "#BLOCKED!", "#BUSY!", "#CALC!", "#CONNECT!", "#DIV/0!", "#FIELD!", "#GETTING_DATA", "#N/A", "#NAME?", "#NULL!",
     "#NUM!", "#REF!", "#SPILL!", "#UNKNOWN!", "#VALUE!",
@@ -139,7 +139,7 @@ class Column:
         return self.different.cast(pa.string()) if is_number else None
 
     def where(self, holds: Callable[[Cell], bool], within: Sequence[str] = ()) -> Mask:
-        """A mask of the rows whose cell `holds`; a text that lacks a part of `within` counts as false unasked."""
+        """A mask of the rows whose cell `holds`; a text that lacks a part of `within` is False without a call."""
         may = np.ones(len(self.different), bool)
         if within and (texts := self.texts) is not None:
             for part in within:
@@ -403,7 +403,7 @@ class Amounts:
         return several
 
     def _undressed(self, text: str) -> tuple[str, str]:
-        """The digits of a text and its style, empty if its sign is unclear; both empty if the text is no amount."""
+        """The digits and the style of a text; the style is empty for an unclear sign, both if it is no amount."""
         if len(text) > _LONGEST_AMOUNT:
             return "", ""
         parts = [
@@ -423,7 +423,7 @@ class Amounts:
         return digits[0], _STYLES.get(shape, "")
 
     def write(self, amount: Decimal) -> str:
-        """`1234.50`, with the layout's point and no separators of thousands."""
+        """The text of an amount in major units, `1234.50`, with the layout's point and no separators of thousands."""
         return f"{amount:f}".replace(".", self._decimal)
 
     def _whole(self, number: Decimal) -> int | Wrong:

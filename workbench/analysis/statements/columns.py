@@ -327,7 +327,7 @@ def put_columns(draft: Draft) -> None:
 
 
 def _one_of_two(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
-    """Take two columns, of which each row fills one, as debit and credit if no other way is found; doubt the order."""
+    """Take two columns of which each row fills one as debit and credit, if no other way is found, and doubt this."""
     money = sample.money
     if "amount" in found or {"debit", "credit"} <= found.keys():
         return

@@ -68,7 +68,10 @@ _DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H[^ T]
 
 
 class DateFormat:
-    """One way to write a day, or a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`."""
+    """One way to write a day, or a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`.
+
+    Raises StatementRefused: an unknown or repeated directive, or no day, month or year.
+    """
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern

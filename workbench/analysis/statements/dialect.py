@@ -74,7 +74,7 @@ class CellRows(NamedTuple):
     says: str
     """The name of this way in messages, such as `sheet 'October'`."""
     kind: str
-    """One of KINDS."""
+    """The kind of file, one of `layouts.KINDS`."""
     delimiter: str | None
     """The character between two cells; None in a sheet."""
     lines: Callable[[], Iterator[Line]]
@@ -209,7 +209,7 @@ class _Rows(NamedTuple):
     lines: Whole
     widths: Whole
     has_breaks: bool
-    """A cell has a line break in it."""
+    """True if a cell has a line break in it."""
 
 
 def _rows_in(file: IO[bytes], delimiter: str, after: int) -> _Rows:

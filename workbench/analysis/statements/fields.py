@@ -137,7 +137,7 @@ def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Callabl
 
 
 def _currency(cell: Cell, otherwise: str) -> str | Wrong:
-    """The cell's code of three letters, any that there may be; for an empty cell `otherwise`, for others words."""
+    """The code of three letters in a cell, known or not; `otherwise` for an empty cell, words for any other text."""
     text = text_of(cell).strip().upper() or otherwise
     return text if _CODE.fullmatch(text) else Wrong(f"{shown(cell)} is not a currency")
 
@@ -207,7 +207,7 @@ class Fields:
             self.blame(place, why, field=field)
 
     def money(self, field: str, *, by: str = "", absent: int | None = None) -> pa.Array:
-        """The minor units of a column, by the reader of its name or of `by`."""
+        """The minor units of a column, by the reader of its name or of `by`; `absent` throughout without the column."""
         if field not in self.cells:
             return self.all_are(absent, pa.int64())
         parts, column = [], self.cells[field]

@@ -96,7 +96,7 @@ def ledger_columns() -> Table:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Ledger(Tabular):
-    """A ledger as it was read."""
+    """A ledger that was read from a file, a query or a table."""
 
     name: str
     """The name of the file or query without its folder, or the kind of table."""
@@ -185,7 +185,7 @@ class _Taken(NamedTuple):
         return "line" if isinstance(self.content, Path) else "row"
 
     def found(self, layout: str | Path | Layout | None) -> tuple[Found, Sequence[str]]:
-        """The source with its layout and header, and the formats of its moments. Raises StatementRefused: no fit."""
+        """The source with its layout and header, and the formats of its moments. Raises StatementRefused: none fits."""
         chosen = None if layout is None else tried_layouts(layout)[0]
         if isinstance(self.content, Path):
             books = _books(chosen) if chosen else _named_alike(self.name, self._headers(self.content))
@@ -416,7 +416,7 @@ def _refuse_unreadable(taken: _Taken, rows: pa.Table, problems: Sequence[tuple[i
 
 _TEXTS: Final = ("account", "entry", "kind", "payment", "reverses", "state")
 _IN_A_MILLISECOND: Final = 1_000_000
-"""The rows of one moment are numbered up to here."""
+"""The numbers that are kept free for the rows of one millisecond."""
 
 
 def _ledger(

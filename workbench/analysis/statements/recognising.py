@@ -111,7 +111,7 @@ def head_of(cell_rows: CellRows) -> Head:
 
 
 def _header(head: Head, layout: Layout, *, named: bool, encoding: str | None = None) -> Found | None:
-    """The first line with the headings of a layout; `encoding` is used instead of the layout's own."""
+    """The file from the first line with the headings of a layout, else None; `encoding` replaces the layout's own."""
     if head.cell_rows.kind not in layout.kinds or head.cell_rows.delimiter not in (None, layout.delimiter):
         return None
     if head.cell_rows.encoding not in (None, encoding or layout.encoding):

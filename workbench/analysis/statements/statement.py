@@ -350,7 +350,7 @@ class Rows(NamedTuple):
     table: pa.Table
     """The values of the rows, in the shape STATEMENT_ROW."""
     local: Whole
-    """Local times, ABSENT where a date is bad."""
+    """Local milliseconds since 1970, ABSENT for a bad date."""
     is_opening: Mask
     """Marks rows that only state a balance."""
     otherwise: pa.Array
@@ -418,7 +418,7 @@ def newest_first(read: Whole, followed: Callable[..., Followed]) -> tuple[bool, 
 
 
 def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:
-    """The keys; a usable row without one gets a hash of its fields, equal in every export of the day.
+    """The keys of the rows; a usable row without a key gets a hash of its fields, equal in every export of the day.
 
     Equal rows are numbered from the oldest. The description's numbers are masked, since hashes can be tried out.
     """

@@ -122,7 +122,7 @@ def plain(heading: str) -> str:
 
 
 def _listed(known: Mapping[str, str]) -> dict[str, str]:
-    """Word → what it means, from meaning → its words."""
+    """Turns meaning → its words into word → meaning."""
     return {word: meaning for meaning, words in known.items() for word in words.split(", ")}
 
 

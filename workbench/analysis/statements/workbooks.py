@@ -65,7 +65,7 @@ def inspected(path: Path) -> dict[str, Failed]:
 
 
 class _Inspection:
-    """One inspection of a workbook. `_left` is the bytes that may still be unpacked: a part is read twice at most."""
+    """One inspection of a workbook. `_left` bytes may still be unpacked: a part is read twice at most."""
 
     def __init__(self, path: Path, book: ZipFile, members: Mapping[str, ZipInfo]) -> None:
         self._name = path.name
