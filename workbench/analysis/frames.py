@@ -27,7 +27,6 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
 """pandas type → Arrow type. A category is text in Arrow, since only the whole table has all its values."""
 
 _Given = ParamSpec("_Given")
-
 _Made = TypeVar("_Made")
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
 """The types that are taken without pandas' conversions, and the types that are never empty."""

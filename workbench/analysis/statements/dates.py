@@ -70,7 +70,7 @@ _DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H[^ T]
 class DateFormat:
     """One way to write a day, or a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`.
 
-    Raises StatementRefused: an unknown or repeated directive, or no day, month or year.
+    Raises StatementRefused: an unknown directive, or not exactly one day, one month and one year.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -79,7 +79,7 @@ class DateFormat:
         named = [piece for piece in pieces if piece[0] == "%"]
         used = {*named}
         known = len(used) == len(named) and used <= DIRECTIVES.keys()
-        if not (known and "%d" in used and {"%Y", "%y"} & used and {"%m", "%b"} & used):
+        if not (known and all(len(used & ways) == 1 for ways in ({"%d"}, {"%Y", "%y"}, {"%m", "%b"}))):
             raise StatementRefused(
                 f"{pattern!r} is not a date format: it names a day, a month and a year, each once, "
                 f"by {' '.join(DIRECTIVES)}.",
@@ -138,9 +138,9 @@ def _written(pattern: str, at: datetime) -> str:
     return "".join([DIRECTIVES[piece][1](at) if piece[0] == "%" else piece for piece in _pieces(pattern)])
 
 
-@lru_cache(maxsize=100_000)  # more than a day has seconds
+@lru_cache(maxsize=8192)  # days recur, and so do the times of a short file
 def _milliseconds(pattern: str, text: str) -> int | None:
-    """Milliseconds of a day since 1970 or of a time; 0 for an empty text, None for another format or no such day."""
+    """Milliseconds of a day since 1970 or of a time, 0 for an empty text; None for another format or no such day."""
     found = re.fullmatch(_regex(pattern), text)
     if not found:
         return None if text else 0
