@@ -97,7 +97,7 @@ class Traffic:
     unknown_per_100k: int = 100
     """Payments whose money moves without a word from the operator."""
     again_per_100k: int = 2_000
-    """Payments of the same amount by the same customer as a minute before at most."""
+    """Payments that repeat customer and amount of the payment before, within a minute."""
     refunds_per_100k: int = 2_500
     refund_after_ms: tuple[int, int] = (600_000, 172_800_000)
     """The time from a payment to its refund, at least and at most: ten minutes to two days."""
@@ -201,7 +201,7 @@ class Plan:
         return min(max(drawn, traffic.smallest_minor), traffic.largest_minor)
 
     def _phone(self, operator: str, index: int) -> str:
-        """A customer's number; the square of a share makes regulars of some."""
+        """A customer's number; drawn by the square of a share, some customers pay often."""
         number = int(self.chances.share("customer", index) ** 2 * self.traffic.customers)
         prefix, suffix = divmod(number, _SUFFIXES)
         return phone_of(f"{COUNTRY_CODE}{OPERATORS[operator].prefixes[prefix]}", f"{suffix:03}", self.chances)

@@ -190,7 +190,7 @@ def _is_day_first(pattern: str) -> bool | None:
 
 
 _IN_A_TEXT: Final = [pattern for pattern in DAYS if pattern != "%Y%m%d"]
-"""Formats of a day within a text; eight digits are rather an account's number."""
+"""Formats of a day within a text, without eight digits, which are more likely an account's number."""
 
 
 def _in_period(draft: Draft, by: DateFormat, read: Mapping[int, int], _: object) -> str:

@@ -123,7 +123,7 @@ def _half(amounts: Amounts, ordinary: Collection[str], reversed_: Collection[str
 
 
 def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Callable[[Cell], str | Wrong]:
-    """A reader of declared words; any other word means `otherwise`, or is wrong."""
+    """A reader of declared words; any other word means `otherwise`, or is Wrong if that is None."""
     values = {heading_key(word): value for word, value in words.items()}
 
     def read(cell: Cell) -> str | Wrong:

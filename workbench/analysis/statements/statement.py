@@ -211,7 +211,7 @@ def whole_of(rows: pa.Table, name: str) -> Whole:
 def effects_of(rows: pa.Table) -> tuple[Whole, Mask, Whole]:
     """The signed effect of each row on the account, a mask of the rows whose effect is known, and what turning adds.
 
-    The last is by how much the effect changes if the row goes the other way.
+    The last array is the change of each effect if the row goes the other way.
     """
     status, told = rows["status"], ("direction", "amount_minor", "fee_minor", "status")
     complete = np.all([mask_of(rows[name].is_valid()) for name in told], axis=0)
