@@ -428,7 +428,7 @@ class DriverLock:
     def is_wanted(self) -> bool:
         """True if somebody waits for the lock; only the holder calls this.
 
-        The file is checked only every `_LOOK_AGAIN_S` seconds, as a check takes longer than many jobs.
+        The file is checked now and then, as a check takes longer than many jobs.
         """
         if time.monotonic() < self._look_again:
             return False

@@ -197,7 +197,7 @@ class Application:
         self._making = threading.Lock()
 
     def respond(self, arrived: Arrived) -> Answer:
-        """The response to a request, also to one that has to wait."""
+        """The response to a request, however long it takes."""
         begun = self.begin(arrived)
         return begun if isinstance(begun, Answer) else begun()
 
@@ -337,7 +337,7 @@ def _not_offered(request: Request, methods: _Methods) -> ApiError:
 
 
 def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, ApiError | None]:
-    """The request, the operations and pages at its path by method, and the error if it did not arrive whole."""
+    """The request, the operations and pages of its path by method, and the fault if it did not arrive whole."""
     raw, _, asked = arrived.target.partition(b"?")
     path = (unquote_to_bytes(raw) if b"%" in raw else raw).decode("utf-8", "replace") or "/"
     text = asked.decode("latin-1")

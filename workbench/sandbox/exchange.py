@@ -77,7 +77,7 @@ class _Call(msgspec.Struct):
     """The scope in which the idempotency key is unique; None without a key."""
 
     def number(self, tx: Transaction) -> None:
-        """Set the call's id and its place in the trace, both taken from this transaction."""
+        """Set the call's id and its place in the trace, by this transaction."""
         kind = "req" if self.is_traced else self.operation.untraced_id if self.operation else "ctl"
         reads = self.operation is not None and self.operation.method in _READS
         self.id, self.seq = tx.number_call(kind, reads=reads, traced=self.is_traced)
@@ -189,7 +189,7 @@ class Responder:
 
 
 def _finish(tx: Transaction, call: _Call, response: Response) -> Response:
-    """Return the response with the headers that every response has, and record the call in the trace."""
+    """Add the headers that every response has, record the call in the trace, and return the response."""
     operation = call.operation
     own = {"Request-Id": call.id}
     if tx.gaps.version_header == "api_version":

@@ -68,7 +68,7 @@ class Operation(NamedTuple):
     needs_idempotency_key: bool = False
     body_optional: bool = False
     scenarios: tuple[str, ...] = ()
-    """The scenarios that the header Sandbox-Scenario may ask of this operation."""
+    """The scenarios that Sandbox-Scenario may ask of this operation."""
     refuses: tuple[int, ...] = ()
     """The statuses of the refusals by `run` itself: 402 declined, 404 for an id in the body, 409 for a state."""
     phone: Callable[[Any], str] | None = None

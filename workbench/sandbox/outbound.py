@@ -109,7 +109,7 @@ class Outbound:
 def _from_app(post: Post, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
     """The reply of an application of this process; an exception becomes a 500 with the traceback as its answer.
 
-    The trace and the delivery show the answer; the log has the traceback too.
+    The trace and the delivery show the answer; the traceback is logged too.
     """
     try:
         return _reply(post(url, headers, body, timeout_s))

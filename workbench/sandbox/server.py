@@ -195,7 +195,7 @@ async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callab
 
 
 def _tick(engine: Engine, runner: _Runner) -> None:
-    """Wake the runner if a job is due, and write the calls that only read into the trace."""
+    """Wake the runner if a job is due, and write waiting calls into the trace."""
     try:
         if engine.is_due:
             runner.wake()

@@ -74,7 +74,7 @@ def _shared(shape: type[Struct], kind: type[Struct]) -> tuple[tuple[str, ...], C
 def view_of(shape: type[V], stored: Struct, **others: object) -> V:
     """The view of a stored object: fields of the same names, creation in seconds, failure message, and `others`.
 
-    `payments` builds the views of intents and charges, the most frequent ones, by hand: that is twice as quick.
+    `payments` builds the frequent views of intents and charges by hand, which is twice as quick.
     """
     names, values = _shared(shape, type(stored))
     fields = dict(zip(names, values(stored), strict=True))

@@ -188,7 +188,7 @@ def seconds_asked(retry_after: str, now_s: int) -> int | None:
 
 
 class Sending(NamedTuple):
-    """The message of one attempt and its receiver, read in the transaction that begins the attempt."""
+    """One attempt's message and receiver, read in the transaction that begins the attempt."""
 
     job: Job
     delivery: Delivery

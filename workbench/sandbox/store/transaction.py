@@ -464,7 +464,7 @@ class Transaction:
 
     @contextmanager
     def grouped(self, *, reads_only: bool) -> Iterator[None]:
-        """Make this thread's commands and reads in the block parts of one transaction, committed when the block ends.
+        """Make this thread's commands and reads in the block parts of one transaction, committed at its end.
 
         A command that fails is undone alone. If the block raises, all commands are undone. With `reads_only`, commands
         raise NotNow. Raises as UnitOfWork does.
