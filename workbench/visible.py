@@ -1,4 +1,4 @@
-"""Text of others as it may be shown: what steers a terminal or turns a line round is a symbol, and runs nowhere."""
+"""Makes text of others safe to show: controls and marks of direction become symbols, formulas become text."""
 
 import re
 import shlex
@@ -48,7 +48,7 @@ def begins_as_formula(text: str) -> bool:
 
 
 def armed(text: str) -> str:
-    """`text` with an apostrophe before what a spreadsheet would run."""
+    """`text`, with an apostrophe before it if a spreadsheet would run it as a formula."""
     return f"'{text}" if begins_as_formula(text) else text
 
 
@@ -58,7 +58,7 @@ def disarmed(text: str) -> str:
 
 
 def pasted(path: object) -> str:
-    """A path, or another word of a command, quoted for the shell; a file's name that begins as an option is none."""
+    """A path or another word of a command, quoted for the shell; a path that begins with `-` gets `./` before it."""
     text = str(path)
     return shlex.quote(f"./{text}" if isinstance(path, PurePath) and text.startswith("-") else text)
 

@@ -102,12 +102,12 @@ class Receiver:
     """A webhook endpoint as a WSGI application.
 
     `secrets` are the endpoint's signing secrets (two while one is being rolled), `scheme` the way of signing, a row of
-    `SCHEMES`. `now` returns seconds since 1970, `tolerance_s` is how old or early a message may be. `seen` holds the
-    ids of messages handled before: in production pass something durable that all your processes share. `types` are the
-    known types of event, to find a misspelt one; without them only its form is checked. `events` keeps the newest
-    `keep`, all for None, and `arrivals` the last 1000 requests; a duplicate of an event that is no longer kept is still
-    a duplicate. Messages are taken one at a time, and the service waits 15 s for a response: let a handler queue long
-    work.
+    `SCHEMES`. `now` returns seconds since 1970, `tolerance_s` is how many seconds old or early a message may be. `seen`
+    holds the ids of messages handled before: in production pass something durable that all your processes share.
+    `types` are the known types of event: `on` refuses others, or checks only the form of a name without `types`.
+    `events` keeps the newest `keep` events, all if `keep` is None, and `arrivals` the last 1000 requests; `seen` finds
+    duplicates of dropped events too. The receiver takes one message at a time, and the service waits 15 s for a
+    response: let a handler queue long work.
     """
 
     def __init__(  # noqa: PLR0913  one argument per setting, given by name
@@ -179,14 +179,14 @@ class Receiver:
 
     @contextmanager
     def listen(self, port: int = 0) -> Iterator[str]:
-        """Answer on a real port of this machine's loopback while the block runs; its URL.
+        """Answer on a real port of this machine's loopback while the block runs; yields the endpoint's URL.
 
-        Port 0 takes a free one. For a test or a notebook; in production use a WSGI server.
+        Port 0 takes a free port. For a test or a notebook; in production use a WSGI server.
         """
         server = make_server("127.0.0.1", port, self, handler_class=_Quiet)
         thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
         thread.start()
-        # If a script ends inside the block, the thread would be waited for for ever.
+        # If a script ends inside the block, Python would wait for the thread for ever.
         atexit.register(server.shutdown)
         try:
             yield f"http://127.0.0.1:{server.server_port}/webhooks"
@@ -273,7 +273,7 @@ class _Quiet(WSGIRequestHandler):
 
 
 def _body(environ: WSGIEnvironment) -> bytes | None:
-    """The body to the byte, None when it is too large; a chunked one has no length."""
+    """The body's bytes; None if the body is over MAX_BODY_BYTES. A chunked body states no length."""
     length = environ.get("CONTENT_LENGTH") or ""
     if not length and not environ.get("wsgi.input_terminated"):
         return b""

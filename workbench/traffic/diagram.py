@@ -23,7 +23,7 @@ def clock_of(at: str) -> str:
 
 
 def utc_of(at: str) -> str:
-    """The time in UTC, shown when the pointer rests on it."""
+    """The moment of a row in UTC, shown when the pointer rests on its time."""
     return utc_text(_ms(at))
 
 
@@ -38,7 +38,7 @@ _TOP: Final = 40
 """The diagram begins here below its title; a note that does not fit beside the title has a line of its own."""
 _LINE, _PADDING, _MARGIN, _HEAD = 15, 6, 16, 42
 _LONG: Final = 900
-"""A picture of this height repeats the names of the lanes at its end."""
+"""A picture higher than this repeats the names of the lanes at its end."""
 _COLOURS: Final = {"call": svg.BLUE, "screen": svg.PURPLE, "entry": svg.GREEN, "webhook": svg.BROWN}
 _PIECE: Final = re.compile(r"(?:[^ /_.]|\.(?=\d))*[ /_.]|(?:[^ /_.]|\.(?=\d))+")
 
@@ -53,7 +53,7 @@ class Shape(NamedTuple):
 
     @property
     def lanes(self) -> dict[str, int]:
-        """The places of the lanes; every lane is there at any width."""
+        """Lane → its place across the picture; every lane has one at any width."""
         left = self.times + self.head / 2 + 2
         unit = (self.width - left - self.head / 2 - 2) / sum(self.shares)
         places = accumulate((unit * share for share in self.shares), initial=left)
@@ -156,12 +156,12 @@ def _arrow(start: int, end: int, y: int, colour: str, *, is_back: bool) -> Itera
 
 
 MOST_ROWS: Final = 60
-"""Nobody reads a larger picture."""
+"""The most rows in a picture: nobody reads a larger one."""
 _COLUMNS = (TIME, "from", "to", "what", "response")
 
 
 class SequenceDiagram:
-    """The steps of the last rows of a trace, `most` of them."""
+    """The steps of the last `most` rows of a trace."""
 
     def __init__(self, rows: Sequence[dict[str, Any]], most: int = MOST_ROWS) -> None:
         self.steps: list[TraceStep] = [step_of(row) for row in rows[-most:]]

@@ -1,4 +1,4 @@
-"""One call of the trace to look into: request, response, how long it took, and the texts that do the same."""
+"""One call of the trace to look into: request, response, duration, and code that repeats the call."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,12 +37,12 @@ class Exchange:
 
     @property
     def request(self) -> str:
-        """Request line, headers, body."""
+        """The request as text: request line, headers, body."""
         return message(f"{self._call.target} HTTP/1.1", self._call.request.headers, self._call.request.body)
 
     @property
     def response(self) -> str:
-        """Status line, headers, body."""
+        """The response as text: status line, headers, body."""
         return message(f"HTTP/1.1 {named_status(self.status)}", self._call.response.headers, self._call.response.body)
 
     @property
