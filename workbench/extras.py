@@ -18,7 +18,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "spark": ("pyspark",),
     "sql": ("adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite"),
 }  # fmt: skip
-"""Extra → the modules that it alone brings; those of `all` come with either of the two that it is made of."""
+"""Extra → the modules that only this extra installs; the modules of `all` come with `analyst` and with `lab`."""
 _EXTRA_OF: Final = {module: extra for extra, modules in MODULES.items() for module in modules}
 
 
@@ -29,7 +29,7 @@ def how_to_install(extra: str) -> str:
 
 @contextmanager
 def extras_named() -> Iterator[None]:
-    """Names the missing extra; also a decorator.
+    """Lets the block, or a decorated function, name the extra that is missing.
 
     Raises ExtraMissing instead of ModuleNotFoundError for a module of an extra.
     """

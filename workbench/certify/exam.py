@@ -40,7 +40,7 @@ the prompt has expired; the seconds to wait; and endings of the last event's typ
 
 
 class NotExamined(Exception):
-    """A check cannot be made; the message says why."""
+    """A check cannot be made; the message gives the reason."""
 
 
 class NoAnswer(Exception):
@@ -124,7 +124,7 @@ class Target:
         self._outbound = Outbound()
 
     def listens(self) -> bool:
-        """True if a program takes connections there. Chooses between the IPv4 and the IPv6 address of `localhost`."""
+        """True if a program takes connections at the URL. Chooses the IPv4 or the IPv6 address of `localhost`."""
         if not is_localhost(self.host):
             return self._connects(self.host)
         if self._connects("127.0.0.1"):
@@ -163,7 +163,7 @@ class ShopOrder(NamedTuple):
 
 
 def total(orders: Iterable[int | ShopOrder]) -> ShopOrder:
-    """Adds up the orders of one payment; their status is `paid` only if no order has another one."""
+    """Adds up the orders of one payment; the status is `paid` only if no order has another status."""
     read = [order if isinstance(order, ShopOrder) else ShopOrder(order) for order in orders]
     statuses = sorted((order.status for order in read if order.status), key=PAID.__eq__)
     return ShopOrder(sum(order.fulfilled for order in read), statuses[0] if statuses else None)
@@ -176,7 +176,7 @@ Orders: TypeAlias = Callable[[], Mapping[str, int | ShopOrder]]
 class Exam:
     """Makes payments, sends their events genuine and forged, and keeps the responses until the check is judged.
 
-    Its first fields are the arguments of `certify`. Raises ExamRefused: the URL is not on this machine, or the secret
+    The first fields are the arguments of `certify`. Raises ExamRefused: the URL is not on this machine, or the secret
     is invalid.
     """
 
@@ -219,7 +219,7 @@ class Exam:
         return next(self._new_ids)
 
     def made(self, outcome: str = "paid", **asked: Any) -> Payment:  # noqa: ANN401  the fields of its intent
-        """Makes a payment with an outcome of `_CUSTOMERS`. Raises NotExamined."""
+        """Makes a payment with an outcome of `_CUSTOMERS`. Raises NotExamined: the payment came to another outcome."""
         phone, seconds, ending = _CUSTOMERS[outcome]
         intents = self.session.client.payment_intents
         if self.checkout is None:
@@ -240,7 +240,10 @@ class Exam:
         return Payment((payment, *charges[:1]), events)
 
     def refunded(self) -> tuple[Payment, Sequence[Event]]:
-        """Makes a payment, refunds it in full, and returns it with the refund's events. Raises NotExamined."""
+        """Makes a payment, refunds it in full, and returns both the payment and the refund's events.
+
+        Raises NotExamined: the payment has another outcome, or the sandbox has no events of refunds.
+        """
         payment = self.made()
         self._client.refunds.create(charge=payment.ids[-1])
         self.session.clock.advance(_CUSTOMERS["paid"][1])
@@ -318,7 +321,7 @@ class Exam:
         return Exchange(event.type, self.target.post(event.body, self.signed(event)), event.body)
 
     def note(self, exchange: Exchange) -> None:
-        """Keeps an exchange for the check. Raises NoAnswer."""
+        """Keeps an exchange for the check. Raises NoAnswer: no response came in `patience_s` seconds."""
         self.exchanges.append(exchange)
         self.waited_ms += exchange.reply.latency_ms
         if exchange.reply.status_code is None and exchange.reply.latency_ms >= self.target.patience_s * 1000:

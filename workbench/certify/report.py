@@ -54,7 +54,7 @@ class Row(NamedTuple):
     """The title of the cause that explains this failure and others; why and fix are then those of the cause."""
 
     def line(self, width: int | None = None) -> str:
-        """The row on one line, or on several in a terminal of `width` columns that is too narrow."""
+        """The row on one line, or on several lines if `width` columns are too few."""
         room = (width or _LINE) - _VERDICT - 4
         title = min(_TITLE, room * 3 // 5)
         came = _shortened(visible(self.came), max(_CAME, room - title))
@@ -204,7 +204,7 @@ class Report:
 
 
 def some(texts: Sequence[str], between: str) -> str:
-    """The first texts, and how many more there are."""
+    """The first three texts, joined by `between`, and the number of further texts."""
     more = [f"and {len(texts) - _SHOWN} more"] if len(texts) > _SHOWN else []
     return between.join([*texts[:_SHOWN], *more])
 
@@ -214,7 +214,7 @@ def _shortened(came: str, most: int = _CAME) -> str:
 
 
 def _lines_of(row: Row, width: int = _WIDTH) -> list[str]:
-    """The lines about a check that failed, or about a cause."""
+    """The lines about a check or a cause, at most `width` columns wide."""
     longest = max(len(title) for _, title in _HEADINGS) + 2
     lines: list[str] = []
     for title, text in row.paragraphs:

@@ -13,7 +13,7 @@ _BEYOND_S = 60
 
 
 class SignedMessage(NamedTuple):
-    """A message for a receiver: the body, to the byte, and its headers."""
+    """A message for a receiver: the bytes of the body, and the headers."""
 
     body: bytes
     headers: dict[str, str]
@@ -38,17 +38,17 @@ class Signer(NamedTuple):
 
     @property
     def away_s(self) -> int:
-        """Seconds by which a message must be old or early to be refused."""
+        """Seconds by which a wrong message is old or early: the tolerance and a margin."""
         return self.tolerance_s + _BEYOND_S
 
 
 def other_secret(secret: str, scheme: str) -> str:
-    """A valid secret of the same scheme that is not this one."""
+    """Another valid secret of the same scheme."""
     return SCHEMES[scheme].new_secret(hashlib.sha256(secret.encode()).digest())
 
 
 def _tampered(by: Signer, body: bytes) -> SignedMessage:
-    """Signs the body, then changes it and keeps it JSON: a receiver that does not verify notices nothing."""
+    """Signs the body, then changes it; it stays JSON, so that only a receiver that verifies notices."""
     is_object = body.rstrip().endswith(b"}") and body.strip() != b"{}"
     return SignedMessage(body.rstrip()[:-1] + b',"tampered":true}' if is_object else body + b" ", by.headers(body))
 
@@ -63,7 +63,7 @@ def _reserialised(by: Signer, body: bytes) -> SignedMessage:
 
 
 def _malformed(by: Signer, body: bytes) -> SignedMessage:
-    """Puts a nonsense signature, as a probe sends it."""
+    """Replaces the signature by nonsense, as a probe sends it."""
     headers = by.headers(body)
     return SignedMessage(body, {**headers, [*headers][-1]: "nonsense"})
 
@@ -101,11 +101,11 @@ NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("stale", "future", "malformed_timestamp"), "has no timestamp"),
     },
 }
-"""Scheme → what cannot be in it, and why."""
+"""Scheme → name of `HOW` that the scheme cannot express → why."""
 
 
 def signed(by: Signer, body: bytes, how: str = "right") -> SignedMessage:
-    """A message by a name of `HOW`. Raises InvalidRequest: no such name, or nothing that the scheme can have."""
+    """A message made by the row `how` of `HOW`. Raises InvalidRequest: no such row, or the scheme cannot express it."""
     if how not in HOW:
         message = f"how is one of {', '.join(HOW)}, not {how!r}."
         raise InvalidRequest(message, code="parameter_invalid", param="how")

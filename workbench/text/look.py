@@ -16,7 +16,7 @@ _TAG: Final = re.compile(r"<[^>]+>")
 
 
 class Heading(NamedTuple):
-    """A heading of a page: its level, the id that a link leads to, and its text as HTML."""
+    """A heading of a page: its level, its id for links, and its text as HTML."""
 
     level: int
     id: str
@@ -30,7 +30,7 @@ def headings(html: str, depth: int = 3) -> list[Heading]:
 
 
 def data_url(content: bytes, kind: str) -> str:
-    """A file of this media type as an address that holds it."""
+    """A data: URL that holds a file of the media type `kind`."""
     return f"data:{kind};base64,{b64encode(content).decode()}"
 
 
