@@ -20,7 +20,7 @@ GAPS: Final = "WORKBENCH_GAPS"
 RELIED: Final = "WORKBENCH_RELIED"
 """The file to which every sandbox of a run adds a line of JSON when it opens, and a line with its rows at the end."""
 JUNIT: Final = "WORKBENCH_JUNIT"
-"""The path at which `each` looks for the run's test report."""
+"""The path where `each` looks for the run's test report."""
 
 
 def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def load_ipython_extension(shell: _Shell) -> None:
 
 class _Asserts(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:
-        """The assert with its values as the message; if the assert holds, the values are deleted."""
+        """The assert with its values in the message, and a statement that deletes the values if the assert holds."""
         if node.msg is not None:
             return node
         kept: list[str] = []

@@ -43,7 +43,7 @@ RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
 
 class Served(Closing):
-    """A sandbox of this process on a port. Use it as a context manager, or `close` it."""
+    """A sandbox of this process, served on a port until `close`, or until the end of a `with` block."""
 
     def __init__(self, base_url: str, secret_key: Secret, publishable_key: Secret, serving: ExitStack) -> None:
         self.base_url = base_url
@@ -93,7 +93,7 @@ class Workbench(Session):
     """
 
     _engine: "Engine | None" = None
-    """The sandbox itself, if it runs in this process."""
+    """The sandbox itself if this process runs it; None for a served sandbox."""
     _within: Receiver
     """The receiver of this process, registered or not."""
     _console: "Console | None" = None

@@ -1,4 +1,4 @@
-"""The command `workbench`, and how it shows errors."""
+"""The command `workbench`: its groups of commands, and the display of errors."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ class _Command(click.Group):
     """Shows a WorkbenchError as a usage error, with exit status 2; no message steers a terminal."""
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands in their groups, each with its first sentence."""
+        """Lists the commands in their groups, each command with the first sentence of its help."""
         for group, commands in COMMANDS.items():
             with formatter.section(group):
                 # One width for all the groups; a long sentence is wrapped, never cut off.

@@ -116,7 +116,7 @@ class SandboxControl:
         return self._pages("ledger/movements", Page[LedgerMovement], **query)
 
     def settle(self, difference: Mapping[str, Any]) -> LedgerEntry:
-        """Post the entry that settles a difference. Raises StateConflict: it was settled before."""
+        """Post the entry that settles a difference. Raises StateConflict: the difference was settled before."""
         return self.post("ledger/entries", LedgerEntry, difference)
 
     def repeat(self, entry_id: str) -> LedgerEntry:
@@ -136,7 +136,7 @@ class SandboxControl:
         return self.get("payments", Found[wire.Payment], **filters)
 
     def payment(self, payment_id: str) -> wire.PaymentDetails:
-        """A payment with its events, deliveries and rows of the trace; `payment_id` is an intent's, or a charge's."""
+        """A payment with its events, deliveries and rows of the trace; `payment_id` is an intent's or a charge's id."""
         return self.get(f"payments{segments(payment_id)}", wire.PaymentDetails)
 
     def requests(self, **filters: str) -> Found[wire.LoggedRequest]:

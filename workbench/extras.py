@@ -1,4 +1,4 @@
-"""The packages that the base installation leaves out, and the extra that installs each one."""
+"""The packages that the base installation leaves out, and the extras that install them."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ def extras_named() -> Iterator[None]:
 
 @contextmanager
 def httpx_alone() -> Iterator[None]:
-    """Loads httpx without its command line, which also loads rich if installed and more than doubles the time."""
+    """Lets the block import httpx without its command line, which would load rich and more than double the time."""
     is_hidden = sys.modules.setdefault("httpx._main", None) is None  # type: ignore[arg-type]  # it is then not found
     try:
         yield

@@ -30,7 +30,7 @@ BY_HAND: Final = "by hand"
 """The state of an item that no input shows as done or open; somebody has to look."""
 ROWS, EXAM = "What is still guessed", "The exam"
 AT_STAKE: Final = {3: "Money can be lost", 2: "Payments can go wrong", 1: "Calls can fail"}
-"""Cost of a mistake → the heading of its items."""
+"""Cost of a mistake → the heading above its items."""
 _COLUMNS: Final = ("state", "what", "why", "ticked off by")
 _MOST_ROWS, _MOST_FAILURES, _MOST_USES = 8, 3, 3
 """The most rows and failed checks with an item of their own; one more item sums up the rest."""

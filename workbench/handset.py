@@ -93,7 +93,7 @@ def on_screen(text: str) -> list[str]:
 
 
 def _record(handset: Handset, at_ms: int) -> Saved:
-    """A record of what a handset shows at this moment of the sandbox's clock."""
+    """A record of a handset's screen at `at_ms`, milliseconds since 1970 by the sandbox's clock."""
     number, operator = mask_phone(handset.phone), EVERY_OPERATOR[handset.operator].name
     state, hover = "no prompt waits", utc_text(at_ms)
     if handset.expires_at is not None:

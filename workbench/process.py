@@ -1,4 +1,4 @@
-"""Starts a user's command in a process group of its own, waits for it, and ends it with all its children."""
+"""Starts a user's command in its own process group, waits for the command, and ends it with all its children."""
 
 import os
 import re
@@ -92,7 +92,7 @@ def printed(file: IO[bytes], begin: int = 0) -> str:
 
 @contextmanager
 def ended_when_asked() -> Iterator[None]:
-    """Makes SIGTERM and a closed terminal leave the block as Ctrl-C does, so that its processes end too."""
+    """Makes SIGTERM and a closed terminal leave the block as Ctrl-C does, so that the block's processes end too."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

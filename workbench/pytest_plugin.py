@@ -1,6 +1,6 @@
 """The plugin of pytest for a merchant's own tests: `bench`, `served_bench` and a marker.
 
-pytest loads it wherever the package is installed, so nothing of weight is imported before a test asks for a fixture.
+pytest loads the plugin wherever the package is installed, so slow imports wait until a test asks for a fixture.
 """
 
 import os
@@ -108,7 +108,7 @@ def _workbench_servers() -> Iterator["Servers"]:
 
 @pytest.fixture(scope="session")
 def workbench_server(_workbench_servers: "Servers") -> "Served":
-    """The sandbox behind `served_bench`: its `base_url` and keys, for a backend that is started once for all tests."""
+    """The served sandbox of `served_bench`, with `base_url` and keys for a backend that starts once for all tests."""
     return _workbench_servers(Options(_SERVED_SEED))[1]
 
 
@@ -147,7 +147,7 @@ def _remove(home: "Workbench", endpoints: set[str]) -> None:
 
 @contextmanager
 def _watched(item: pytest.Item, opened: "Workbench", options: Options) -> Iterator[None]:
-    """Lets a failed test show its sandbox; warns about what a passed test left open."""
+    """Lets a failed test show its sandbox; warns if a passed test left a prompt or a delivery open."""
     if options.scenario:
         opened.http.event_hooks["request"].append(_asking_for(options.scenario))
     item.stash.setdefault(_OPEN, []).append((opened, options))

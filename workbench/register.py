@@ -123,7 +123,7 @@ class GapRows(Tabular, list[GapRow]):
 
     @property
     def used(self) -> "GapRows":
-        """The rows that this run relied on so far; `used_by` lists what relied on them, the most frequent first."""
+        """The rows that this run relied on so far; `used_by` lists the calls that relied on a row, by frequency."""
         uses = relied_on(self._trace())
         return self._with({**row, "used_by": uses[row["name"]]} for row in self if row["name"] in uses)
 
@@ -143,7 +143,7 @@ class GapRows(Tabular, list[GapRow]):
         return GapRows(rows, self._trace, self._page)
 
     def text(self, width: int | None = None) -> str:
-        """The table in lines of at most `width` columns, its texts whole; without a width, long ones are cut off."""
+        """The table in lines of at most `width` columns with whole texts; without a width, long texts are cut off."""
         headings = ("section", "name, and what the sandbox does", "what else it may do")
         return table(_CAPTION, headings, (line for row in self for line in _lines(row, width))).text(width)
 

@@ -48,7 +48,7 @@ class Notebook(NamedTuple):
 
 @cache
 def course() -> dict[str, Notebook]:
-    """The notebooks by slug, in their order; those beside the course come last."""
+    """Slug → notebook, in the order of the course; notebooks beside the course come last."""
     table = tomllib.loads((_shipped("notebooks") / "course.toml").read_text("utf-8"))
     places = count(1)
     return {
@@ -111,7 +111,7 @@ def guide() -> dict[str, Path]:
 
 
 def console(name: str) -> Path:
-    """A file of the console, by its path below the console's folder; `look.css` is shared by all pages."""
+    """The file of the console with this path below the console's folder; `look.css` is shared by all pages."""
     return _PACKAGE / ("templates" if name == "look.css" else "lab/console") / name
 
 

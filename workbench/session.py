@@ -63,7 +63,7 @@ class Session(Closing):
         self.secret_key = Secret(secret_key)
         """The key that calls are made with."""
         self.publishable_key = Secret(publishable_key)
-        """The key of an app; empty where `connect` was not given one."""
+        """The key of an app; empty if `connect` was not given a publishable key."""
         self.email, self.password = "", Secret("")
         """The e-mail address and password of the merchant's account, if `token_credentials` has one."""
         self.client = PaymentsClient(base_url, secret_key, http=self.http, sleep=self._sleep)
@@ -77,11 +77,11 @@ class Session(Closing):
         self.operator = Operator(self.control)
         """The operators: `script` the outcomes of the next payments, `outage`, `query`."""
         self.webhook_url = ""
-        """The URL of the merchant's application of this process; empty without one."""
+        """The URL of the merchant's application in this process; empty without an application."""
         self.started: Receiver | None = None
         """The receiver; None until it is started."""
         self.receiver_url = ""
-        """The URL of `receiver`; empty until it is registered."""
+        """The URL of `receiver`; empty until the receiver is registered."""
         self._phones: dict[str, Phone] = {}
 
     def follow(self, in_force: Mapping[str, object]) -> None:
@@ -146,7 +146,7 @@ class Session(Closing):
 
     @property
     def receiver(self) -> Receiver:
-        """The merchant's webhook endpoint: the first use starts it on a free port and registers it, until `close`."""
+        """The merchant's webhook endpoint; the first use starts and registers it, on a free port, until `close`."""
         if self.started is None:
             rows = self.untraced.in_force()
             tolerance_s, types = rows["signature_tolerance_s"], types_of(rows["event_types"])

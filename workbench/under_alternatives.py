@@ -72,7 +72,7 @@ class Run(NamedTuple):
 
     @property
     def switched(self) -> str:
-        """The row with its value."""
+        """The row with its value as text; `nothing switched` without a row."""
         return f"{self.row} = {written(self.value)}" if self.row else "nothing switched"
 
     @property
@@ -146,7 +146,7 @@ class Each:
                 ended(run, all_ - self.left, all_)
 
     def _runs(self, switched: Iterable[_Switched], limit_s: float) -> Generator[_Ended, None, None]:
-        """Yields each run as it ends, with the rows on which its sandboxes relied."""
+        """Yields each run as it ends, with the rows that its sandboxes relied on; None if they are not known."""
         waiting, running = [*switched], list[_Running]()
         # A server takes a while to close: the next run does not wait for it.
         with ThreadPoolExecutor() as closers:

@@ -14,7 +14,7 @@ _UNSEEN: Final = re.compile(
 _PICTURES: Final = {**{code: chr(0x2400 + code) for code in range(0x20)}, 0x7F: "\u2421"}
 _STAY: Final = "\n\t"
 FORMULA_SIGNS: Final = r"=+\-@|%\uff1d\uff0b\uff0d\uff20"
-"""Signs that begin a formula; a spreadsheet takes the wide ones for the narrow ones."""
+"""Signs that begin a formula; a spreadsheet reads wide signs as the narrow ones."""
 BLANKS: Final = r"\s\ufeff\u200b-\u200f\u2060"
 FORMULA: Final = rf"(?![+-][0-9][0-9•., ]*(?![\s\S]))(?:[\t\r\n]|[{BLANKS}]*[{FORMULA_SIGNS}])"
 """The beginning of a text that a spreadsheet would run. An amount or a masked number is no formula."""
@@ -38,12 +38,12 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 
 def escaped(code: str) -> str:
-    """JavaScript with every control and invisible mark in its texts as an escape; its line breaks stay."""
+    """JavaScript with every control and invisible mark as an escape; line breaks stay."""
     return _UNSEEN.sub(lambda match: "\n" if match[0] == "\n" else f"\\u{{{ord(match[0]):x}}}", code)
 
 
 def begins_as_formula(text: str) -> bool:
-    """True if a spreadsheet would take a text for a formula if somebody typed it, or opened it in a CSV file."""
+    """True if a spreadsheet would take a text, typed or read from a CSV file, for a formula."""
     return _FORMULA.match(text) is not None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from workbench.closing import Closing
 
 _GATHER_S = 0.03
-"""The time for which news is gathered before callbacks run: a loop of a thousand calls is one redrawing."""
+"""The time for which news is gathered before callbacks run, so that a loop of a thousand calls redraws once."""
 _REST_S = 0.15
 """The rest after callbacks ran: while a loop runs, drawing takes the smaller part of its time."""
 _ASK_EVERY_S = 0.5
@@ -80,7 +80,7 @@ class Watchers(Closing):
         return self._known != before
 
     def _where(self) -> object:
-        """The sandbox's position; None while it does not answer, which is news once."""
+        """The sandbox's position; None while the sandbox does not respond, which is news once."""
         try:
             return self._position() if self._position else None
         except Exception:  # noqa: BLE001  a server that is down or gone: the callback shows that

@@ -26,7 +26,7 @@ from workbench.session import Session
 
 _CONNECT_S: Final = 1.0
 _PATIENCE_S: Final = 5
-"""The exam waits this many seconds beyond the limit, because a late response is another fault than none."""
+"""The exam waits this many seconds beyond the limit, because a late response is another fault than no response."""
 PAID: Final = "paid"
 _AMOUNT: Final = Decimal("87.35")
 _CUSTOMERS: Final = {
@@ -34,8 +34,9 @@ _CUSTOMERS: Final = {
     "failed": ("+260960000002", 6, ("failed",)),
     "late": ("+260960000010", 61, ("late_success",)),
 }
-"""Outcome → the phone of a customer who approves after five seconds, has too little money, or approves a minute after
-the prompt has expired; the seconds to wait; and endings of the last event's type, for each value of `event_types`.
+"""Outcome → a customer's phone, the seconds to wait, and endings of the last event's type under any `event_types`.
+
+The customers approve after five seconds, have too little money, or approve a minute after the prompt has expired.
 """
 
 
@@ -90,7 +91,7 @@ class Event(NamedTuple):
 
 
 class Payment(NamedTuple):
-    """A payment and its events in order; `ids` are those of the intent and its charge, or only of the charge."""
+    """A payment and its events in order; `ids` are the ids of the intent and its charge, or only of the charge."""
 
     ids: tuple[str, ...]
     events: list[Event]
@@ -142,7 +143,7 @@ class Target:
             return isinstance(error, ConnectionResetError)
 
     def post(self, body: bytes, headers: dict[str, str]) -> Reply:
-        """Sends one POST and follows no redirect. Never raises."""
+        """Sends one POST without following redirects; a failure is in the Reply's `fault`, not raised."""
         sent = {"Content-Type": "application/json", **headers}
         return self._outbound.send(self._called, sent, body, self.patience_s)
 
@@ -156,7 +157,7 @@ class Exchange(NamedTuple):
 
 
 class ShopOrder(NamedTuple):
-    """How often the shop fulfilled a payment's order, and the order's status if the shop gives one."""
+    """The number of times that the shop fulfilled a payment's order, and the order's status if the shop gives it."""
 
     fulfilled: int
     status: str | None = None
@@ -302,7 +303,7 @@ class Exam:
     def deliver(self, events: Sequence[Event], *, again: bool = False, at_once: bool = False) -> None:
         """Sends genuine events one after the other, or all at the same moment.
 
-        With `again`, rejected events are sent once more after all the others, as the service would do.
+        With `again`, rejected events are sent once more after all other events, as the service would do.
         """
         sent = len(self.exchanges)
         exchanges: Iterable[Exchange] = map(self._delivered, events)

@@ -51,7 +51,7 @@ class Row(NamedTuple):
     printed: str = ""
     """The shop's output during a check that failed."""
     cause: str = ""
-    """The title of the cause that explains this failure and others; why and fix are then those of the cause."""
+    """The title of the cause that explains this failure and others; `why` and `fix` then belong to the cause."""
 
     def line(self, width: int | None = None) -> str:
         """The row on one line, or on several lines if `width` columns are too few."""
@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
     @property
     def paragraphs(self) -> list[tuple[str, str]]:
-        """Heading and text of each paragraph about the check; a failure with a known cause has only two."""
+        """Heading and text of each paragraph about the check; a failure with a known cause has only two paragraphs."""
         texts = [(heading, visible(getattr(self, name))) for name, heading in _HEADINGS]
         return [(heading, text) for heading, text in texts if text and (not self.cause or heading in _WITH_A_CAUSE)]
 

@@ -1,4 +1,4 @@
-"""Runs the exam: makes and judges the checks in turn, finds what explains several failures, and reports the results."""
+"""Runs the exam: makes and judges the checks in turn, finds the causes of several failures, and reports the results."""
 
 import time
 from collections import Counter
@@ -182,7 +182,7 @@ def _order_results(exam: Exam, results: Sequence[Result]) -> Iterator[Result]:
 
 
 def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
-    """Check → the order of its payment, once two readings agree and expected fulfilments are in, or after 5 seconds."""
+    """Check → its payment's order, read until two readings agree and expected fulfilments are in, or for 5 seconds."""
     asked = [
         (result.check.name, result.payment.ids, result.check.order.fulfilled if result.verdict == PASSED else 0)
         for result in results if result.check.order and result.payment
@@ -199,7 +199,7 @@ def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str,
 
 
 def _row(result: Result, cause_by_check: Mapping[str, Row]) -> Row:
-    """The report's row for a result; a known cause replaces its why and fix."""
+    """The report's row for a result; a known cause replaces the check's `why` and `fix`."""
     name, title, sent, expected, why, fix, notebook = result.check[:7]
     if result.faulty and _is_refused(result):
         why, fix = checks.REFUSED_BADLY

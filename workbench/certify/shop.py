@@ -41,7 +41,7 @@ class Shop:
     def restart(self) -> None:
         """Ends the shop and starts it again.
 
-        Raises NotExamined: a process of the shop still listens. ExamRefused: the shop does not listen again.
+        Raises NotExamined: a process of the old shop still listens. Raises ExamRefused: the new shop does not listen.
         """
         self.end()
         if self._target.listens():

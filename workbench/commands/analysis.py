@@ -91,7 +91,7 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-"""Spark on this machine alone: nobody else can reach it, and it prints nothing on standard error."""
+"""Settings of Spark on this machine: nobody else can reach Spark, and Spark prints nothing on standard error."""
 
 
 class _Reconcile(click.Command):

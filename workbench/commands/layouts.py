@@ -140,7 +140,7 @@ def named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> di
         raise click.UsageError(text)
     found = {path: made.get(path, bare[0] if bare else None) for path in statements}
     tables = [path for path in statements if path.suffix.lower() == ".parquet"]
-    # Of all that are given one may be a table; it alone cannot be meant.
+    # A value for all statements may meet a table among them, but not tables alone.
     if useless := [path for path in tables if path in made or (bare and len(tables) == len(statements))]:
         why = f"{useless[0]} is a table whose columns are already named"
         raise click.UsageError(f"--{what} {found[useless[0]]}: {why}{', account too' * (what == 'account')}.")

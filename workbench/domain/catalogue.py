@@ -187,7 +187,7 @@ CODES: Final = {
 
 
 class OperatorNames(NamedTuple):
-    """The operators' and an aggregator's names for a failure; empty if they have none."""
+    """The operators' and an aggregator's names for a failure; an empty text if the party has no name."""
 
     mtn: str = ""
     airtel: str = ""

@@ -1,4 +1,4 @@
-"""The register of what the interface does not show, and what the sandbox does about it: one row for each question."""
+"""The register: a row for each question that the interface leaves open, with the sandbox's answer and alternatives."""
 
 import difflib
 import re
@@ -25,11 +25,11 @@ _LUCK: Final = "that it did not happen may be luck"
 
 
 class Gap(NamedTuple):
-    """One row of the register: an open question of the interface, and everything that is known about it."""
+    """One row of the register: an open question of the interface, with its answers and all facts about them."""
 
     name: str
     section: str
-    """The section of the interface document that leaves it open."""
+    """The section of the interface document that leaves the question open."""
     default: Value
     says: str
     """The meaning of the default, in words."""
@@ -41,13 +41,13 @@ class Gap(NamedTuple):
     why: str = ""
     """The reason for the default."""
     here: str = ""
-    """A remark about the sandbox alone, which the provider is not asked about."""
+    """A remark about the sandbox alone; no question to the provider contains it."""
     shows: str = "Nothing."
     """The part of the answer that the interface shows."""
     cost: int = 1
     """The cost of a wrong guess: 1 a call that fails at once, 2 payments that go wrong, 3 money."""
     of_sandbox: bool = False
-    """The row is about the sandbox itself: neither letter nor checklist has it."""
+    """True for a row about the sandbox itself, which letter and checklist leave out."""
     relied: tuple[str, ...] = ()
     """Parts of a response that rely on the row: an operation or a struct of the wire by its name; an error by its code,
     or by the struct that was sent and its code; `key` with a kind of caller, `member` with a member of the result,
@@ -65,7 +65,7 @@ class Gap(NamedTuple):
     unless: tuple[str, Value] = ("", "")
     """A row and a value of it: traffic that shows the value says nothing about this row."""
     unseen: Mapping[Value | None, str] = {}
-    """Value, or None for all values → why recorded traffic does not show it."""
+    """Value, or None for all values → why recorded traffic does not show the value."""
     notebook: str = ""
     """The slug of the notebook that shows the row, if one does."""
 
@@ -117,7 +117,7 @@ def row(section: str, default: V, says: str, **others: object) -> V:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gaps:
-    """Chooses what the sandbox does wherever the interface says "not shown"."""
+    """The sandbox's choices wherever the interface says "not shown": a field for each row of the register."""
 
     # fmt: off
     # 1. What the service does

@@ -1,4 +1,4 @@
-"""The double-entry ledger: chart of accounts, entries, a recipe for each money event; movements and T-accounts."""
+"""The double-entry ledger: chart of accounts, entries, recipes for money events, movements and T-accounts."""
 
 import hashlib
 from collections import Counter
@@ -89,7 +89,7 @@ RECIPES: Mapping[str, tuple[Leg, ...]] = {
     "unknown_debit": (Leg(DEBIT, SUSPENSE, "gross"), Leg(CREDIT, FLOAT, "gross")),
 }
 # fmt: on
-"""Every way in which money moves. A leg whose amount is zero is left out."""
+"""Money event → the legs of its entry. A leg with amount zero is left out of the entry."""
 
 DIFFERING: Final = AccountKind(0, "the account of the difference", DEBIT)
 """Stands for the account of `TRACKED` that differs from its statement."""
@@ -282,7 +282,7 @@ class ShownPosting(NamedTuple):
 
 
 class TAccount(NamedTuple):
-    """An account and the postings on either side of it, in order."""
+    """An account with its postings on both sides, in order."""
 
     code: int
     account: str
@@ -323,7 +323,7 @@ IN_SUSPENSE: Final = "in_suspense"
 LATE: Final = "late_success"
 WAITING: Final = "waiting"
 SETTLED_AS: Final[Mapping[str, str]] = {"suspense_settled": "credited", "suspense_returned": "returned"}
-"""The recipe that settles late money → its status afterwards; until then the status is `waiting`."""
+"""Recipe that settles late money → the money's status afterwards; until then the status is `waiting`."""
 CREDITED: Final = "sweep_credited"
 
 

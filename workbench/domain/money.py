@@ -76,7 +76,7 @@ class Money(msgspec.Struct, frozen=True, order=True):
         return major_text(self.amount_minor, self.currency)
 
     def __str__(self) -> str:
-        """As a person writes it: `K1,250.00`, `USD 3.00`, `JPY 300`; a minus stands first."""
+        """The amount with its currency: `K1,250.00`, `USD 3.00`, `JPY 300`; a minus comes first."""
         return money_text(self.amount_minor, self.currency)
 
 

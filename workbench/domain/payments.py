@@ -110,7 +110,7 @@ FAILURES: Mapping[str, str] = {
     "bank_refused": "The bank did not take the payout.",
     "bank_returned": "The bank took the payout and returned it.",
 }
-"""Why money did not move: our code → what to tell a person."""
+"""Our code of a failure → the reason why money did not move, in a sentence for people."""
 
 
 class Advice(NamedTuple):
@@ -176,7 +176,7 @@ def offer_again_s(gaps: Gaps) -> int:
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """A merchant's row in the store; `seq` is its place among all that happened."""
+    """A merchant's row in the store; `seq` is the row's place among all that happened."""
 
     id: str
     seq: int
@@ -196,7 +196,7 @@ class Sum(Stored, frozen=True, kw_only=True):
 
 
 class PaymentIntent(Sum, frozen=True, kw_only=True):
-    """An in-flight attempt to be paid, as it is stored. Times are milliseconds since 1970."""
+    """A payment intent as it is stored. Times are milliseconds since 1970."""
 
     client_secret: str
     status: str = REQUIRES_PAYMENT_METHOD
@@ -224,7 +224,7 @@ class Charge(Sum, frozen=True, kw_only=True):
     payment_intent: str | None = None
     failure_code: str | None = None
     refunded_minor: int = 0
-    """Refunded so far or on its way; failed refunds do not count."""
+    """Minor units refunded so far or on the way; failed refunds do not count."""
     metadata: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
     created_ms: int = 0

@@ -17,7 +17,7 @@ NoneType = type(None)
 MAX_DEPTH = 32
 MAX_NUMBER_LENGTH = 400
 _NEVER_SHOWN = (*SECRET_FIELDS, "text")
-"""Fields whose value no message repeats; `text` is what a customer types, a PIN."""
+"""Fields whose value no message repeats; `text` is a PIN that a customer types."""
 _KINDS = (
     (NoneType, "null"), (bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"),
     (dict, "an object"),

@@ -14,7 +14,7 @@ CANCEL: Final = "cancel"
 ACTS_AFTER_S: Final = 5
 """Seconds from the prompt until a simulated customer presses a key."""
 REJECTS_AFTER_S: Final = 1
-"""Seconds until the operator rejects an attempt for which it sends no prompt."""
+"""Seconds until the operator rejects an attempt without sending a prompt."""
 LATE_S: Final = 60
 """Seconds from the prompt's expiry until late money arrives."""
 BANK_RETURNS_S: Final = 86_400

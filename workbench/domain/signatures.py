@@ -41,7 +41,7 @@ _Prefix = Callable[[str, int | None], str]
 
 
 class SignedHeaders(NamedTuple):
-    """The contents of a message's headers; id and time are empty where the scheme sends none."""
+    """The contents of a message's headers; without them in the scheme, `message_id` is empty and `sent_s` None."""
 
     message_id: str
     sent_s: int | None

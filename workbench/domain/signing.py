@@ -30,7 +30,7 @@ class Signer(NamedTuple):
     media_type: str
 
     def headers(self, body: bytes, *, secret: str = "", later_s: int = 0, first: str = "") -> dict[str, str]:
-        """The headers of a scheme; `first` is a secret that signs before the right one."""
+        """The signature's headers, `later_s` seconds from now; `first` is a secret that signs before `secret`."""
         secret = secret or self.secret
         secrets = (first, secret) if first else (secret,)
         at_s = self.now_s + later_s

@@ -1,4 +1,4 @@
-"""Signs of a row's value in recorded traffic: an exchange as a sign sees it, and the forms of signs."""
+"""Signs of a row's value in recorded traffic: the recorded exchange, and functions that read a value from it."""
 
 import re
 from collections.abc import Callable, Container, Mapping
@@ -68,7 +68,7 @@ class ObservedCall:
     """
 
     place: str
-    """The name of its file and its number there, from 1."""
+    """The file's name and the exchange's number in the file, from 1."""
     url: str
     request: Message
     status: int
@@ -76,7 +76,7 @@ class ObservedCall:
     at_s: Decimal
     """The beginning of the exchange in seconds since 1970; 0 if the file does not say."""
     id: str
-    """An operation's id, or `WEBHOOK`; the next two are the operation's documented schemes and its request's fields."""
+    """The operation's id, or `WEBHOOK`; `schemes` and `fields` are the operation's documented schemes and fields."""
     schemes: tuple[str, ...]
     fields: tuple[str, ...] | None
 
@@ -88,7 +88,7 @@ class ObservedCall:
         self.took = self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
         self.event = str(self.asked.get("type", ""))
         self.about = _PAYMENTS.get(self.id, "")
-        """The object that a payment's call makes or looks at, with its article."""
+        """The object that a payment's call makes or reads, with an article: `a charge`; empty for other calls."""
         scheme, _, credential = self.sent.get("authorization", "").partition(" ")
         self.scheme, self.holds = scheme.lower(), credential[:3]
         is_charge = self.id == "createCharge"

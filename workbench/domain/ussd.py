@@ -100,9 +100,9 @@ class UssdSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_pin(text: str, length: int) -> None:
-    """Raises InvalidRequest unless `text` could be a PIN; such an input costs no try.
+    """Raises InvalidRequest unless `text` could be a PIN, `length` digits; a refused input costs no try.
 
-    The customer reads the message on the phone, which never repeats what was typed.
+    The customer reads the message on the phone; the message never repeats the input.
     """
     is_digits = text.isascii() and text.isdigit()
     if is_digits and len(text) == length:
@@ -165,7 +165,7 @@ RECEIPT_TEXTS: Mapping[str, str] = {
 class Receipt(NamedTuple):
     """One message about a session. `seq` is its place among all that happened, `at_ms` milliseconds since 1970.
 
-    `transaction` is the operator's own reference, None where no money moved.
+    `transaction` is the operator's own reference, None if no money moved.
     """
 
     session: UssdSession

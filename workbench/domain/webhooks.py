@@ -1,4 +1,4 @@
-"""Webhooks: endpoints, events, deliveries, and what follows an attempt to deliver one."""
+"""Webhooks: endpoints, events, deliveries, and the outcome of an attempt to deliver an event."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +56,7 @@ def types_and_families(types: Sequence[str]) -> tuple[str, ...]:
 
 
 def names_of(event_type: str) -> tuple[str, str, str]:
-    """The names in a filter that take a type: `*`, its family such as `charge.*`, and its own."""
+    """The names in a filter that take a type: `*`, the type's family such as `charge.*`, and the type's own name."""
     return "*", f"{event_type.partition('.')[0]}.*", event_type
 
 
@@ -116,7 +116,7 @@ class Endpoint(Stored, frozen=True, kw_only=True):
 
 
 class StoredEvent(Stored, frozen=True, kw_only=True):
-    """An event and the exact bytes that are sent for it, each time the same."""
+    """An event and its exact body, which every delivery sends."""
 
     type: str
     object_id: str
@@ -136,7 +136,7 @@ class Delivery(Stored, frozen=True, kw_only=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One try: `status_code` is None if no response came, and then `fault` says why."""
+    """One attempt to deliver; without a response, `status_code` is None, and `fault` says why."""
 
     id: str
     seq: int
@@ -151,7 +151,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(NamedTuple):
-    """The result of an attempt; `wait_ms` is the time to the next attempt, None if there is none."""
+    """The result of an attempt; `wait_ms` is the time to the next attempt, None if no attempt follows."""
 
     status: str
     wait_ms: int | None = None

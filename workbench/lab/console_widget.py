@@ -28,7 +28,7 @@ NEWS: Final = "workbench.news"
 ASK: Final = "workbench.ask"
 """The comm that the docked phone opens, for requests to the bench that was made or used last."""
 _CHARGES: Final = ("POST", "/v1/charges")
-"""The one operation that takes the key as Basic."""
+"""The only operation that takes the key by Basic authentication."""
 _LOST: Final = "The sandbox does not respond. The console continues when the sandbox is back."
 _STILL: Final = "To use the console, run bench.console() in a cell in Jupyter."
 _CLOSED: Final = "This Workbench is closed. Run the notebook's cells again, from the cell that makes it."

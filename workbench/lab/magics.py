@@ -52,7 +52,7 @@ _Write: TypeAlias = Callable[[str, object, int], str]
 
 
 class Mistyped(Exception):
-    """The cell is no request. The message names the line and what to write there."""
+    """The cell is no request. The message names the line and the right form."""
 
 
 class RawRequest(NamedTuple):

@@ -40,7 +40,7 @@ _READ = {
 }  # fmt: skip
 """Members of an error response that have attributes; the other members are facts."""
 _AS_IT_IS = httpx.Auth()
-"""Neither the client's own credentials nor those in a URL are sent in place of the key."""
+"""Keeps httpx from sending its client's credentials, or those in a URL, in place of the key."""
 _url = lru_cache(httpx.URL)
 """Parsing a URL takes httpx a fifth of a call, and few URLs differ."""
 _STARTED = "workbench.started"
@@ -64,7 +64,7 @@ class Latencies:
         client.event_hooks["response"].append(self._end)
 
     def of(self, request_id: str) -> int | None:
-        """The whole milliseconds of a response; None for another client's response, or a response no longer kept."""
+        """Whole milliseconds until a response came; None for another client's response, or one no longer kept."""
         return self._kept.get(request_id)
 
     def _start(self, request: httpx.Request) -> None:

@@ -40,7 +40,7 @@ class Group:
     _path: str
 
     _is_on_dashboards = False
-    """True if a sandbox may offer the group on its dashboard alone, because the interface does not show it."""
+    """True if a sandbox may offer the group only on its dashboard, because the interface does not show the group."""
 
     def __init__(self, client: "PaymentsClient") -> None:
         self._client = client
@@ -127,7 +127,7 @@ class Retrieved(Listed[T]):
     """A group whose objects can be listed, and retrieved one by one."""
 
     def retrieve(self, identifier: str) -> T:
-        """The object as it is now. Raises NotFound."""
+        """The object as it is now. Raises NotFound: no object has this id."""
         return self._send("GET", self._shape, identifier)
 
 
@@ -141,7 +141,7 @@ def _numbered(page: type[List[T]]) -> type[NumberedList[T]]:
 
 
 def exact(amount: Decimal | int, *, is_whole: bool = False) -> Decimal | int:
-    """Returns `amount`, an int or, unless `is_whole`, a finite Decimal. Raises InvalidRequest: others, as a float."""
+    """Returns `amount`, an int or, unless `is_whole`, a finite Decimal. Raises InvalidRequest: another value."""
     if isinstance(amount, int) and not isinstance(amount, bool):
         return amount
     if is_whole:
@@ -411,7 +411,7 @@ class WebhookEndpoints(Retrieved[WebhookEndpoint]):
         return self._send("PATCH", WebhookEndpoint, endpoint_id, body=body)
 
     def roll_secret(self, endpoint_id: str) -> WebhookEndpoint:
-        """Roll the signing secret; only this response shows it, and for a day messages are signed with both."""
+        """Roll the signing secret, which only this response shows; for a day both secrets sign messages."""
         return self._send("POST", WebhookEndpoint, endpoint_id, "roll_secret")
 
     def delete(self, endpoint_id: str) -> Deleted:
@@ -420,7 +420,7 @@ class WebhookEndpoints(Retrieved[WebhookEndpoint]):
 
 
 class Events(Retrieved[Event]):
-    """Events, one for everything that happened; `list` and `each` take `type`, `created_since` and `search`."""
+    """Events of everything that happened; `list` and `each` take `type`, `created_since` and `search`."""
 
     _path, _shape, _page = "/events", Event, List[Event]
 
@@ -481,11 +481,11 @@ class Deliveries(Retrieved[Delivery]):
         return self._every(status=status, event=event, endpoint=endpoint)
 
     def replay(self, delivery_id: str) -> Delivery:
-        """Send a delivery again: same event id and body, new timestamp and signature; its retries start over."""
+        """Send a delivery again: same event id and body, new timestamp and signature; the retries start over."""
         return self._send("POST", Delivery, delivery_id, "replay")
 
     def replay_dead_letters(self) -> List[Delivery]:
-        """Send every dead letter again, if its endpoint is enabled."""
+        """Send every dead letter to an enabled endpoint again; returns the deliveries."""
         url = f"{self._client.base_url}{self._version}/dead_letters/replay"
         return self._client.send("POST", url, List[Delivery])
 

@@ -31,7 +31,7 @@ MAX_BODY_BYTES = 1 << 20
 MAX_ARRIVALS = 1000
 MAX_EVENTS = 10_000
 _POLL_S = 0.05
-"""`listen` ends within this many seconds of its block."""
+"""`listen` ends at most this many seconds after its block."""
 _STATUS = {200: "200 OK", 400: "400 Bad Request", 405: "405 Method Not Allowed", 413: "413 Content Too Large",
            500: "500 Internal Server Error"}  # fmt: skip
 _SIGNED_IN = frozenset(
@@ -76,7 +76,7 @@ class Arrival(NamedTuple):
 
     @property
     def raw(self) -> str:
-        """The message as it arrived."""
+        """The message's headers and body as text."""
         head = "\n".join(f"{name}: {value}" for name, value in self.headers.items())
         return f"{head}\n\n{self.body.decode('utf-8', 'replace')}"
 
@@ -163,7 +163,7 @@ class Receiver:
         return register
 
     def handlers(self, event_type: str) -> list[Handler]:
-        """The handlers of an event of this type: those of the type first, then of its family, then of everything."""
+        """The handlers of an event of this type: first handlers of the type, then of its family, then of `*`."""
         wanted = (event_type, f"{event_type.partition('.')[0]}.*", "*")
         return [handler for name in wanted for handled, handler in self._handlers if handled == name]
 
@@ -266,7 +266,7 @@ class Receiver:
 
 
 class _Quiet(WSGIRequestHandler):
-    """No log line for each request: it would land in a notebook's output."""
+    """Writes no log line for a request: the line would land in a notebook's output."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's signature
         del format, args

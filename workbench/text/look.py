@@ -53,5 +53,5 @@ def templates(package: str = "workbench", finalize: Callable[[Any], Any] | None 
 
 
 def page(title: str, kind: str, content: str, **values: object) -> str:
-    """HTML as a page to read offline: one file without a script, and nothing from a network."""
+    """HTML as a page to read offline: one file without a script, which loads nothing from a network."""
     return templates().get_template("base.html").render(title=visible(title), kind=kind, content=content, **values)

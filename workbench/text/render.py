@@ -1,4 +1,4 @@
-"""Tables and pictures as plain text and as semantic HTML; tells whether a person looks at this kernel's output."""
+"""Tables and pictures as plain text and as semantic HTML; knows if a person looks at this kernel's output."""
 
 import base64
 import os
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PERSONS: Final = ("JPY_SESSION_NAME", "VSCODE_PID")
-"""A Jupyter server sets the first for the kernels of its notebooks, VS Code the second; headless runs neither."""
+"""Environment variables that a Jupyter server (the first) and VS Code (the second) set for kernels of notebooks."""
 DOCKED: Final = "WORKBENCH_PHONE_IS_DOCKED"
 """An environment variable that `workbench lab` sets for its kernels: a phone is beside their notebooks."""
 _VIEW = "application/vnd.jupyter.widget-view+json"
@@ -199,7 +199,7 @@ class Table(Tabular):
         return "\n".join(f"{_GAP * bool(at.start)}{line}" for at, line in made if line)
 
     def html(self) -> str:
-        """One `<table>` with a caption and column headings, no script and no style sheet."""
+        """The table as HTML: a `<table>` with a caption and column headings, without script and style sheet."""
         head = self._row("th", ' scope="col"', [column.heading for column in self.columns])
         body = "".join(self._row("td", "", *row) for row in zip_longest(self.rows, self.hovers, fillvalue=()))
         body = body or f'<tr><td colspan="{len(self.columns)}">{_EMPTY}</td></tr>'
@@ -217,7 +217,7 @@ class Table(Tabular):
 
 
 def bundle(text: str, html: str) -> dict[str, str]:
-    """The value of `_repr_mimebundle_`: HTML where it can be shown, text everywhere else."""
+    """The value of `_repr_mimebundle_`: HTML for displays that can show HTML, and text for others."""
     return {"text/plain": text, "text/html": html}
 
 
@@ -232,7 +232,7 @@ def _with_utc(match: re.Match[str]) -> str:
 
 
 def preformatted(text: str, label: str) -> str:
-    """Text with its line breaks; a screen reader reads the `label`."""
+    """Text as HTML with its line breaks; a screen reader reads the `label`."""
     style = "font-family:monospace;margin:0 0 1em"
     return f'<pre role="group" aria-label="{_text(label)}" style="{style}">{escape(visible(text, lines=True))}</pre>'
 
@@ -273,7 +273,7 @@ def _text(line: str) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """A PNG, and its description for readers who do not see it."""
+    """A PNG, and its description for readers who do not see the picture."""
 
     png: bytes
     says: str

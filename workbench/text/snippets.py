@@ -41,7 +41,7 @@ class Snippet(NamedTuple):
     httpx: str
     """A call of `bench.http`, which holds no credentials."""
     curl: str
-    """A command for a shell in which SECRET_KEY is set, and BASE_URL for a sandbox in this process."""
+    """A command for a shell with SECRET_KEY set and, for a sandbox in this process, BASE_URL."""
     javascript: str
     """A call of `fetch` for a browser or Node, with the same names."""
 
@@ -178,7 +178,7 @@ def _call(head: str, arguments: list[str]) -> str:
 
 
 def _shell_word(pieces: list[Piece]) -> str:
-    """A text with variables in it as one word of a shell. A NUL, which no argument of a program holds, is replaced."""
+    """A text with variables as one word of a shell; replaces NUL, which no program takes in an argument."""
     pieces = [piece if isinstance(piece, Variable) else _whole(piece).replace("\0", "\ufffd") for piece in pieces]
     texts = [piece for piece in pieces if not isinstance(piece, Variable)]
     if len(texts) == len(pieces):
@@ -247,7 +247,7 @@ def _is_content_type(name: str) -> bool:
 
 
 def _body(body: object, path: str) -> tuple[Any, list[Piece] | None]:
-    """The value of a body without its secrets, and its text; a body that is not JSON is sent unchanged, masked."""
+    """A body's value without secrets, and its text as pieces; a body that is not JSON is only masked."""
     value: Any = body
     if isinstance(body, str):
         try:
@@ -568,7 +568,7 @@ class BenchCall(NamedTuple):
 
 
 def _bench_line(row: BenchCall, request: UnsentRequest, ids: Mapping[str, str]) -> str | None:
-    """The call of `bench`; None if it would send something else."""
+    """The call of `bench` that sends this request; None if the call would send another request."""
     fields, others = (request.query, request.body) if request.method == "GET" else (request.body or {}, request.query)
     if others or _own_headers(request) or not isinstance(fields, Mapping) or fields.keys() != row.takes.keys():
         return None

@@ -26,9 +26,9 @@ FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu San
 MONO: Final = "ui-monospace,'SFMono-Regular',Menlo,Consolas,'DejaVu Sans Mono',monospace"
 _NARROW, _BROAD = frozenset(" iljtfrI.,:;'|!/()[]{}-"), frozenset("mwMW@%—…•✗→")
 _USUAL: Final = 7.5
-"""The width of a letter of the usual size in a wide font; narrow letters take half of it, broad ones half more."""
+"""The width of a letter of the usual size in a wide font; narrow letters take half, broad letters half more."""
 HALO: Final = {"stroke": PAPER, "stroke_width": 4, "stroke_linejoin": "round", "paint_order": "stroke"}
-"""A halo around a text, which keeps the line behind from running through it."""
+"""A halo around a text, which keeps lines from running through the text."""
 WIDTH, EDGE = 700, 16
 """The default width of a drawing, and the distance of its texts from the edge."""
 
@@ -182,7 +182,7 @@ def arrow(points: Sequence[tuple[int, int]], colour: str = BLUE) -> list[str]:
 
 
 def labelled_arrow(start: int, end: int, y: int, words: str, colour: str) -> list[str]:
-    """A level arrow with a text above its middle, through which no line runs."""
+    """A level arrow with a text above its middle; a halo keeps lines from running through the text."""
     label = text((start + end) / 2, y - 6, words, INK, text_anchor="middle", **HALO)
     return [*arrow([(start, y), (end, y)], colour), label]
 

@@ -99,7 +99,7 @@ def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
 
 
 def _words(step: TraceStep, room: float) -> tuple[list[str], list[str]]:
-    """The lines above an arrow and above its response's; a webhook's status stands with its label on one arrow."""
+    """The lines above an arrow and above the arrow of its response; a webhook has label and status on one arrow."""
     label, response = crossed(step)
     if step.kind == "webhook" and step.response:
         label, response = f"{'✗ ' if step.is_bad else ''}{step.label} {step.response}", ""
@@ -191,7 +191,7 @@ class SequenceDiagram:
 
     @property
     def html(self) -> str:
-        """The picture without its title, in two shapes: a page shows the one for its width."""
+        """The picture without its title, in two shapes, of which a page shows the one that fits its width."""
         made = ""
         for name, shape in (("wide", WIDE), ("tight", TIGHT)):
             parts, height = _drawing(self.steps, shape)
@@ -213,7 +213,7 @@ class SequenceDiagram:
 
     @property
     def table(self) -> Table:
-        """The steps as a table, one row for each."""
+        """The steps as a table, one row for each step."""
         rows = [(clock_of(step.at), step.source, step.target, *crossed(step)) for step in self.steps]
         return table(", ".join(part for part in (_TITLE, self.note, MASK_NOTE) if part), _COLUMNS, rows)
 
@@ -232,6 +232,6 @@ def _in_mermaid(text: str) -> str:
 
 
 def crossed(step: TraceStep) -> tuple[str, str]:
-    """Label and response; a cross stands before the response that went wrong, or before the label if none came."""
+    """Label and response of a step; a cross marks a bad response or, without a response, the label."""
     cross = "✗ " if step.is_bad else ""
     return (step.label, f"{cross}{step.response}") if step.response else (f"{cross}{step.label}", "")

@@ -1,4 +1,4 @@
-"""Fits the register to recorded traffic: finds which exchanges show, contradict or leave open the value of each row."""
+"""Fits the register to recorded traffic: finds the exchanges that show, contradict or leave open each row's value."""
 
 import json
 import re
@@ -342,7 +342,7 @@ class Finding(NamedTuple):
 
     @property
     def says(self) -> list[tuple[str, Value | Other, Sequence[str]]]:
-        """A text, a value and the exchanges for each value; the text of a value seen in part tells what was seen."""
+        """For each value a text, the value and its exchanges; the text of a value seen in part names the seen parts."""
         texts: list[tuple[str, Value | Other, Sequence[str]]] = []
         for value, parts in self.shown.items():
             text = f"none of ours: {value.what}" if isinstance(value, Other) else written(value)
@@ -352,7 +352,7 @@ class Finding(NamedTuple):
 
     @property
     def asks(self) -> str:
-        """A question to the provider that asks whether what was seen is right."""
+        """A question to the provider, whether the values that traffic showed are right."""
         meanings = {self.gap.default: self.gap.says, **self.gap.alternatives}
         texts = []
         for value, parts in self.shown.items():
@@ -393,7 +393,7 @@ class Evidence(Tabular):
 
     @property
     def seen(self) -> dict[str, str]:
-        """Row → what was seen of it, as a question to the provider: for `letter`."""
+        """Row → what traffic showed of the row, as a question to the provider: for `letter`."""
         return {finding.gap.name: finding.asks for finding in self.findings if finding.shown}
 
     @property
@@ -413,12 +413,12 @@ class Evidence(Tabular):
         return table(caption, ("name", "result", "value, by which exchange"), rows)
 
     def text(self, width: int | None = None) -> str:
-        """The table in lines of at most `width` columns, its texts whole; without a width, long ones are cut off."""
+        """The table in lines of at most `width` columns with whole texts; without a width, long texts are cut off."""
         return (self._table(sys.maxsize) if width else self._table()).text(width)
 
     @property
     def toml(self) -> str:
-        """The rows as `--gaps FILE` takes them; what is not shown, or cannot be reproduced, is a comment."""
+        """The rows in the form of `--gaps FILE`; values that were not shown, or are not ours, are comments."""
         lines = [f"# {self._heading} of the service."]
         for finding in self.findings:
             for text, value, places in finding.says:

@@ -28,7 +28,7 @@ class TraceContext:
 
 
 class Exchange:
-    """One HTTP request and its response, as sent; keys and numbers are masked. Its repr shows controls as symbols."""
+    """One HTTP request and its response, as sent, with keys and numbers masked. The repr shows controls as symbols."""
 
     def __init__(self, row: dict[str, Any], context: TraceContext) -> None:
         self._row = row
@@ -54,13 +54,13 @@ class Exchange:
     def latency_ms(self) -> int | None:
         """Milliseconds that this bench waited for the response; None for another client's call.
 
-        None in a headless run too: two runs of one notebook print the same.
+        In a headless run it is None too, so that two runs of one notebook print the same.
         """
         return self._context.latencies.of(self._call.response.headers.get("Request-Id", "")) if is_live() else None
 
     @property
     def python(self) -> str:
-        """The call in Python; fill in the masked values."""
+        """The call in Python; you fill in the masked values."""
         return self._snippet.python
 
     @property
@@ -70,7 +70,7 @@ class Exchange:
 
     @property
     def curl(self) -> str:
-        """The call for a shell in which SECRET_KEY is set."""
+        """The call as curl, for a shell with SECRET_KEY set."""
         return self._snippet.curl
 
     def unmasked(self, number: str) -> "Exchange":

@@ -79,7 +79,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
             newer, more = newer + len(page.data) - len(self.latest), page.has_more
         self.total = (page.total or 0) - newer
         self._number, self._page = -1, Rows()
-        """The page that was read last, and its number."""
+        """The number and the rows of the page that was read last; -1 and no rows at first."""
 
     def filtered(self, name: str, value: str) -> "PagedRows":
         """The trace with another filter; asks the sandbox, unless the trace holds all its rows."""
@@ -171,7 +171,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         self._context = context or TraceContext()
 
     def for_(self, payment: str) -> "Trace":
-        """The rows of one payment, by the id of its intent, its charge or a refund of it; or those of one payout."""
+        """The rows of one payment, by the id of its intent, its charge or its refund, or the rows of one payout."""
         return self._with(_chosen(self._rows, "payment", payment))
 
     def only(self, *kinds: str) -> "Trace":
@@ -193,7 +193,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
 
     @property
     def saved(self) -> Saved:
-        """The latest rows as a record: the sequence, the ledger, what the phone showed last, and the table."""
+        """The latest rows as a record: the sequence, the ledger, the phone's last screen, and the table."""
         return _record_of_trace(self._rows, self._table())
 
     def save(self, file: str | Path) -> None:

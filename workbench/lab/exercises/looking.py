@@ -1,4 +1,4 @@
-"""Looks up on a bench what checks judge: sales, intents and charges."""
+"""Looks up sales, intents and charges on a bench for checks to judge."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -68,7 +68,7 @@ class Sale(NamedTuple):
 
 _Judge: TypeAlias = Callable[[Bench, Sale], Iterator[Verdict]]
 _sold: "WeakKeyDictionary[Any, dict[str, tuple[set[str], bool]]]" = WeakKeyDictionary()
-"""By bench and plant: the paid intents that the last check saw, and whether too many of them were new."""
+"""Bench → plant → the paid intents that the last check saw, and True if several of them were new."""
 
 
 def sale_of(plant: str, *, is_sold_once: bool = False) -> Callable[[_Judge], Callable[[Bench], Iterator[Verdict]]]:

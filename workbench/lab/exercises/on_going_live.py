@@ -7,7 +7,7 @@ from workbench.lab.exercises.functions import Given, brief, line_of
 from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, same, wrong
 
 _SUBJECTS = {"payment_intent": "orders", "charge": "orders", "refund": "orders", "payout": "bank"}
-"""What the strict shop of the notebook files each event under."""
+"""Object of an event → the subject under which the notebook's strict shop files the event."""
 
 
 def _passes_the_exam(examined: Given, Repaired: Given) -> Iterator[Verdict]:  # noqa: N803  a class

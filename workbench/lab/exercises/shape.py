@@ -83,7 +83,7 @@ def same(seen: object, expected: object, says: str, at: str, shown: Callable[[An
 
 
 class Cell(NamedTuple):
-    """The code of the cell of a check; empty if it is not known."""
+    """The code of a check's cell; empty if the code is unknown."""
 
     source: str
 
