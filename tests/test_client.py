@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from workbench import PaymentsClient, resources
+from workbench import PaymentsClient, Workbench, resources
 from workbench.control import SandboxControl
+from workbench.domain.masking import Secret
 from workbench.domain.wire.accounts_and_keys import Token
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import (
@@ -228,6 +229,22 @@ def test_what_is_secret_is_masked_in_a_repr():
         shown = repr(call(pay))
         assert hidden not in shown
         assert "••••" in shown
+
+
+def test_a_secret_that_the_service_returns_is_masked_wherever_it_is_shown():
+    with Workbench(seed=7) as bench:
+        pay = bench.client
+        token = pay.auth.token(email="shop@example.com", password="green")
+        again = pay.auth.refresh(token.refresh_token)
+        intent = pay.payment_intents.create(amount=1, currency="ZMW")
+        endpoint = pay.webhook_endpoints.create(url="http://127.0.0.1:1/")
+        key = pay.api_keys.create(kind="secret")
+        for secret in (
+            token.access_token, token.refresh_token, again.access_token, again.refresh_token, intent.client_secret,
+            endpoint.secret, key.value, bench.secret_key, bench.publishable_key, bench.webhook_secret,
+        ):  # fmt: skip
+            assert isinstance(secret, Secret)
+            assert "••••" in repr(secret)
 
 
 @pytest.mark.parametrize(

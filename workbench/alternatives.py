@@ -35,7 +35,7 @@ def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
 class Relied:
     """Collects the rows on which a sandbox relies, across its resets.
 
-    `counts` is true for a row of the trace that counts.
+    `counts` returns False for a row of the trace to ignore.
     """
 
     def __init__(self, engine: "Engine", counts: Callable[["TraceRow"], bool] = lambda _: True) -> None:

@@ -284,7 +284,7 @@ class Operator:
         """Set the outcomes of the next attempts on a number, in order; an empty list forgets them.
 
         An answer is a failure code such as `insufficient_funds`, or `approve`, `late_success`,
-        `duplicate_answer`, `operator_unknown`; or a trouble of the service: `conflict` (409),
+        `duplicate_answer`, `operator_unknown`; or a fault of the service: `conflict` (409),
         `server_error` (500 before the effect), `server_error_after` (500 after it), `slow`.
         Raises InvalidRequest: no such answer.
 

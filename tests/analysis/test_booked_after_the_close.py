@@ -123,8 +123,8 @@ class TestACommand:
         ("ledger", "named"),
         [
             ([ONE, LATE, LAST, NEXT], "the ledger lacks 1 row read in an earlier run, or has changed them: T2 of"),
-            ([ONE, TWO._replace(minor=70_000), LATE, LAST, NEXT], "has them changed: T2 of 2026-01-10"),
-            ([ONE, TWO._replace(day=11), LATE, LAST, NEXT], "has them changed: T2 of 2026-01-10"),
+            ([ONE, TWO._replace(minor=70_000), LATE, LAST, NEXT], "has changed them: T2 of 2026-01-10"),
+            ([ONE, TWO._replace(day=11), LATE, LAST, NEXT], "has changed them: T2 of 2026-01-10"),
             ([LATE, NEXT], "lacks 3 rows read in an earlier run, or has changed them: T1 of 2026-01-05, T2"),
             ([NEXT], ("the ledger begins after 3 rows read in an earlier run, and lacks them: T1 of 2026-01-05, T2 of "
              "2026-01-10, T4 of 2026-01-31: give the whole ledger in each period, from its first row")),

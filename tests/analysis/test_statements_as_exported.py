@@ -197,6 +197,14 @@ def test_a_debit_below_zero_is_what_the_balance_proves(tmp_path: Path, negative:
     assert same.findings.empty
 
 
+def test_a_debit_below_zero_as_large_as_its_fee_is_what_the_balance_proves(tmp_path: Path):
+    columns = {**MINE.columns, "fee": "Fee"}
+    lines = ("05/01/2026|a||100.00|0.00|100.00", "06/01/2026|b|-5.00||5.00|90.00")
+    read = mine(tmp_path, *lines, header="Day|Text|Out|In|Fee|Saldo", columns=columns)
+    assert told_of(read) == [("in", "other"), ("out", "other")]
+    assert (read.findings.empty, read.closing_minor) == (True, 9_000)
+
+
 def test_where_no_balance_proves_a_debit_below_zero_the_layout_says_it(tmp_path: Path):
     columns = {name: heading for name, heading in MINE.columns.items() if name != "balance"}
     lines = [line.rpartition("|")[0] for line in TURNED]

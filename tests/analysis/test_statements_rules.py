@@ -72,7 +72,7 @@ def test_days_begin_in_lusaka_and_hours_may_be_of_twelve(tmp_path: Path):
 
 
 def test_a_format_that_is_none_is_refused(tmp_path: Path):
-    for pattern in ("%d/%m", "%Y-%m-%d %Z", "%d/%d/%m/%Y", "rubbish", "%Y-%m"):
+    for pattern in ("%d/%m", "%Y-%m-%d %Z", "%d/%d/%m/%Y", "%Y %d/%m/%y", "%m %d-%b-%Y", "rubbish", "%Y-%m"):
         with pytest.raises(StatementRefused, match="is not a date format"):
             read_statement(mtn(tmp_path, "2026-01-05"), date_format=pattern)
 

@@ -559,33 +559,37 @@ def test_an_interrupt_as_the_connection_is_taken_holds_up_no_other_thread(
         assert not other.is_alive()
 
 
-@pytest.mark.parametrize("passed", ["begin_in_turn", "end_in_turn"])
-def test_an_interrupt_between_a_command_and_its_end_undoes_it_and_holds_up_nobody_after_the_next(
-    store_path: Path, monkeypatch: pytest.MonkeyPatch, passed: str
+@pytest.mark.parametrize("shared", [False, True])
+def test_an_interrupt_once_a_command_is_committed_loses_nothing_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, shared: bool
 ):
-    def interrupted(tx: Transaction, *_: object, **__: object) -> None:
-        if passed == "begin_in_turn":
-            begin(tx, reads_only=False)
-            tx.note("noted", 1)
+    def interrupted(_: Transaction) -> None:
+        patch.undo()
         raise KeyboardInterrupt
 
-    begin = Transaction.begin_in_turn
-    with closing(opened(store_path)) as store:
+    with closing(opened(tmp_path / "store.db" if shared else None)) as store:
         with monkeypatch.context() as patch:
-            patch.setattr(Transaction, passed, interrupted)
+            patch.setattr(Transaction, "end", interrupted)
             with pytest.raises(KeyboardInterrupt), store.transaction() as tx:
-                tx.note("noted", 1)
+                first = entry_of(tx, 100)
+        with store.transaction() as tx:
+            second = entry_of(tx, 200)
+        with store.transaction() as tx:
+            assert [tx.journal.get(entry.id) for entry in (first, second)] == [first, second]
 
-        def commit() -> None:
-            with store.transaction() as tx:
-                last.append(tx.last("noted"))
 
-        last: list[int] = []
-        commit()
-        other = threading.Thread(target=commit, daemon=True)
-        other.start()
-        other.join(10)
-        assert last == [0, 0]
+def test_a_command_within_a_command_is_refused(store_path: Path):
+    def nested(store: Store) -> None:
+        with store.transaction() as tx:
+            tx.note("outer", 1)
+            with store.transaction() as inner:
+                inner.note("inner", 1)
+
+    with closing(opened(store_path)) as store:
+        with pytest.raises(sqlite3.OperationalError, match="within a transaction"):
+            nested(store)
+        with store.transaction() as tx:
+            assert (tx.last("outer"), tx.last("inner")) == (0, 0)
 
 
 @pytest.mark.parametrize("has_file", [False, True])

@@ -27,7 +27,6 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
 """pandas type → Arrow's. Small sets are text on the way: which values there are, only the whole table tells."""
 
 _Given = ParamSpec("_Given")
-
 _Made = TypeVar("_Made")
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
 """What is taken as it is, without pandas' conversions, and what is never empty."""

@@ -173,7 +173,7 @@ def total(orders: Iterable[int | ShopOrder]) -> ShopOrder:
 Orders: TypeAlias = Callable[[], Mapping[str, int | ShopOrder]]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Exam:
     """Makes payments, sends their events genuine and forged, and keeps the responses until the check is judged.
 

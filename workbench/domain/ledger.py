@@ -373,7 +373,7 @@ def _of_currency(postings: Sequence[Posting], fee: int, currency: str) -> Iterat
 
 
 def key_and_batch(entry: JournalEntry, known_as: str | None) -> tuple[str | None, str | None]:
-    """The key of an entry's movement, and the batch that the movement is a part of; None if it is no part of one.
+    """The key that matches an entry's movement with the other side, and the id of the movement's batch, or None.
 
     `known_as` is the external reference of the entry or, for a reversal without one, of the reversed entry. It is the
     key, or for a part of a batch the batch; then the entry's id is the key.

@@ -245,7 +245,7 @@ def _held(kind: type, value: object) -> object:
         return value
     if isinstance(value, str):
         return Secret(value)
-    message = f"Expected `str`, got `{type(value).__name__}`"
+    message = f"Expected `str`, got `{'null' if value is None else type(value).__name__}`"
     raise TypeError(message)
 
 

@@ -10,6 +10,7 @@ import httpx
 from msgspec import Struct
 
 from workbench.closing import Closing
+from workbench.domain.masking import Secret
 from workbench.domain.payments import CANCELED, FAILED, PENDING, REQUIRES_PAYMENT_METHOD, SUCCEEDED
 from workbench.domain.wire import payments_and_payouts
 from workbench.domain.wire.accounts_and_keys import ApiKey, Plant, Token
@@ -177,7 +178,7 @@ class _AnyToken(Struct):
             return self.data.read()
         if not (access := self.access_token or self.token):
             raise UnexpectedResponse("The service's response has no token: no access_token, token or data.token.")
-        return Token(access, self.refresh_token)
+        return Token(Secret(access), Secret(self.refresh_token))
 
 
 class Auth(Group):

@@ -174,8 +174,8 @@ class Driver:
     @contextmanager
     def _driving(self) -> Iterator[None]:
         """Hold the driver lock; report progress now and then if it lasts."""
-        self._done, self._report_s = 0, time.monotonic() + _REPORT_EVERY_S
         try:
+            self._done, self._report_s = 0, time.monotonic() + _REPORT_EVERY_S
             yield
         finally:
             self._lock.give_back()

@@ -76,7 +76,7 @@ class DateFormat:
         named = [piece for piece in pieces if piece[0] == "%"]
         used = {*named}
         known = len(used) == len(named) and used <= DIRECTIVES.keys()
-        if not (known and "%d" in used and {"%Y", "%y"} & used and {"%m", "%b"} & used):
+        if not (known and all(len(used & ways) == 1 for ways in ({"%d"}, {"%Y", "%y"}, {"%m", "%b"}))):
             raise StatementRefused(
                 f"{pattern!r} is not a date format: it names a day, a month and a year, each once, "
                 f"by {' '.join(DIRECTIVES)}.",
@@ -135,9 +135,9 @@ def _written(pattern: str, at: datetime) -> str:
     return "".join([DIRECTIVES[piece][1](at) if piece[0] == "%" else piece for piece in _pieces(pattern)])
 
 
-@lru_cache(maxsize=100_000)  # more than a day has seconds
+@lru_cache(maxsize=8192)  # days recur, and so do the times of a short file
 def _milliseconds(pattern: str, text: str) -> int | None:
-    """The milliseconds of a day or of a time; None where it is not of this format, or not there."""
+    """The milliseconds of a day or of a time, 0 for an empty text; None if the text is not of this format."""
     found = re.fullmatch(_regex(pattern), text)
     if not found:
         return None if text else 0

@@ -399,8 +399,6 @@ class Transaction:
     """The number of this opening of a kept file, by which calls that only read are numbered apart."""
     group: int | None = None
     """The thread whose commands are one transaction now."""
-    _has_begun = False
-    """True while a command or read has begun and not ended."""
     _version: int | None = None
     _clock: tuple[str, int, int] | None = None
     _latest_ms = 0
@@ -492,7 +490,7 @@ class Transaction:
             self._refuse(error)
             raise
         finally:
-            self._give_back()
+            self.turn.release()
         if isinstance(failure, sqlite3.OperationalError):
             self._refuse(failure)
 
@@ -501,8 +499,11 @@ class Transaction:
             self.write_counters()
             self._cursor.execute("COMMIT")
             self.end()
-        except BaseException:
-            self._roll_back()
+        except BaseException as error:
+            if isinstance(error, sqlite3.Error) or self._connection.in_transaction:
+                self._roll_back()
+            else:  # Ctrl-C came once the command was committed
+                self.end()
             raise
 
     def _refuse(self, error: sqlite3.OperationalError) -> None:
@@ -544,18 +545,13 @@ class Transaction:
         while True:
             self._take_connection()
             try:
-                if self._has_begun:
-                    # No other thread takes it twice: Ctrl-C came between this one's latest command and its end.
-                    self._give_back()
-                    self._roll_back()
                 self._cursor.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
                 self.begin(reads_only=reads_only)
-                self._has_begun = True
             except BaseException as error:
                 try:
                     self._roll_back()
                 finally:  # a closed connection can't be rolled back either
-                    self._give_back()
+                    self.turn.release()
                 if not is_busy(error) or time.monotonic() > until_s:
                     raise
                 if threading.get_ident() in self.never_wait:
@@ -578,11 +574,6 @@ class Transaction:
             raise
         if not taken:
             raise NotNow
-
-    def _give_back(self) -> None:
-        """Let another thread have the connection."""
-        self._has_begun = False
-        self.turn.release()
 
     def _roll_back(self) -> None:
         self.drop_memory()
@@ -870,7 +861,7 @@ class Transaction:
         return job if job and job.due_ms <= until_ms else None
 
     def claim(self, job: records.Job) -> records.Job:
-        """Take a job in hand, until it is removed, or released in the place of a driver that died."""
+        """Marks a job as in hand until it is removed. The jobs of a driver that died are taken over, or released."""
         self._none_claimed = False
         return self.jobs.put(job, claimed=1)
 
