@@ -94,7 +94,7 @@ class SandboxControl:
         return self.post(path, FaultyEndpoint, {"faults": faults})
 
     def sign(self, body: str, how: str, **more: str | int | None) -> SignedMessage:
-        """A message signed by `how`; `more` are the other fields of `control.Sign`."""
+        """A message signed by `how`; `more` are the other fields of the request's body, `Sign`."""
         made = self.post("sign", Signed, {"body": body, "how": how, **more})
         return SignedMessage(made.body.encode(), made.headers)
 

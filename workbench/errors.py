@@ -238,7 +238,7 @@ class PortTaken(WorkbenchError):
 
 
 class ServeRefused(WorkbenchError):
-    """Not an address of this machine, or not a sandbox of this process."""
+    """A sandbox that cannot be served as asked, or cannot deliver to an application or sign for an endpoint."""
 
 
 class StatementRefused(WorkbenchError):

@@ -159,7 +159,7 @@ def _watched(item: pytest.Item, opened: "Workbench", options: Options) -> Iterat
 
 
 def _asking_for(scenario: str) -> Callable[["httpx.Request"], None]:
-    """A hook that adds the header of a scenario to each request that may ask for it. Raises UsageError: unknown."""
+    """A hook that adds a scenario's header to the requests that take it. Raises UsageError: unknown scenario."""
     import re
 
     from workbench.sandbox.operations import OPERATIONS

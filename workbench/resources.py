@@ -42,7 +42,7 @@ class Notebook(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The notebook's file."""
         return _shipped("notebooks") / self.within
 
 

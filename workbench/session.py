@@ -24,7 +24,7 @@ from workbench.traffic.trace import TraceContext
 from workbench.watching import Watchers
 
 _TIMEOUT = httpx.Timeout(5, read=120)
-"""Seconds; moving the clock waits for every receiver that is called on the way."""
+"""Limits in seconds; a call that moves the clock waits for every receiver that is called on the way."""
 
 
 _QUIET: Final = {UNSEEN: "true"}

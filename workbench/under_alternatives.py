@@ -28,7 +28,7 @@ from workbench.visible import visible
 
 FOLDER: Final = "WORKBENCH_RUN_FOLDER"
 FIRST_S: Final = 600.0
-"""The time limit of the first run."""
+"""The usual time limit of the first run, in seconds."""
 _TIMES, _MORE_S = 10, 10.0
 """The usual time limit of a later run: this many times the duration of the first run, and these seconds more."""
 

@@ -41,7 +41,7 @@ The customers approve after five seconds, have too little money, or approve a mi
 
 
 class NotExamined(Exception):
-    """A check cannot be made; the message gives the reason."""
+    """A check cannot be made, for the reason in the message."""
 
 
 class NoAnswer(Exception):

@@ -379,7 +379,7 @@ def _report_decisions(result: "Reconciliation", *, is_done: bool) -> None:
 
 
 def _statement(path: Path, say: Say, options: Mapping[str, Any]) -> "Statement | Path":
-    """The statement in a file; the engine itself reads a Parquet file."""
+    """The statement in a file; for a Parquet file its path, since the engine itself reads the file."""
     from workbench.analysis.statements import read_statement
 
     say(f"Reading {path.name}")

@@ -180,7 +180,7 @@ _OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, str]]]] 
         "Free some space, then send the same request again.")},
 }
 # fmt: on
-"""Class, in the order of statuses → code → its meaning, and what to do."""
+"""Class → code → the code's meaning, and what to do."""
 CODES: Final = {
     code: ErrorCode(kind, means, do) for kind, codes in _OF_CLASS.items() for code, (means, do) in codes.items()
 }

@@ -42,14 +42,14 @@ class Draws:
         self._key = blake2b(seed.encode()).digest()
 
     def digest(self, *natural_key: str | int, size: int = 32) -> bytes:
-        """`size` bytes that belong to this natural key alone."""
+        """`size` bytes, drawn for this natural key."""
         drawn = _keyed(self._key, size).copy()
         # Formats a separator before every part: quicker than joining their texts.
         drawn.update((("\x1f%s" * len(natural_key))[1:] % natural_key).encode())
         return drawn.digest()
 
     def token(self, *natural_key: str | int) -> str:
-        """24 letters and digits (about 142 bits)."""
+        """24 letters and digits (about 142 bits), drawn for this natural key."""
         number, drawn = int.from_bytes(self.digest(*natural_key), "big"), ""
         for _ in _EIGHTS:
             number, low = divmod(number, _FOUR)
@@ -66,7 +66,7 @@ class Draws:
         return SCHEMES[scheme].new_secret(self.digest("whsec", *natural_key))
 
     def below(self, bound: int, *natural_key: str | int) -> int:
-        """A whole number from 0 up to, not including, `bound`."""
+        """A whole number from 0 up to, not including, `bound`, drawn for this natural key."""
         return int.from_bytes(self.digest("below", *natural_key), "big") % bound
 
 

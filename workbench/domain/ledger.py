@@ -112,7 +112,7 @@ class Settlement(NamedTuple):
 
     @property
     def takes_fee(self) -> bool:
-        """True if a fee may stand beside the amount."""
+        """True if the settlement may have a fee besides the amount."""
         return any(line.amount == "fee" for line in self.lines)
 
 
@@ -227,7 +227,7 @@ def mirrored(postings: tuple[Posting, ...]) -> tuple[Posting, ...]:
 
 
 def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int, fee_minor: int = 0) -> dict[str, int]:
-    """Splits a refund: the fee that goes back, then available and pending money, then the merchant's debt."""
+    """Splits a refund into its recipe's amounts: the returned fee, available money, pending money, then debt."""
     of_merchant = gross_minor - fee_minor
     from_available = min(of_merchant, max(0, available_minor))
     from_pending = min(of_merchant - from_available, max(0, pending_minor))

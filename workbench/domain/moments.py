@@ -55,7 +55,7 @@ def rfc3339(at_ms: int) -> str:
 
 
 def business_date(at_ms: int) -> str:
-    """The day in Lusaka, ISO 8601: business days begin at 22:00 UTC."""
+    """The day of a moment in Lusaka, ISO 8601: business days begin at 22:00 UTC."""
     return moment(at_ms).astimezone(LUSAKA).date().isoformat()
 
 

@@ -191,7 +191,7 @@ class Sum(Stored, frozen=True, kw_only=True):
 
     @property
     def money(self) -> Money:
-        """The sum."""
+        """The sum as Money."""
         return Money(self.amount_minor, self.currency)
 
 

@@ -87,7 +87,7 @@ def sign(secret: str, message_id: str, timestamp_s: int, body: bytes) -> str:
 def headers_for(
     secret: str, message_id: str, timestamp_s: int, body: bytes, *, also: Iterable[str] = (), scheme: str = STANDARD
 ) -> dict[str, str]:
-    """The headers that go with a body; `also` are further secrets to sign with, where there is room for them.
+    """The headers that sign a body; `also` are further secrets to sign with, if the scheme takes several signatures.
 
     Raises SignatureRefused: a secret that the scheme does not take.
     """

@@ -94,7 +94,7 @@ HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
     "malformed": _malformed,
     "malformed_timestamp": _malformed_timestamp,
 }
-"""Name → the message. A receiver must take the first two and refuse all others."""
+"""Name → the function that makes the message. A receiver must take the first two messages and refuse all others."""
 NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     "github": {
         "several": "has room for one signature",

@@ -119,7 +119,7 @@ def judged_pin(session: UssdSession, *, right: bool, refusal: str | None) -> str
 
 
 def after(session: UssdSession, given: str, *, reason: str | None = None) -> UssdSession:
-    """The session after an input of the table.
+    """The session after the input `given` of TRANSITIONS.
 
     Raises IllegalTransition: the prompt is no longer open.
     """

@@ -51,7 +51,7 @@ class Channel:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.listeners: list[Callable[[Message], None]] = []
-        """Functions that get a page of `/sandbox/changes`, or `lost` with a sentence, in a thread of the channel."""
+        """Functions that get a page of `/sandbox/changes`, or `lost` with a sentence, in the watchers' thread."""
         self._last = self._changes().get("last_seq", 0)
         session.closing.callback(self._tell, {"lost": _CLOSED})
         session.watch(self._follow)

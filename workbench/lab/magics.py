@@ -162,12 +162,12 @@ def _in_body(_name: str, value: object, _place: int) -> str:
 
 
 def _line(place: int) -> str:
-    """The number of a line in the cell, whose first line is `%%http`."""
+    """`Line N:` for the place of a line, from 0, below the cell's first line `%%http`."""
     return f"Line {place + 2}:"
 
 
 def load(shell: InteractiveShell) -> None:
-    """Make `%%http` known to a shell."""
+    """Registers the magic `%%http` in a shell."""
 
     def http(line: str, cell: str = "") -> httpx.Response | None:
         try:

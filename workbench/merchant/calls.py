@@ -52,7 +52,7 @@ def ignore_cookies(client: httpx.Client) -> None:
 
 
 class Latencies:
-    """The times of the latest responses, by Request-Id, kept only in memory."""
+    """The durations of the latest requests, by Request-Id, kept only in memory."""
 
     def __init__(self, kept: int = 1000) -> None:
         self._most = kept

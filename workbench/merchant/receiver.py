@@ -172,7 +172,7 @@ class Receiver:
         return self._take(body, headers).status
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
-        """The WSGI application."""
+        """Responds to a WSGI request with 200, 400, 405, 413 or 500."""
         status, text = self._respond(environ)
         start_response(_STATUS[status], [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))])
         return [text]

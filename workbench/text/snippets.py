@@ -107,7 +107,7 @@ Piece = str | Variable
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEEDS_QUOTES = re.compile(r'["$`\\!]')
 _BRACES = re.compile(r"\$\{(\w+)\}(?!\w)")
-"""A `${NAME}` whose name ends at the same place without the braces."""
+"""A `${NAME}` that means the same without its braces."""
 _TEMPLATE = re.compile(r"[`\\$]")
 _UNSET = re.compile(r'"\\u0000(\w+)\\u0000"')
 _WIDTH = 88

@@ -342,7 +342,7 @@ class Finding(NamedTuple):
 
     @property
     def result(self) -> str:
-        """`shown`, `contradicted` or `open`."""
+        """`shown` for one value that was seen whole, `contradicted` for several values, else `open`."""
         is_whole = any("" in parts for parts in self.shown.values())
         return "contradicted" if len(self.shown) > 1 else "shown" if is_whole else "open"
 

@@ -35,7 +35,7 @@ _NAMED = re.compile(rf"""(?i)("[^"\\]{{0,60}}?(?:{_SECRET_NAME.pattern})[^"\\]{{
 _IN_QUERY = re.compile(r"""(?:^|[?&#])[^=&?#"\s]*=[^&#"\s]*""")
 _FORM = "application/x-www-form-urlencoded"
 _PASSED_ON = re.compile(r"//[^/?#]*@")
-"""Before the host of a URL: a user's name and password."""
+"""A user's name and password before the host of a URL."""
 _TOKEN_TELLS = re.compile(r"(?i)^(basic|bearer)\s+(?:[sp]k_|at_)?")
 _BOM = b"\xef\xbb\xbf"
 _UNKNOWN_URL = "http://webhook.invalid/{}"
@@ -94,7 +94,7 @@ def files_of(place: Path) -> list[Path]:
 
 
 About: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...] | None]
-"""The last three fields of an `ObservedCall`."""
+"""The fields `id`, `schemes` and `fields` of an `ObservedCall`."""
 
 
 def recorded(file: Path, about: Callable[[str, str], About | None]) -> Iterator[ObservedCall]:

@@ -112,6 +112,6 @@ def named_status(status: int) -> str:
 
 
 def message(first_line: str, headers: Mapping[str, str], body: str) -> str:
-    """A request or a response as text."""
+    """A request or a response as text: the first line, the headers, and the body with indented JSON."""
     lines = [first_line, *(f"{name}: {value}" for name, value in headers.items())]
     return "\n".join([*lines, "", indented(body)]) if body else "\n".join(lines)

@@ -32,7 +32,7 @@ class Fault(BaseException):
 
 
 def functions_in(source: str) -> dict[str, ast.FunctionDef]:
-    """The functions that a cell defines, by their names."""
+    """Name → function that a cell defines."""
     return {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
 
 

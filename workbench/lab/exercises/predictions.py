@@ -27,7 +27,7 @@ class Question(NamedTuple):
 
     @property
     def by_letter(self) -> dict[str, str]:
-        """The choices by their letters, from a on."""
+        """Letter, from a on → choice."""
         return dict(zip(ascii_lowercase, self.choices, strict=False))
 
     def __repr__(self) -> str:
