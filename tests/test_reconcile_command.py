@@ -257,7 +257,8 @@ class TestForAPerson:
         shown = {line.split()[0]: line for line in done.stdout.splitlines() if line.split()[:1] and line[0] == "b"}
         assert is_open.keys() == shown.keys() - {"break", "balance", "books.csv"}
         places = [done.stdout.index(text) for text in (
-            "amount_mismatch: Ask the operator which is right", "26100100824  +289.31 ≠ +217.31 ZMW   2 days  Monstera",
+            "amount_mismatch: Ask the operator which amount is right",
+            "26100100824  +289.31 ≠ +217.31 ZMW   2 days  Monstera",
             "missing_in_statement: Ask the bank; if the money", "+2,911.00 ZMW  17 days  POS SETTLEMENT MERCHANT 00417",
         )]  # fmt: skip
         assert places == sorted(places)

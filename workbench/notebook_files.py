@@ -1,4 +1,4 @@
-"""nbformat, as every part of this package that reads or writes notebooks imports it."""
+"""Imports nbformat for every part of this package that reads or writes notebooks, so that it loads fast."""
 
 import sys
 from typing import Any, Final, cast

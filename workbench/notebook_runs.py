@@ -1,4 +1,4 @@
-"""Notebooks run headlessly: in parallel, with parameters and solutions, a page of each and a report of what failed."""
+"""Runs notebooks headlessly: in parallel, with parameters and solutions; writes pages and a report of failures."""
 
 import os
 import re
@@ -45,9 +45,9 @@ _UNEXPLAINED = "CellExecutionError: "
 
 
 def _typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path, dict[str, object]]:
-    """The declared `parameters` of every notebook.
+    """Notebook → the `parameters` that it declares, as values of the declared types.
 
-    Raises RunRefused: a name that none declares, or a text that is not of the declared type.
+    Raises RunRefused: no notebook declares a name, or a text is not of the declared type.
     """
     declared = {path: _declared(path) if parameters else {} for path in notebooks}
     known = {name for names in declared.values() for name in names or ()}
@@ -74,7 +74,7 @@ def _declared(notebook: Path) -> dict[str, str] | None:
     from papermill.translators import PythonTranslator
 
     names: dict[str, str] | None = None
-    # A notebook or a cell that cannot be read, whatever that leads to, fails when it is run.
+    # A notebook or a cell that cannot be read, by whatever error, fails when it is run.
     with suppress(Exception):
         for cell in nbformat.read(notebook, as_version=4).cells:
             if _has_tag(cell, "parameters"):
@@ -115,7 +115,7 @@ class Task(NamedTuple):
     out: Path
     parameters: dict[str, object]
     solutions: bool
-    """If set, every exercise is done by its solution, and its check must pass."""
+    """True if every exercise is done by its solution, and its check must pass."""
 
     @property
     def name(self) -> str:
@@ -418,7 +418,7 @@ def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
 
 
 def _prepare_worker() -> None:
-    """Set what the kernels inherit, and leave Ctrl-C to the parent, which ends the run."""
+    """Set the environment that the kernels inherit, and leave Ctrl-C to the parent, which ends the run."""
     os.environ["PYTHONHASHSEED"] = "0"  # hashes of strings decide the order of sets: two runs print the same
     for variable in PERSONS:  # set in a notebook that starts a run, and no person looks at the run
         os.environ.pop(variable, None)
@@ -449,7 +449,7 @@ _NEXT: Final = re.compile(r'href="(?:\.\./|more/)?([\w-]+)\.ipynb(#[^"]*)?"')
 _IMAGE: Final = re.compile(r'(<img\b[^>]*? src=)"(?!\w+:)([^"]+)"')
 _WRITTEN: Final = re.compile(r"(<pre\b[^>]*>)(.*?)(?=</pre>)", re.DOTALL)
 _ALIGNED: Final = re.compile(r"\S {2,}[^\s#]|\t|[\u2500-\u257f]")
-"""In a line of text that stands in columns: gaps, but before a comment, or lines that are drawn."""
+"""Found in a line of text in columns: a gap that is not before a comment, or a drawn line."""
 _LONG: Final = re.compile(r"<td\b([^>]*>(?=[^<]*[^<\s]{20}))")
 _DRAWN: Final = frozenset(
     ["svg", "title", "desc", "style", "rect", "circle", "line", "polyline", "polygon", "text", "g"]
@@ -458,7 +458,7 @@ _ACTS: Final = re.compile(r"\s(?:on\w+|[\w:]*href)=|url\(|@import", re.IGNORECAS
 
 
 def write_notebook_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None:
-    """Write the page of a notebook; the pictures that its text names, from `folder`, are in it."""
+    """Write the page of a notebook, with the pictures from `folder` that its text names in the page itself."""
     from jinja2 import PackageLoader
     from nbconvert import HTMLExporter
     from traitlets.config import Config
@@ -471,12 +471,12 @@ def write_notebook_page(node: nbformat.NotebookNode, path: Path, *, folder: Path
         filters={"only_drawn": _only_drawn, "unwrapped": unwrapped},
     )
     body, _ = exporter.from_notebook_node(node, resources={"metadata": {"name": path.stem}})
-    # A heading without words, as the corner of a DataFrame has it, is none.
+    # An empty heading, as in the corner of a DataFrame, becomes a plain cell.
     body = body.replace("<th></th>", "<td></td>")
     body = _IMAGE.sub(lambda match: f'{match[1]}"{_embedded(folder, match[2])}"', body)
     body = _NEXT.sub(r'href="\1.html\2"', body)
     title = node.metadata.get("title", path.stem)
-    # What its cells show may need scripts of their own, and pictures from elsewhere.
+    # The outputs of cells may need scripts of their own, and pictures from elsewhere.
     path.write_text(page(title, "Notebook", body, sheets=["notebook.css"], is_bound=False), "utf-8")
 
 
@@ -494,7 +494,7 @@ def _only_drawn(svg: str) -> bool:
 
 
 def unwrapped(html: str) -> str:
-    """A cell's output, with marks on lines that stand in columns and on cells that may be broken on paper."""
+    """A cell's output as HTML, with marks on lines in columns and on table cells that may be broken on paper."""
     marked = _WRITTEN.sub(lambda match: f"{match[1]}{_marked(match[2])}", html)
     return _LONG.sub(r"<td data-long\1", marked)
 
@@ -507,7 +507,7 @@ def _marked(text: str) -> str:
 
 
 def _with_folds(node: nbformat.NotebookNode, resources: dict[str, Any]) -> tuple[nbformat.NotebookNode, dict[str, Any]]:
-    """Give each cell whose code is folded the `fold` that says what is in it, and say whether it failed."""
+    """Give each cell whose code is folded a `fold`, the text that describes it, and mark whether it failed."""
     is_setup = False
     for cell in node.cells:
         tags = cell.metadata.get("tags", ())

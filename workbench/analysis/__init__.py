@@ -1,1 +1,1 @@
-"""For analysts: what the sandbox holds, as tables. This is where pandas is loaded."""
+"""Gives analysts the sandbox's records as tables, and reconciles them with statements; pandas is loaded here."""

@@ -1,8 +1,8 @@
-"""What a break is: a row for each code, with its texts, its place in the order, and the entries that would settle it.
+"""The codes of breaks: for each code its texts, its place in the order, and the entries that would settle a break.
 
 A pair is a ledger row beside its statement row (`reconcile.pairs`): the ledger's columns begin with `l_`, the
-statement's with `s_`. Texts and entries are made of many pairs at once, column by column. An amount as text brings with
-it whether it is gross, or net of the fee.
+statement's with `s_`. Texts and entries are made of many pairs at once, column by column. The text of an amount says
+whether the amount is gross, or net of the fee.
 """
 
 import json
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 INVALID: Final = "invalid_row"
 DUPLICATE: Final = {"ledger": "duplicate_in_ledger", "statement": "duplicate_in_statement"}
 MISSING: Final = {"ledger": "missing_in_statement", "statement": "missing_in_ledger"}
-"""By the side that has the row, as above."""
+"""The code by the side that has the row."""
 AMBIGUOUS: Final = "ambiguous"
 WRONG_REFERENCE: Final = "wrong_reference"
 BATCH_MISMATCH: Final = "batch_mismatch"
@@ -37,29 +37,29 @@ REVERSED_UNMATCHED: Final = "reversed_unmatched"
 PAYOUT_UNPAID: Final = "payout_unpaid"
 MATCHED: Final = "matched"
 TOLD_AGAIN: Final = "told_again"
-"""What a summary calls rows that are part of no break: they agree, or are lines that count once and stand twice."""
+"""The summary's codes of rows that are part of no break: rows that agree, and repeated lines, which do not count."""
 
 VERDICTS: Final[Mapping[str, str]] = {
     "match": "matched", "accept": "accepted", "write_off": "written off", "ignore": "ignored",
 }  # fmt: skip
-"""What a person may decide about a break, and how it is told. A match names the breaks that are the other part."""
+"""A person's verdict on a break → the verdict in a sentence. A match names the breaks that are the other part."""
 
 _PARTNERS: Final = 10
-"""So many breaks with the opposite amount are offered as the other part of one."""
+"""The most breaks with the opposite amount that are offered as the other part of a break."""
 BUCKETS: Final = {"0\u20131": 1, "2\u20133": 3, "4\u20137": 7, "8\u201330": 30, "31+": None}
-"""The name of each age, with an en dash as in print, and the days to which it reaches."""
+"""The name of each age, with an en dash as in print → its last day; None has no end."""
 DAYS: Final = tuple(day_number(date(year, 1, 1)) for year in (1900, 3000))
-"""A date before or after is none: no calendar of a spreadsheet has it, or no text of a date."""
+"""The first and the last day, counted from 1970, of dates that a spreadsheet or a text can have."""
 MOST_MINOR: Final = 10**15
-"""No movement is larger: thirteen digits before the point, as in a statement's cell."""
+"""The largest amount of a movement: thirteen digits before the point, as in a statement's cell."""
 
 Values: TypeAlias = pa.ChunkedArray
 """A column of pairs."""
 Propose = Callable[[pa.Table], Values]
-"""The body that the operation takes which posts an entry, as JSON, for each pair of a code; null where there is none.
+"""Returns for each pair of a code the JSON body with which an operation posts an entry; null where no entry fits.
 
-Of pairs that are given together all have a statement row, or none has: then their `s_no` is null. Of a group
-`reversals` has the bodies that mirror its ledger rows.
+All pairs of a call have a statement row, or none has: then `s_no` is null. In a grouped pair, `reversals` has the
+bodies that reverse its ledger rows.
 """
 
 
@@ -181,7 +181,7 @@ def _off(pairs: pa.Table, field: str) -> Values:
 def _problem(row: Mapping[str, Any]) -> str:
     """Why a row cannot be used: what the reader reported, or which field is missing or out of bounds."""
     if row["problem"] is not None:
-        # It quotes a cell, which in a row that is shifted may be the customer's number.
+        # The problem quotes a cell, which in a row that is shifted may be the customer's number.
         return mask(str(row["problem"])).rstrip(".")
     names = {"key": "key", "amount": "amount", "fee": "fee", "currency": "currency", "day": "business date"}
     found = [f"no {text}" for name, text in names.items() if row[name] is None]
@@ -219,7 +219,7 @@ _FACTS: Final[Mapping[str, Callable[[pa.Table, str], Values]]] = {
 
 
 def _body(pairs: pa.Table, recipe: str | Values, amount: Values, text: Values, **more: Values | int) -> Values:
-    """What the operation that posts an entry takes, as JSON; null where there is no recipe."""
+    """The JSON body of the operation that posts an entry; null where there is no recipe."""
     body = {
         "recipe": recipe, "amount_minor": amount, "fee_minor": 0, "currency": _currency(pairs),
         "account": pairs["account"], "reference": None, "entry": None, "occurred_at": None, "description": text, **more,
@@ -245,7 +245,7 @@ _ESCAPED: Final = r'[^ -~]|["\\]'
 
 
 def _at(pairs: pa.Table) -> Values:
-    """The statement's moment, if it tells one, as RFC 3339."""
+    """The moment of the statement's row as RFC 3339; null if it has none, or one outside of DAYS."""
     at, (first, last) = pairs["s_at"], (day * DAY_MS for day in DAYS)
     is_known = pc.and_(pc.greater_equal(at, first), pc.less(at, last))
     text = pc.if_else(is_known, at, None).cast(pa.timestamp("ms")).cast(pa.string())
@@ -266,7 +266,7 @@ _OF_KIND: Final = {"fee": _FEE, "rounding": _ROUNDED}
 
 
 def as_kind(proposal: str, kind: str) -> str:
-    """A proposal that books unknown money as money of a kind: a charge as a fee."""
+    """The proposal (JSON) with unknown money booked as this `kind` of money, such as a charge as a fee."""
     bodies: list[dict[str, Any]] = json.loads(proposal)
     for body in bodies:
         if body["recipe"] in _UNKNOWN:
@@ -286,13 +286,13 @@ def _net(recipes: tuple[str, str], pairs: pa.Table, amount: Values) -> Values:
 
 
 def reverse(pairs: pa.Table) -> Values:
-    """Mirror the entry."""
+    """Reverse the ledger entry."""
     text = _joined("Reverses ", pairs["l_entry"], ": ", pairs["code"])
     return _body(pairs, "reversed", pairs["l_amount"], text, fee_minor=pairs["l_fee"], entry=pairs["l_entry"])
 
 
 def _book(pairs: pa.Table) -> Values:
-    """Book what only the statement has."""
+    """Book the statement's row: an outgoing fee as a fee, any other row as unknown money."""
     is_incoming = pc.equal(pairs["s_direction"], "in")
     is_fee = pc.and_not(pc.fill_null(pc.equal(pairs["s_kind"], "fee"), fill_value=False), is_incoming)
     recipe = pc.if_else(is_fee, _FEE[1], pc.if_else(is_incoming, *_UNKNOWN))
@@ -329,7 +329,7 @@ def _post_anew(pairs: pa.Table) -> Values:
 
 
 def _follow_statement(pairs: pa.Table) -> Values:
-    """Reverse what only the ledger has, book what only the statement has."""
+    """Reverse a row that only the ledger has; book a row, or the sum of a batch, that only the statement has."""
     if pairs["s_no"].null_count:
         return pc.coalesce(pairs["reversals"], reverse(pairs))
     several = _net(_UNKNOWN, pairs, pairs["s_signed"])
@@ -345,7 +345,7 @@ def _follow_reversal(pairs: pa.Table) -> Values:
 
 
 def _book_kept_fee(pairs: pa.Table) -> Values:
-    """Book again what the operator kept of the fee: the mirror of an entry gives all of it back."""
+    """Book again the part of the fee that the operator kept: a reversing entry gives back the whole fee."""
     kept = pc.add(pairs["s_signed"], pairs["reversed_signed"])
     return _net(_FEE, pairs, pc.if_else(pc.is_valid(pairs["reversed_entry"]), kept, None))
 
@@ -378,8 +378,8 @@ class BreakCode(NamedTuple):
     """The texts and the proposal for breaks of one code.
 
     `meaning` explains the code in a report. `reason` is a template over the facts of a break, and `settlement` advises
-    a person: `settlement_of` fills in whom to ask. `propose` makes the entries that settle it, in the order in which
-    they are posted. In an account's reconciliation the breaks are an `item`.
+    a person: `settlement_of` fills in whom to ask. `propose` makes the entries that settle a break, in the order in
+    which they are posted. In an account's reconciliation the breaks are an `item`.
     """
 
     meaning: str
@@ -531,5 +531,5 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         item=in_books("payouts booked that the bank did not pay"),
     ),
 }
-"""By code, in the order in which the rules give them; everything that goes by code is derived from this table."""
+"""BreakCodes in the order in which the rules give them; all that depends on a code is derived from this table."""
 CODES: Final = tuple(BREAK_CODES)

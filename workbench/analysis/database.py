@@ -1,4 +1,4 @@
-"""One query to a database of one's own, through ADBC: it only reads, and nothing of the address is shown or kept."""
+"""Runs one query in your own database through ADBC: it only reads, and shows and keeps nothing of the address."""
 
 import re
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ from workbench.extras import how_to_install
 _ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]+://")
 POSTGRESQL, SQLITE = "postgresql", "sqlite"
 DRIVERS: Final = {POSTGRESQL: POSTGRESQL, "postgres": POSTGRESQL, SQLITE: SQLITE}
-"""How an address begins, before `://` → the driver."""
+"""Scheme of an address, before `://` → the driver."""
 EXTRA: Final = how_to_install("sql")
 _ROWS_AT_ONCE: Final = str(1 << 24)
-"""SQLite's columns have no type: the driver goes by the rows that it reads first, and is to see all of them."""
+"""The rows of a batch. SQLite's columns have no type: the driver decides by the first batch, so it holds them all."""
 _PATIENCE_S: Final = 10
 _OPENS_WITH: Final = ("SELECT", "WITH", "VALUES")
 _UNREAD: Final = re.compile(
@@ -41,20 +41,20 @@ _NOT_REACHED: Final[Mapping[str, tuple[str, str]]] = {
     "invalid|missing": ("has an address that cannot be used", "postgresql://user@host:5432/name, for example."),
     "": ("cannot be reached", "Is it running, and does it take connections from this machine?"),
 }
-"""What the driver says when it does not connect → our words, and what to do; its own have the user and the host."""
+"""Pattern of the driver's message → our words, and what to do; the driver's message has the user and the host."""
 
 
 def is_address(text: object) -> TypeGuard[str]:
-    """True for the address of a database."""
+    """True for text like the address of a database, which has a scheme and `://`."""
     return isinstance(text, str) and _ADDRESS.match(text) is not None
 
 
 def fetched(address: str, sql: str, name: str) -> pa.Table:
     """The result of a query as an Arrow table; messages call the query `name`.
 
-    `address` is `postgresql://user@host/database` or `sqlite:///path` (`sqlite:////path` from the root). It is
-    run by itself in a transaction that only reads. Raises StatementRefused: an address with a password, no such
-    driver or database, or a query that is not one, that writes, or that fails.
+    `address` is `postgresql://user@host/database` or `sqlite:///path` (`sqlite:////path` from the root). The query is
+    run by itself and only reads. Raises StatementRefused: an address with a password, no such driver or database, or a
+    text that is not one query, writes, or fails.
     """
     scheme = address.partition(":")[0].lower()
     if scheme not in DRIVERS:
@@ -73,7 +73,10 @@ def fetched(address: str, sql: str, name: str) -> pa.Table:
 
 
 def _one_query(sql: str, name: str) -> str:
-    """The query with blanks for its comments, so that its places stay, and without a semicolon at its end."""
+    """The query with blanks for its comments, so that places stay, and no semicolon at its end.
+
+    Raises StatementRefused: the text is no query, or several statements.
+    """
     plain = _UNREAD.sub(lambda found: re.sub(r"[^\n]", " ", found[0]) if found["comment"] else found[0], sql)
     ended = plain.rstrip().removesuffix(";").rstrip()
     first = re.match(r"[\s(]*(\w*)", ended)

@@ -1,4 +1,4 @@
-"""Tables to files and back without loss: Parquet, and CSV with its first fault named by line; files written whole."""
+"""Writes tables to Parquet and CSV, and reads them back without loss; names the line of the first fault in a CSV."""
 
 import codecs
 import csv
@@ -20,7 +20,7 @@ from workbench.errors import ReportRefused
 
 PARQUET, CSV = ".parquet", ".csv"
 NUMBER_FORMATS: Final = ("#,##0", *(f"#,##0.{'0' * decimals}" for decimals in range(1, 5)))
-"""How a spreadsheet shows an amount, by its currency's number of decimals."""
+"""A spreadsheet's formats of amounts, by the currency's number of decimals."""
 _MOST_SHOWN: Final = 40
 _OTHER_DELIMITERS: Final = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _DAY: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -32,7 +32,7 @@ _WRITTEN: Final[Mapping[pa.DataType, tuple[str, str]]] = {
         "a moment with its zone, such as 2026-01-31T08:00:00Z or 2026-01-31T10:00:00+02:00",
     ),
 }
-"""How the cells of a type are written, and the text for one that is not."""
+"""Type → the pattern of its cells, and the words for a cell that must match and does not."""
 
 
 def _fault_of(path: Path, schema: pa.Schema) -> str | None:
@@ -84,8 +84,8 @@ def _why_not(cell: str, field: pa.Field) -> str | None:
 def write(rows: pd.DataFrame | Iterable[pa.Table], path: Path | str, columns: Columns, *, marked: bool = False) -> None:
     """Write a table of these columns, or Arrow tables one after the other, by the path's ending.
 
-    In CSV every text stands in quotes and what is empty in none, amounts are whole minor units, moments UTC;
-    `marked` files begin with the mark of UTF-8, without which spreadsheets take them for their own code page.
+    In CSV every text is in quotes and a null is an empty cell without quotes, amounts are whole minor units, moments
+    UTC; a `marked` file begins with the mark of UTF-8, without which spreadsheets assume their own code page.
     Raises ValueError: another ending than .parquet or .csv, or a column that is missing.
     """
     target = Path(path)
@@ -105,7 +105,7 @@ def write(rows: pd.DataFrame | Iterable[pa.Table], path: Path | str, columns: Co
 
 
 def read(path: Path | str, columns: Columns) -> pd.DataFrame:
-    """A table of these columns as it was written, with its types.
+    """The table of these columns in a file, with its types.
 
     Raises ValueError: another ending than .parquet or .csv, or the file is no table of these columns.
     """
@@ -113,7 +113,7 @@ def read(path: Path | str, columns: Columns) -> pd.DataFrame:
 
 
 def pages(path: Path | str, columns: Columns) -> Iterator[pa.Table]:
-    """A file's table as Arrow tables, piece by piece. Raises ValueError: it is no table of these columns."""
+    """Yields a file's table piece by piece, as Arrow tables. Raises ValueError: the file has other columns or cells."""
     source, schema = Path(path), schema_of(columns)
     opened = _parquet if _ending(source) == PARQUET else _csv
     try:
@@ -161,15 +161,15 @@ def _ending(path: Path) -> str:
 
 @contextmanager
 def written_whole(path: Path, *, makes_folder: bool = False) -> Iterator[Path]:
-    """A temporary path that replaces `path` when writing ends well; otherwise the old file stays.
+    """Yields a temporary path, whose file replaces `path` if the block succeeds; otherwise the old file stays.
 
-    Raises ReportRefused: the folder is not there, or the file cannot be written.
+    Raises ReportRefused: there is no such folder, or the file cannot be written.
     """
     unfinished = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
     try:
         if makes_folder:
             path.parent.mkdir(parents=True, exist_ok=True)
-        # Asked first: whoever writes for minutes is to know before.
+        # Tried first, so that a caller that writes for minutes fails at once.
         unfinished.touch()
         yield unfinished
         unfinished.replace(path)

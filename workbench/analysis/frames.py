@@ -1,4 +1,4 @@
-"""Records to tables and back: Arrow's while they travel, pandas' to work with, with declared columns and types."""
+"""Turns records into tables with declared columns and types, and back: Arrow tables, and DataFrames to work with."""
 
 import ctypes
 import os
@@ -24,27 +24,27 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
     MOMENT: pa.timestamp("ms", "UTC"),
     DAY: pa.date32(),
 }
-"""pandas type → Arrow's. Small sets are text on the way: which values there are, only the whole table tells."""
+"""pandas type → Arrow type. A category is text in Arrow, since only the whole table has all its values."""
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
-"""What is taken as it is, without pandas' conversions, and what is never empty."""
+"""The types that are taken without pandas' conversions, and the types that are never empty."""
 _FEW_TEXTS = ("statement", "account", "words", "phone", "phone_hash")
 _MOST_IN_A_DICTIONARY: Final = 1 << 18
-"""Who scans a table piece by piece gets the whole dictionary with each."""
+"""The most texts in a dictionary: who scans a table piece by piece gets the whole dictionary with each."""
 _MANY_ROWS: Final = 1 << 16
 _BATCH_ROWS = 20_000
-"""So many rows at a time are Python objects; a table of ten million is none at once."""
+"""The most rows that are Python objects at a time; a table may have ten million."""
 
 
 def schema_of(columns: Columns) -> pa.Schema:
-    """The columns as an Arrow schema; those that are int64 or bool hold no nulls."""
+    """The columns as an Arrow schema; columns of int64 or bool hold no nulls."""
     return pa.schema([pa.field(name, ARROW[kind], nullable=kind not in _FULL) for name, kind in columns.items()])
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
-    """Records as an Arrow table of these columns, for no rows too.
+    """Records, or none, as an Arrow table of these columns.
 
     Moments and days may be text of ISO 8601, or whole numbers of milliseconds and of days since 1970.
     """
@@ -63,7 +63,7 @@ def arranged(given: Mapping[str, pa.Array | pa.ChunkedArray], columns: Columns) 
 
 
 def frame(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pd.DataFrame:
-    """Records as a DataFrame with exactly these columns and types, for no rows too."""
+    """Records, or none, as a DataFrame with exactly these columns and types."""
     kept = list(rows)
     return typed([table(kept, columns)], columns) if kept else _empty(tuple(columns.items())).copy()
 
@@ -76,11 +76,11 @@ def _empty(columns: tuple[tuple[str, str], ...]) -> pd.DataFrame:
 def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
     """Arrow tables, one after the other, as a DataFrame with exactly these columns and types."""
     schema = schema_of(columns)
-    # Each column is let go of when it is done.
+    # Each column is freed when it is done.
     left = [dict(zip(page.column_names, page.columns, strict=True)) for page in pages]
 
     def whole(field: pa.Field) -> pa.ChunkedArray:
-        # In one piece: a column in pieces keeps those that are empty, and behind such a one PySpark reads no row.
+        # In one piece: a column in pieces keeps empty pieces, and after an empty piece PySpark reads no row.
         chunks = [chunk for page in left for chunk in page.pop(field.name).cast(field.type).chunks if len(chunk)]
         return pa.chunked_array([in_one_piece(pa.chunked_array(chunks, field.type))])
 
@@ -88,14 +88,14 @@ def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
 
 
 def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column as one array, which is a copy only where the column is in several."""
+    """A column as one array, which is a copy only if the column has several pieces."""
     if isinstance(column, pa.Array):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def compact(given: pa.Table | Mapping[str, pa.Array], columns: Columns) -> pa.Table:
-    """A table in little memory: columns of few different texts are dictionaries, and those without any share one."""
+    """A table in little memory: columns of few different texts are dictionaries, empty columns of text share one."""
     schema = schema_of(columns)
     made: dict[str, pa.Array | pa.ChunkedArray] = {}
     nothing = pa.nulls(len(given[schema.names[0]]), pa.string())
@@ -113,7 +113,7 @@ def compact(given: pa.Table | Mapping[str, pa.Array], columns: Columns) -> pa.Ta
 
 
 def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
-    """The table with this column in the place of the one of its name, or as its last."""
+    """The table with this column, which replaces the column of its name or becomes the last."""
     if name in table.column_names:
         return table.set_column(table.column_names.index(name), name, column)
     return table.append_column(name, column)
@@ -122,7 +122,7 @@ def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) 
 def release_unused(rows: int) -> None:
     """Returns unused memory to the system, since the pools would keep it.
 
-    After few rows it does nothing: releasing would take longer than reading them.
+    After few `rows` it does nothing: releasing would take longer than reading them.
     """
     if rows < _MANY_ROWS:
         return
@@ -159,7 +159,7 @@ def _column(values: pa.ChunkedArray, kind: str) -> Any:  # noqa: ANN401  an arra
 
 
 def python_rows(rows: pd.DataFrame, *names: str) -> Iterator[tuple[Any, ...]]:
-    """The cells of these columns as Python values: whole numbers stay whole, what is missing is None."""
+    """Yields the rows of these columns as Python values: whole numbers stay whole, a missing value is None."""
     wanted = rows[list(names)]
     for start in range(0, len(wanted), _BATCH_ROWS):
         batch = pa.Table.from_pandas(wanted.iloc[start : start + _BATCH_ROWS], preserve_index=False)
@@ -177,9 +177,9 @@ def day_of(number: int) -> date:
 
 
 def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:
-    """A DataFrame of these columns as an Arrow table: the other way of `typed`.
+    """A DataFrame of these columns as an Arrow table: the inverse of `typed`.
 
-    Raises ValueError: a column is missing or holds what its type cannot.
+    Raises ValueError: a column is missing, or holds a value that its type cannot.
     """
     schema = schema_of(columns)
     missing = [name for name in columns if name not in rows]
@@ -201,7 +201,7 @@ def money(rows: pd.DataFrame) -> pd.DataFrame:
     """A copy of a table for reading: every `…_minor` becomes text in major units, without the ending.
 
     15000 of ZMW is "150.00", 123450 "1,234.50"; 15000 of UGX, which has no decimals, is "15,000". Calculate with the
-    table that was given.
+    original table.
     """
     shown = rows.copy()
     currencies = rows["currency"] if "currency" in rows else [ZMW.code] * len(rows)

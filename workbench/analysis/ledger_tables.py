@@ -43,9 +43,9 @@ def settle(control: SandboxControl, item: object) -> pd.DataFrame:
 
 
 def _bodies(item: object) -> list[dict[str, Any]]:
-    """The proposal of a mapping, a row of a DataFrame or a named tuple.
+    """The entries that a break proposes; the break is a mapping, a row of a DataFrame or a named tuple.
 
-    Raises LedgerRefused: there is none, or it is no list of entries in JSON.
+    Raises LedgerRefused: the break has no proposal, or a proposal that is no list of entries in JSON.
     """
     proposal = item.get("proposal") if isinstance(item, Mapping | pd.Series) else getattr(item, "proposal", None)
     if not isinstance(proposal, str):
@@ -67,10 +67,10 @@ _OF_CHART = {
     for name in (*OPERATORS, *(["bank"] if kind is SUSPENSE else []))
     if "{merchant}" not in kind.name
 }
-"""Those that there are from the beginning, posted to or not; a merchant's own come with the merchant."""
+"""The accounts that exist from the beginning, posted to or not; a merchant's own accounts come with the merchant."""
 
 Instant = datetime | date | str
-"""An aware datetime, or a business day, which is its last millisecond in Lusaka; or either as text of ISO 8601."""
+"""An aware datetime, a business day, which means its last millisecond in Lusaka, or either as text of ISO 8601."""
 
 
 class Ledger:
@@ -90,7 +90,7 @@ class Ledger:
 
     @property
     def business_date(self) -> date:
-        """The day in Lusaka that the sandbox's clock has."""
+        """The day in Lusaka by the sandbox's clock."""
         return moment(self._control.clock().now_ms).astimezone(LUSAKA).date()
 
     @property
@@ -104,12 +104,12 @@ class Ledger:
         return _whole(self._control.postings(), POSTINGS)
 
     def trial_balance(self, *, as_of: Instant | None = None, known_at: Instant | None = None) -> pd.DataFrame:
-        """Each account's balance on the side where it stands; the two columns have one sum for each currency.
+        """Each account's balance as a debit or a credit; for each currency the two columns have the same sum.
 
         Only entries that had occurred by `as_of` and were recorded by `known_at` count. Both are inclusive: an aware
         datetime, or a business day to its end in Lusaka; either may be text, "2026-01-05". An entry that settles
-        last week's difference occurred then and is known since today.
-        Raises ValueError: a text that is neither, or a moment without a zone. Raises TypeError: anything else.
+        last week's difference occurred last week and is known since today.
+        Raises ValueError: other text, or a moment without a zone. Raises TypeError: another type.
         """
         bounds = {"as_of": as_of, "known_at": known_at}
         query = {name: _moment(bound) for name, bound in bounds.items() if bound is not None}
@@ -123,16 +123,16 @@ class Ledger:
         """The ledger's movements on one account, such as `operator:mtn:float`, with its balance.
 
         The rows stand in the order of the ledger; an entry that occurred before it was recorded stands where
-        it was recorded. No rows for an account of the chart that was never posted to.
+        it was recorded. An account of the chart that was never posted to has no rows.
         Raises LedgerRefused: there is no such account.
         """
         return typed(self.movements(account), LEDGER_MOVEMENT)
 
     def movements(self, *accounts: str) -> Iterator[pa.Table]:
-        """The rows of `statement_of` for some accounts, page by page, as Arrow tables: for a file, or another engine.
+        """Yields the rows of `statement_of` for these `accounts` as Arrow tables, page by page.
 
-        Without accounts, it takes all those of which an operator or the bank keeps books too. Each account has
-        its own balance. Raises LedgerRefused: there is no such account.
+        Without `accounts`, the rows are of all accounts that have an operator's or the bank's statement. Each account
+        has its own balance. Raises LedgerRefused: there is no such account.
         """
         for account in accounts:
             if not isinstance(account, str):
@@ -162,7 +162,7 @@ class Ledger:
     def verify(self) -> str:
         """Check that debits equal credits and the chain holds, and return the hash of its last entry.
 
-        Raises LedgerRefused, with the first entry that was tampered with or the sums that differ.
+        Raises LedgerRefused: an entry was tampered with, and the first is named, or the sums differ.
         """
         found = verified(self._control)
         sums: Counter[str] = Counter()
@@ -183,7 +183,7 @@ class Ledger:
 
 
 def verified(control: SandboxControl) -> LedgerVerified:
-    """The chain's length and head. Raises LedgerRefused, with the first entry that was tampered with: it is broken."""
+    """The chain's length and head. Raises LedgerRefused: an entry was tampered with, and the first is named."""
     found = control.verify()
     if not found.holds:
         raise LedgerRefused(str(found.message), entry=None if found.entry is UNSET else found.entry)
@@ -207,7 +207,7 @@ def _moment(bound: Instant) -> str:
 
 
 def _read(text: str) -> date:
-    """A day, or a moment, as a text of ISO 8601."""
+    """The day or the moment in a text of ISO 8601. Raises ValueError: the text is neither."""
     for read in (date.fromisoformat, datetime.fromisoformat):
         with suppress(ValueError):
             return read(text)

@@ -11,9 +11,9 @@ from workbench.text.toml_text import wrong_kind
 
 KEY, NARRATIVE, AMOUNT = "key", "key in narrative", "amount"
 FIELDS: Final = (AMOUNT, "phone", "fee", "type")
-"""A rule with a window may ask these to be equal; `amount` always is."""
+"""The fields that a rule with a window may require to be equal; it always requires `amount`."""
 USUAL_DAYS: Final = 1
-"""So far the dates of one key may be apart, where nobody says it."""
+"""The days that the dates of one key may be apart, unless a rule says it."""
 _MOST: Final = 366
 _EXAMPLE: Final = 'match = [{ on = ["key"] }, { on = ["amount"], days = 3 }]'
 
@@ -24,10 +24,10 @@ class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     on: `["key"]`; `["key in narrative"]`, which finds the ledger's key in the statement's description; or `["amount"]`,
     with `phone`, `fee` or `type` if these must be equal too.
     days, minutes: how far apart two rows of one amount may be. For a rule by key, `days` is how far the dates of a pair
-    may be apart before it is a `date_mismatch`: 1 where nothing is said.
-    nearest: whether rows of one amount that fit several others are matched with the nearest day.
+    may be apart before the pair is a `date_mismatch`: by default 1.
+    nearest: whether a row of one amount that fits several others is matched with that of the nearest day.
 
-    Raises ValueError: it is no rule, in words that follow its name.
+    Raises ValueError: the fields make no rule; the message follows the rule's name.
 
     >>> MatchRule(on=("amount",), days=3).name
     'amount within 3 days'
@@ -80,13 +80,13 @@ class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 MatchRules = tuple[MatchRule, ...]
 BY_KEY: Final = MatchRule(on=(KEY,))
 WITHOUT_KEYS: Final = (BY_KEY, MatchRule(on=(AMOUNT,), days=2))
-"""The rules of an account whose statement has no keys, where nobody says others."""
+"""The rules of an account whose statement has no keys, unless others are declared."""
 
 
 def match_rules(given: object) -> MatchRules:
-    """The rules of one account, the one by key first, which is always there.
+    """The rules of one account, with a rule by key as the first, added if missing; empty for an empty list.
 
-    Raises ValueError: it is no list of rules, or the rules have no such order; the words follow a name.
+    Raises ValueError: no list of rules, or a rule by key after another; the message follows a name.
     """
     try:
         rules = msgspec.convert(given, MatchRules)
@@ -109,7 +109,7 @@ def by_account(given: object) -> Mapping[str, MatchRules]:
 
 
 def rules_of(account: str, declared: Mapping[str, MatchRules]) -> MatchRules:
-    """The rules of the first name that fits the account; none where no name fits."""
+    """The rules of the first name that fits the account; empty if no name fits."""
     return next((rules for name, rules in declared.items() if fnmatchcase(account, name)), ())
 
 

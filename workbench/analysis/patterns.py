@@ -1,4 +1,4 @@
-"""Patterns that a person writes, in a layout or a rule: RE2 alone runs them, so that none takes for ever."""
+"""Runs the patterns that people write in layouts and rules, by RE2 alone, so that no pattern takes for ever."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -7,17 +7,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 MOST: Final = 500
-"""A pattern has at most so many characters."""
+"""The most characters of a pattern."""
 
 
 def refusal(pattern: str) -> str:
-    """Why a pattern cannot be used, as the end of a sentence; empty for one that can."""
+    """The reason why a pattern cannot be used, as the end of a sentence; empty if it can be used."""
     if len(pattern) > MOST:
         return f"has {len(pattern):,} characters; a pattern has at most {MOST}"
     try:
         pc.match_substring_regex(pa.array([""]), pattern)
     except pa.ArrowInvalid as error:
-        # Of the engine's words the first line: `Invalid regular expression: missing ): (`.
+        # The first line of the engine's message: `Invalid regular expression: missing ): (`.
         why = str(error).splitlines()[0].partition(": ")[2]
         return f"is not a regular expression of RE2, which has neither backreferences nor lookaround: {why}"
     return ""

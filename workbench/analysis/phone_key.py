@@ -1,7 +1,7 @@
-"""The key of a book: customers' numbers are compared by a hash under it, and shown, saved and carried masked.
+"""The phone key of a ledger: customers' numbers are compared by keyed hash, and shown, saved and carried masked.
 
-Nine digits are soon tried out, so that a hash without a key would hide nothing. The book keeps its key in a file that
-its owner alone can read, away from what is carried forward, and uses it again each period.
+Nine digits are soon tried out, so that a hash without a key would hide nothing. The key's file is readable by its
+owner alone, is kept away from the carry-forward, and is used again each period.
 """
 
 import hmac
@@ -20,19 +20,19 @@ from workbench.errors import PhoneKeyRefused
 from workbench.visible import pasted
 
 _LEAST, _MOST = 32, 4_096
-"""Bytes of a key; what is longer is another file."""
+"""The least and the most bytes of a key; a longer file is no key."""
 _SHA256_BLOCK: Final = 64
 _OWNER_ALONE: Final = 0o600
 _OTHERS: Final = 0o077
 _WINDOWS: Final = os.name == "nt"
 OF: Final = ":"
-"""Parts the id of the key from the hash: only hashes under one key can be compared."""
+"""Separates the id of the key from the hash: only hashes under one key can be compared."""
 _MADE: Final[set[Path]] = set()
-"""The files that this process has made: a name that was mistyped is to be seen."""
+"""The key files that this process has created, to be reported: a mistyped name creates a file."""
 
 
 class PhoneKey:
-    """A secret that is never shown. `id` tells two keys apart, `made` is the file of a new one."""
+    """A secret that is never shown. `id` tells two keys apart, `made` is the file that this process created for it."""
 
     def __init__(self, secret: bytes, path: Path | None = None) -> None:
         self._secret = secret
@@ -40,7 +40,7 @@ class PhoneKey:
         self.id = hmac.digest(secret, b"the id of this key", "sha256")[:4].hex()
 
     def hash_of(self, text: str) -> str | None:
-        """The key's id and the hash of a whole number, however it is written; None for anything else."""
+        """The key's id and the hash of an unmasked number in any spelling; None for any other text."""
         found = phone_hash(text, self._secret)
         return found and f"{self.id}{OF}{found}"
 
@@ -73,7 +73,7 @@ class PhoneKey:
 def key_from(given: str | Path | bytes | None) -> PhoneKey:
     """The key in a file, created if missing; the given bytes as a key; or, for None, this process's own key.
 
-    Raises PhoneKeyRefused: the file is no key of its owner alone, or the bytes are too few.
+    Raises PhoneKeyRefused: the file is no key, others can use it, or the bytes are too few.
     """
     if given is None:
         return _of_process()
@@ -93,7 +93,7 @@ def key_from(given: str | Path | bytes | None) -> PhoneKey:
 
 
 def refuse_within(key: Path, folders: Iterable[Path]) -> None:
-    """Raises PhoneKeyRefused: the key is inside a folder that is carried forward."""
+    """Raises PhoneKeyRefused: the key is inside one of these folders, which are carried forward."""
     for folder in folders:
         if key.resolve().is_relative_to(folder.resolve()):
             raise PhoneKeyRefused(
@@ -103,7 +103,7 @@ def refuse_within(key: Path, folders: Iterable[Path]) -> None:
 
 
 def refuse_another(key: Path, hashes: Iterable[object]) -> None:
-    """Raises PhoneKeyRefused: the file is missing, and a new key could not match the numbers hashed before."""
+    """Raises PhoneKeyRefused: the file is missing, and a new key could not match `hashes` of earlier runs."""
     known = [text for text in map(str, hashes) if OF in text]
     if known and not key.exists():
         of = " and ".join(sorted({text.partition(OF)[0] for text in known}))
@@ -150,7 +150,7 @@ def _make(path: Path) -> None:
             file.write(secrets.token_hex(32) + "\n")
             file.flush()
             os.fsync(descriptor)
-        # A link fails where a file is already, as a new name does not.
+        # A link fails if the file exists; a rename would replace it.
         path.hardlink_to(unfinished)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -30,18 +30,18 @@ def _columns(names: str, **otherwise: str) -> Columns:
 MOVEMENT: Columns = _columns(
     "account key batch occurred_at business_date direction amount_minor fee_minor currency status phone"
 )
-"""One movement of money on one account, as either side tells it.
+"""One movement of money on one account, as either side reports it.
 
-`key` is the transaction id that both sides know, `batch` the key of the whole of which the row is a
-part. `amount_minor` is gross and positive; the fee lowers the balance, in either direction. Only what
-is `completed` moves money. Phones are masked.
+`key` is the transaction id that both sides know, `batch` the key of the batch that the row is part
+of. `amount_minor` is gross and positive; the fee lowers the balance, in either direction. Only a
+`completed` row moves money. Phones are masked.
 """
 DIRECTIONS: Final = ("in", "out")
 COMPLETED: Final = "completed"
 STATUSES: Final = (COMPLETED, "failed", "pending")
 
 LEDGER_MOVEMENT: Columns = {**MOVEMENT, **_columns("entry number kind payment reverses state balance_minor")}
-"""What the ledger says of an account; `state` is `in_suspense` while late money waits for a decision."""
+"""A ledger's movement on an account; `state` is `in_suspense` while late money waits for a decision."""
 
 _REPORTED: Columns = {name: {"int64": "Int64"}.get(kind, kind) for name, kind in MOVEMENT.items()}
 """A movement of which any cell may be empty."""
@@ -51,14 +51,14 @@ STATEMENT_ROW: Columns = {
     **_REPORTED,
     **_columns("type related description words balance_minor problem phone_hash", balance_minor="Int64"),
 }
-"""What an operator or a bank says: `line` of the file named `statement`; with a `problem`, cells may be empty.
+"""A row of an operator's or bank's file `statement`, in its `line`; a row with a `problem` may have empty cells.
 
-`description` is the narrative, and `words` what the file itself calls the row's type and status. `phone_hash` tells
+`description` is the narrative, and `words` the file's own words for the row's type and status. `phone_hash` tells
 two numbers apart that look alike masked.
 """
 
 MADE: Final = "made-"
-"""How a key begins that was made, because the file has none."""
+"""The beginning of a key that was made because the file has none."""
 
 PAYMENTS: Columns = _columns(
     "id status amount_minor currency provider phone failure_code latest_charge description cancellation_reason "
@@ -85,7 +85,7 @@ SUSPENSE: Columns = _columns(
 """Money that came after its attempt had failed: it waits, or was credited to the merchant or returned by an entry."""
 
 EVENTS: Columns = _columns("id type object object_id status request created_at business_date")
-"""What has happened; `object_id` and `status` are of the object as it was then, `request` caused it."""
+"""Each event; `object_id` and `status` are of the object at the time, and `request` caused the event."""
 
 DELIVERIES: Columns = _columns(
     "id status event event_type endpoint url attempts last_status_code last_fault last_attempt_at next_attempt_at "
@@ -95,7 +95,7 @@ DELIVERIES: Columns = _columns(
 """Each event on its way to an endpoint, and how the last attempt at it ended."""
 
 MATCH: Columns = _columns("rule account group side statement line entry key currency signed_minor differences")
-"""Every row that agrees, a row for each side's row; those of one `group` belong together."""
+"""Every matched row of either side; rows of one `group` belong together."""
 
 _SAID_BY_BOTH: Final = ("ledger_minor", "statement_minor", "ledger_amount_minor", "ledger_fee_minor",
                         "statement_amount_minor", "statement_fee_minor")  # fmt: skip
@@ -107,40 +107,38 @@ BREAK: Columns = _columns(
 )
 """Every row that does not agree, with the reason and the entries that would settle it (JSON).
 
-`ledger_minor`, `statement_minor` and `variance_minor` are net, what a row does to the account: its fee included,
-signed; the last is ledger less statement. `…_amount_minor` is gross and positive, and null where several rows make up
-the break. `id` is a hash of what the rows say, `since_date` the closing date at which it was first carried forward,
-null for what is new. `description` and `words` are of the statement's row, a group's first. `verdict` to `why` are of
-the decision about it: a break that has a verdict is decided, by `who`, or by the `rule` of one's own that it falls
-under.
+`ledger_minor` and `statement_minor` are signed and net: the effect on the account, fee included; `variance_minor` is
+ledger less statement. `…_amount_minor` is gross and positive, and null if several rows make up the break. `id` is a
+hash of what the rows say, `since_date` the closing date at which the break was first carried forward, null for a new
+break. `description` and `words` are of the statement's row, in a group the first. `verdict` to `why` are the decision
+about the break, by `who` or by your own `rule`.
 """
 DECIDED: Columns = _columns("break verdict partner who when why account key code", code="string")
 """A row of `decisions.csv`; the last three are for people. `partner` is the id of another break, or several by `; `."""
 DECISION: Columns = {**DECIDED, **_columns("state")}
-"""A decision and what became of it: `applied`, `stale` (its rows have changed), `settled` (no such row is open any
-more), or `elsewhere` (of an account that was not looked at); `closed` where it is carried forward
-after it has closed its breaks.
+"""A decision and its `state`: `applied`, `stale` (its rows have changed), `settled` (no such row is open any more),
+`elsewhere` (of an account that was not looked at), or `closed` (carried forward after it has closed its breaks).
 """
 
 CLOSED_BREAK: Columns = _columns("id account key code currency variance_minor since_date rule verdict who when why")
 """A break of an earlier run that this period closed: by a match (`rule`), or by a decision that was booked."""
 
 JOURNAL: Columns = _columns("entry date account debit_minor credit_minor currency narrative reference")
-"""A line of an entry for what was decided; `entry` is the id of the break, and the debits of an entry its credits."""
+"""A line of an entry for a decided break; `entry` is the id of the break, and each entry's debits equal its credits."""
 
 SUMMARY: Columns = _columns(
     "account business_date code currency ledger_rows statement_rows ledger_value_minor statement_value_minor "
     "variance_minor moved_minor"
 )
-"""How many rows each side has, and what they move, by account, day and code (`matched` or a break's).
+"""The number and the value of each side's rows, by account, day and code (`matched` or a break's).
 
 The values are net of fees and signed as the balance moves; the variance is ledger less statement. `moved_minor` adds
-the effects of both sides' rows without their signs, so that a share of it is a rate. A line that stands twice and
-counts once moves nothing more.
+the effects of both sides' rows without their signs, so that a share of it is a rate. A repeated line that counts once
+adds nothing.
 """
 
 AGEING: Columns = _columns("account currency code bucket breaks rows variance_minor")
-"""How old the breaks are, in days from the business date to the closing date."""
+"""The breaks by age, in days from the business date to the closing date."""
 
 SUGGESTION: Columns = _columns("kind account breaks currency amount_minor why", breaks="string")
 """Breaks that may be one movement, by their ids with `; ` between them: proposed, never taken."""
@@ -149,22 +147,22 @@ PROOF: Columns = _columns(
     "account currency ledger_minor statement_minor difference_minor breaks_minor tolerated_minor brought_minor "
     "opening_minor gap_minor unexplained_minor holds note"
 )
-"""Ledger closing less statement closing, and what it is made of, an account a row.
+"""The ledger's closing balance less the statement's, and the parts of this difference, a row for each account.
 
 `difference` = `breaks` + `tolerated` (matches within the tolerance) + `brought` (left over from earlier
-runs) + `unexplained`. The last is zero where the proof holds; `opening`, by which the two opening balances
-differ, less `gap`, by which the file's balances jump beyond its rows, say where it comes from.
+runs) + `unexplained`. `unexplained` is zero if the proof holds; otherwise it comes from `opening`, by which
+the opening balances differ, less `gap`, by which the file's balances jump beyond its rows.
 """
 EXACT = "to the last minor unit"
 """The `note` of an account whose closing balances are both known, and explained."""
 WORKED_OUT: Final = "the statement gives no closing balance: it is worked out from its rows"
 NOTHING_PROVEN: Final = "and no closing balance: nothing is proven"
-"""How the `note` of an account ends of which no row was read: it does not hold, and neither is it refuted."""
+"""The end of the `note` of an account of which no row was read: its proof neither holds nor fails."""
 
 INPUTS: Columns = _columns(
     "side name sha256 rows account first_date last_date unreadable_rows", unreadable_rows="Int64"
 )
-"""What went into a reconciliation; `sha256` is null for what is no file, `unreadable_rows` are those of no use."""
+"""The inputs of a reconciliation; `sha256` is null for a table, and `unreadable_rows` counts rows of no use."""
 
 CARRIED: Columns = {
     **_columns("side"),
@@ -177,39 +175,39 @@ CARRIED: Columns = {
 }
 """A row of either side that is still open when the books of a period are closed; `code` is that of its break.
 
-The next run goes by the code of a duplicate, of which the first row may be matched, and be absent from here.
-`phone_hash` is empty where the number was never known whole, and null where no key was given to hash it under.
+The next run needs the code of a duplicate, since its first row may be matched and absent here. `phone_hash` is
+empty if the number was never known unmasked, and null if no key was given for the hash.
 """
 
 CLOSED: Columns = _columns(
     "account currency closing_date last_number statement_minor brought_minor", last_number="Int64"
 )
-"""How far an account was gone through. Ledger rows that move nothing are not read again up to both date and number.
+"""How far an account is reconciled. The next run skips ledger rows that move nothing up to both date and number.
 
-`brought_minor` is by how much ledger and statement differ for good: tolerated, or never explained.
+`brought_minor` is the lasting difference of ledger and statement: tolerated, or never explained.
 """
 
 AHEAD: Columns = _columns("account entry business_date")
-"""A row of the ledger after the closing date that is part of a match already: it is not read again either."""
+"""A ledger row after the closing date that is matched already: the next run skips it, too."""
 
 TOLD: Columns = _columns("account key business_date signed_minor", signed_minor="int64")
-"""A statement's line that was settled otherwise than by its key: another file may tell it again."""
+"""A statement's line that was settled in another way than by its key: another file may repeat it."""
 
 READ: Columns = _columns("account hash nth key business_date", account="category", nth="int64")
 """A ledger row that was read, and is not read again: a keyed hash of account, key, moment, net effect and currency.
 
-`nth` tells rows of one hash apart. Each account that was closed has one row more, whose `nth` is 0: its `hash` is the
-id of the key, and empty where there was none.
+`nth` tells rows of one hash apart. Each account that was closed has a further row with `nth` 0, whose `hash` is the
+id of the key, or empty without a key.
 """
 
 ANSWER: Columns = _columns("statement line key code", code="string")
-"""A break as it was planted."""
+"""A planted break: its place in the statements, and its code."""
 
 ACCOUNTS: Columns = _columns("account code normal_side currency balance_minor", code="int64")
 """Each account posted to; the balance is positive on the account's normal side."""
 
 TRIAL_BALANCE: Columns = _columns("account code currency debit_minor credit_minor", code="int64")
-"""Each account's balance on the side where it stands; the two columns have one sum for each currency."""
+"""Each account's balance as a debit or a credit; for each currency the two columns have the same sum."""
 
 ENTRIES: Columns = _columns(
     "number id kind payment description occurred_at recorded_at business_date reverses settles external_reference "

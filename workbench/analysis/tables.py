@@ -1,4 +1,4 @@
-"""What a merchant did and what came of it, as DataFrames: payments, charges, refunds, payouts, late money, events."""
+"""A merchant's records as DataFrames: payments, charges, refunds, payouts, late money, events and deliveries."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -48,19 +48,19 @@ class Tables:
     def payments(self) -> pd.DataFrame:
         """Payment intents.
 
-        Raises UnexpectedResponse where intents are answered without their amounts (`intent_fields`).
+        Raises UnexpectedResponse: the service's intents have no amounts (`intent_fields`).
         """
         return _frame(self._client.payment_intents.each(), _payment, PAYMENTS)
 
     @property
     def charges(self) -> pd.DataFrame:
-        """Each attempt to move money, those of intents too."""
+        """Each attempt to move money, of an intent or on its own."""
         minor = self._whole_minor()
         return _frame(self._client.charges.each(), lambda charge: _charge(charge, minor), CHARGES)
 
     @property
     def refunds(self) -> pd.DataFrame:
-        """Money given back, in one piece or several."""
+        """Money given back, all of a payment or a part."""
         minor = self._whole_minor()
         return _frame(self._client.refunds.each(), lambda refund: _refund(refund, minor), REFUNDS)
 
@@ -71,7 +71,7 @@ class Tables:
 
     @property
     def suspense(self) -> pd.DataFrame:
-        """Money that came late: what waits in suspense, and what became of the rest."""
+        """Money that came late and waits in suspense, or was credited or returned."""
         return _frame(self._control.suspense()[::-1], _late, SUSPENSE)
 
     @property
@@ -93,7 +93,7 @@ class Tables:
 
 
 def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) -> pd.DataFrame:
-    """A row for each record: what is not made stands in an attribute of the column's name."""
+    """A row for each record, the last first: cells by `made_of`, others by the record's attribute of that name."""
 
     def row(record: T) -> Row:
         made = made_of(record)

@@ -1,6 +1,6 @@
 """Pictures of how payments work, drawn from this sandbox's own tables: its transitions, schedule, ledger and messages.
 
-Each is a `Drawing`: an SVG, and a text that tells the same.
+Each picture is a `Drawing`: an SVG, and a text that says the same.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ class Pictures:
     def state_machine(self, of: str = "payment_intent") -> Drawing:
         """The states of a payment_intent, charge, refund or payout, and every event that leads from one to another.
 
-        Raises ValueError: it has no states.
+        Raises ValueError: `of` is none of these.
         """
         if of not in _TABLES:
             message = f"states are of {', '.join(_TABLES)}, not {of!r}"
@@ -47,9 +47,9 @@ class Pictures:
         return retry_timeline(self._gaps())
 
     def webhook(self, arrival: Arrival | None = None) -> Drawing:
-        """The parts of a message that `receiver` accepted, and its signed part: the latest message, or this one.
+        """The parts of a message that `receiver` accepted, and its signed part: of `arrival`, or of the latest message.
 
-        Raises ValueError: none was accepted yet, or this one was not.
+        Raises ValueError: `arrival` was not accepted, or no message was.
         """
         among = self._session.receiver.arrivals if arrival is None else [arrival]
         accepted = [arrival for arrival in among if arrival.verdict == "accepted"]
@@ -58,11 +58,11 @@ class Pictures:
         return webhook(accepted[-1], self._gaps().signature_scheme)
 
     def ledger(self, payment: str) -> Drawing:
-        """The T-accounts of one payment: `payment` is the id of its intent, of a charge without one, or of a payout."""
+        """The T-accounts of one payment, by the id of an intent, of a charge without an intent, or of a payout."""
         return accounts_of(payment, *self._journal(payment))
 
     def money_flow(self) -> Drawing:
-        """Who passed money to whom, and what is owed since: the latest entries of the ledger, one after another."""
+        """The latest entries of the ledger, each with the money that changed hands and the claims that changed."""
         return money_flow(*self._journal())
 
     def parties(self) -> Drawing:
@@ -85,7 +85,7 @@ class Pictures:
         return matched_pairs(result)
 
     def transitions(self, table: Mapping[str, Mapping[str, str]], of: str = "order") -> Drawing:
-        """The states of whatever a program keeps: `table` has, by state, event → next state.
+        """The states of a program's own records, called `of`; `table` maps state → event → next state.
 
         Raises ValueError: the table has no transition.
         """
@@ -98,7 +98,7 @@ class Pictures:
         return Gaps.chosen(self._session.untraced.in_force())
 
     def _journal(self, payment: str | None = None) -> tuple[list[LedgerEntry], list[LedgerPosting]]:
-        """The entries of the ledger and their postings, all or those of a payment."""
+        """The entries and the postings of the ledger; with `payment`, only those of this payment."""
         read = self._session.untraced
         return (
             [row for page in read.entries() for row in page if payment in {None, row.payment}],

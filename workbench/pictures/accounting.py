@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Lane(NamedTuple):
-    """A holder of money and its place; `is_ours` marks the provider's own."""
+    """A holder of money and its place; `is_ours` marks an account in the payment provider's books."""
 
     who: str
     where: str
@@ -32,7 +32,7 @@ class _Lane(NamedTuple):
 
 
 def _place(kind: ledger.AccountKind) -> _Lane:
-    """An account of the chart that is money in somebody's hands."""
+    """The holder and the place in the name of an account that is money in somebody's hands."""
     return _Lane(kind.name.partition(":")[0], kind.name.rpartition(":")[2].replace("_", " "), is_ours=True)
 
 
@@ -40,7 +40,7 @@ _CUSTOMER, _FEES, _MERCHANT = _Lane("customer", "wallet"), _Lane("operator", "fe
 _PLACES: Final = {account.code: _place(account) for account in (ledger.FLOAT, ledger.IN_TRANSIT, ledger.BANK)}
 _FLOAT, *_ON_THE_WAY = _PLACES.values()
 _LANES: Final = (_CUSTOMER, _FLOAT, _FEES, *_ON_THE_WAY, _MERCHANT)
-"""From left to right."""
+"""The lanes from left to right."""
 _OUTSIDE: Final = {
     **dict.fromkeys((account.code for account in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PAYOUT)), _MERCHANT),
     **dict.fromkeys((account.code for account in (ledger.OPERATOR_FEE, ledger.ROUNDING, ledger.WRITE_OFF)), _FEES),
@@ -69,7 +69,7 @@ class _Booked(NamedTuple):
 
 
 def money_flow(entries: Sequence[LedgerEntry], postings: Iterable[LedgerPosting]) -> Drawing:
-    """A line of arrows for each entry, between those who have the money."""
+    """The latest entries, each with arrows between the holders of money that it moves."""
     postings_by_entry = {entry: list(group) for entry, group in groupby(postings, key=attrgetter("entry"))}
     booked = [_booked(entry, postings_by_entry[entry.id]) for entry in entries[-MOST_ENTRIES:]]
     used = {lane for entry in booked for flow in entry.flows for lane in flow[:2]}
@@ -112,7 +112,7 @@ def _flows(postings: Sequence[LedgerPosting]) -> Iterator[_Flow]:
 
 
 def _other_end(posting: LedgerPosting, against: Sequence[LedgerPosting]) -> _Lane | None:
-    """The other end: an account that holds money, otherwise another party; None if the entry moves nothing."""
+    """The other end of a posting: an account that holds money, or a party; None if `against` has neither."""
     places = [_PLACES[other.code] for other in against if other.code in _PLACES and other.account != posting.account]
     outside = [_OUTSIDE.get(other.code, _CUSTOMER) for other in against if other.code not in _PLACES]
     return next(iter([*places, *outside]), None)
@@ -281,7 +281,7 @@ def _matched(matches: "pd.DataFrame") -> Iterator[_Pair]:
 def _broken(breaks: "pd.DataFrame") -> Iterator[_Pair]:
     """The first break of each code."""
     for row in breaks.drop_duplicates("code").to_dict("records"):
-        # A row that cannot be read has neither key nor amount; of what is missing, text is all that is sure.
+        # A row that cannot be read has neither key nor amount: a value that is no text or integer is missing.
         first: dict[str, Any] = {
             str(name): value if isinstance(value, str | int) else None for name, value in row.items()
         }
@@ -295,7 +295,7 @@ def _broken(breaks: "pd.DataFrame") -> Iterator[_Pair]:
 
 
 def _pair(pair: _Pair, y: int) -> Iterator[str]:
-    """Two boxes, one of them empty where a side has no row, and the verdict on the line between them."""
+    """Two boxes, with an empty box for a side without a row, and the verdict on the line between them."""
     for x, amount in ((_LEFT, pair.ledger), (_RIGHT, pair.statement)):
         yield svg.box(x, y, _WIDE, 34, svg.GROUND if amount else svg.PAPER, svg.INK if amount else svg.RULE)
         yield svg.text(x + 10, y + 21, svg.shown_as(pair.key, 12) if amount else "no row", svg.FAINT)

@@ -210,7 +210,7 @@ class _State(NamedTuple):
 
 
 def state_machine(of: str, transitions: Transitions) -> Drawing:
-    """States that can be left from top to bottom, final ones beside them."""
+    """The states with exits from top to bottom, the final states beside them."""
     sources = list(dict.fromkeys(state for state, _ in transitions))
     states = list(_placed(sources, transitions))
     finals = _final_heights(states, [state for state in dict.fromkeys(transitions.values()) if state not in sources])
@@ -284,7 +284,7 @@ def _lines_down(states: Sequence[_State]) -> Iterator[str]:
 
 
 def _lines_back(states: Sequence[_State]) -> Iterator[str]:
-    """Lines to a state that is not the next one, left of all."""
+    """Lines to a state with exits that is not the next one, on the left of all states."""
     entries = {state.name: state.y + 20 for state in states}
     exits = [way for state in states for way in state.back]
     for place, target in enumerate(dict.fromkeys(way.target for way in exits)):
@@ -303,7 +303,7 @@ def _lines_on(states: Sequence[_State], finals: Mapping[str, int]) -> Iterator[s
 
 
 def _bus(exits: Sequence[_Exit], xs: tuple[int, int, int], y: int) -> Iterator[str]:
-    """Lines from their states over one lane to a height; a dot where lines meet, so that others only cross."""
+    """Lines that leave states, share a lane and end at height `y`; dots show where lines meet, and not only cross."""
     start, lane, end = xs
     for way in exits:
         yield from svg.arrow([(start, way.y), (lane, way.y), (lane, y), (end, y)])
@@ -406,7 +406,7 @@ def retry_timeline(gaps: Gaps) -> Drawing:
 
 
 def _waits(offsets: Sequence[int], bottom: int) -> Iterator[str]:
-    """The waits along an axis of time, and around their ends the frames in which the attempts may come."""
+    """The waits along an axis of time, and around the end of each the frame in which the attempt may come."""
     early, late = ([offset * (1000 + sign * JITTER_PERMILLE) // 1000 for offset in offsets] for sign in (-1, 1))
     longest = late[-1]
     yield from _axis(longest, bottom)

@@ -1,4 +1,4 @@
-"""Reconciling: a ledger held against what an operator or a bank says of the same account.
+"""Compares a ledger with the statements of an operator or a bank for the same accounts.
 
 The rules are written once, as SQL that both DuckDB and Spark run.
 """
@@ -114,31 +114,31 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation, or a path (or pattern) of
     Parquet. A table may have four columns alone: account, key, occurred_at and amount. A path that ends in `.csv` or
     `.xlsx` is read with `read_ledger` or `read_statement`. `ledger` may also be `bench.ledger` or what `read_ledger`
-    returns, and `statement` what `read_statement` returns, or a list of any of these. Of the ledger only the accounts
-    of the statements are looked at. Either may have a column `phone_hash` besides, for numbers that are masked.
+    returns, and `statement` what `read_statement` returns, or a list of any of these. Only ledger rows of the
+    statements' accounts are compared. Either table may also have a column `phone_hash`, for masked numbers.
 
-    `tolerance` says how far both sides may differ in amount and fee, `match` by which rules rows are matched: a list
-    such as `[{"on": ["key"]}, {"on": ["amount"], "days": 3}]` for every account, or one for each by its name, in which
-    `*` stands for anything. It goes before the same in `rules` under `[match]`, and that before a layout's. `cut_off`
-    says how many of the last days are not yet settled,
-    `carry_forward` is what an earlier run left open, or the folder into which `save` wrote it; lines of statements
-    that it had matched are refused, or left out if `skip_settled`. `engine` is `duckdb` (which is used when nothing
-    is said, but for Spark's tables) or `spark`.
+    `tolerance` says how far both sides may differ in amount and fee. `match` gives the rules by which rows are matched:
+    a list such as `[{"on": ["key"]}, {"on": ["amount"], "days": 3}]` for every account, or a mapping of account names,
+    in which `*` stands for anything, to such lists. `match` goes before `[match]` in the file `rules`, and that
+    before a layout's rules. `cut_off` is the number of last days that are not yet settled. `carry_forward` is that of
+    an earlier result, or the folder into which `save` wrote it; statement lines that the earlier run settled are
+    refused, or left out if `skip_settled`. `engine` is `duckdb` (the default, but for Spark's tables) or `spark`.
 
-    `decisions` is what people have decided about breaks, as `decisions.csv`, a file or a frame of breaks with
-    verdicts, or a frame (DECIDED), beside what an earlier run has carried forward, and `rules` a TOML file of rules of
-    your own. Neither changes a figure.
-    `as_of` is the day on which the books are looked at; of `bench.ledger` it is the day of the sandbox's clock. A
-    row of a later day does not move the closing date. If the other side has no row with its key, it is an invalid row;
-    so is a line of a day outside of the period that its file tells, and without `as_of` the one line of a file that is
-    over a year later than all others, as a mistyped year is.
+    `decisions` has people's decisions about breaks: `decisions.csv`, a file or a frame of breaks with verdicts, or a
+    frame (DECIDED). Decisions that were carried forward count too. `rules` is a TOML file of your own rules. Decisions
+    and each `[[rule]]` change no figure.
+    `as_of` is the day of the reconciliation; for `bench.ledger` the default is the day of the sandbox's clock. A row of
+    a later day does not move the closing date. A row without a partner is invalid if it is dated later, or outside of
+    the period that its file states; without `as_of`, also if it is the one line of a file that is over a year later
+    than all others, as a mistyped year is.
 
-    `phone_key` is the book's key, or the file that holds it, which is made where it is missing: under it customers'
-    numbers are hashed, so that those carried forward can be compared, though they are masked. Give the same in each
-    period; without it numbers are compared within one run.
+    `phone_key` is the key of these books, or the file that holds it, which is created if missing. Customers' numbers
+    are hashed under the key, so that the next run can compare the masked numbers that are carried forward. Give the
+    same key in each period; without a key, numbers are compared within one run.
 
-    Raises ReconcileRefused: what is given cannot be compared, with the reason. Raises PhoneKeyRefused: that is no key,
-    or it would be made though numbers carried forward are hashed under another.
+    Raises ReconcileRefused, with the reason: the inputs cannot be compared. Raises StatementRefused: a file cannot be
+    read. Raises PhoneKeyRefused: `phone_key` is no key, or a key would be created though carried numbers are hashed
+    under another.
 
     >>> reconcile("ledger.parquet", "statement.parquet").breaks  # doctest: +SKIP
     """
@@ -192,7 +192,7 @@ class _Decided(NamedTuple):
     rules: Sequence[Rule]
     inputs: Sequence[Input]
     match: Mapping[str, MatchRules]
-    """Account → how its rows are matched, where nothing in its layout counts."""
+    """Account → the rules that match its rows, in place of its layout's."""
 
 
 def _decided(told: Sequence[Row], told_in: list[Input], rules: Path | str | None, match: object) -> _Decided:
@@ -221,7 +221,7 @@ class _Run:
     carried: CarryForward
     skips_settled: bool
     as_of: int
-    """ANY_DAY where nobody says it."""
+    """ANY_DAY if no day is given."""
     decided: _Decided
     key: PhoneKey
 
@@ -282,9 +282,9 @@ class _Run:
         return Read(accounts, rows, sums, found, closings, last, everything, read, rules, allowed, mine)
 
     def _rules(self, accounts: Sequence[str], counted: Totals) -> dict[str, MatchRules]:
-        """The rules of each account: what was given, else its layout's, else the default.
+        """The matching rules of each account: those given, else its layout's, else the default.
 
-        Raises ReconcileRefused: two layouts of an account declare different ones.
+        Raises ReconcileRefused: two layouts of an account declare different rules.
         """
         rules = {}
         for account in accounts:
@@ -305,9 +305,9 @@ class _Run:
     def _without_settled(
         self, theirs: Frame, closed: Frame, accounts: Sequence[str], allowed: Allowed, mine: CarryForward
     ) -> Frame:
-        """The statement's rows with those marked that were settled before: they agree again with what was `closed`.
+        """The statement's rows, with `was` MATCHED in lines settled before, which agree again with `closed` rows.
 
-        Raises ReconcileRefused: there are any, and nobody asked to skip them.
+        Raises ReconcileRefused: there are such lines, and `skips_settled` is false.
         """
         ends = zip(mine.closed["account"], mine.closed["closing_date"], strict=True)
         within = " or ".join(f"account = {accounts.index(name)} and day <= {day_number(day)}" for name, day in ends)
@@ -340,7 +340,7 @@ class _Run:
 
     def _bounds(self, allowed: Allowed) -> Bounds:
         """The period of each statement that states one, wider by the days that two dates of one movement may differ."""
-        # Of a name that an earlier run knew, old lines may be open still.
+        # Old lines may still be open under the name of an earlier statement.
         known = set(self.carried.rows["statement"])
         periods, slack = {}, max(allowed.days)
         for name, file in self.inputs.reported.items():
@@ -370,7 +370,7 @@ class _Run:
         ]
         books = self.inputs.ledger.read_from
         names = books.account_names if books else {}
-        # A table that was filled in has the accounts as people are shown them.
+        # A decision table that a person filled in has the names of accounts that people are shown.
         accounts = {name: account for account, name in names.items()}
         told = [
             {**row, "account": accounts.get(row["account"] or "", row["account"])} for row in self.decided.decisions
@@ -424,7 +424,7 @@ class _Run:
             }
             for line in proof
         ]
-        # Looked for where there may be any: most ledgers end with their statements.
+        # Read only if the ledger has later rows: most ledgers end with their statements.
         later = any((line["day"] or 0) > closing[line["account"]] for line in read.totals[LEDGER])
         ahead = frame([], AHEAD)
         if later or not self.carried.ahead.empty:
@@ -432,19 +432,19 @@ class _Run:
         kept, unkeyed = carried_rows(rows, closing)
         known = rows_read(self.engine, read.ledger, ahead, closing)
         made = CarryForward(kept, frame(closed, CLOSED), ahead, decisions, known, told, unkeyed=unkeyed)
-        # What was left open of accounts that are not looked at this time stays as it was.
+        # Accounts that are not reconciled this time keep their carry-forward.
         others = [name for name in self.carried.closed["account"] if name not in closing]
         return made.and_of(self.carried.of(others)) if others else made
 
 
 def _summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]:
-    """The sum of each account."""
+    """Account → the sum of its amounts."""
     sums = pa.table({"account": accounts, "amount": amounts}).group_by("account").aggregate([("amount", "sum")])
     return Counter(dict(zip(sums["account"].to_pylist(), sums["amount_sum"].to_pylist(), strict=True)))
 
 
 def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[str, int | None]:
-    """The balance after the last entry of each account, where it is told at all."""
+    """Account → the balance after its last ledger entry, if the ledger has one."""
     if not last:
         return {}
     ends = " or ".join(f'account = {engine.text(account)} and "no" = {number}' for account, number in last.items())
@@ -453,7 +453,7 @@ def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[st
 
 
 def _inputs(inputs: Inputs, read: Read, carried: CarryForward, decided: _Decided) -> pd.DataFrame:
-    """The frame INPUTS."""
+    """The frame INPUTS: ledger, statements, carry-forward, layouts, decisions and rules."""
     counted, good = (sum(line[name] for line in read.totals[LEDGER]) for name in ("rows", "good"))
     none = (None, None, None)
     rows: list[tuple[Any, ...]] = [(LEDGER, inputs.ledger.name, inputs.ledger.hashed, counted, *none, counted - good)]
@@ -467,7 +467,7 @@ def _inputs(inputs: Inputs, read: Read, carried: CarryForward, decided: _Decided
             (STATEMENT, book.source, hashed, book.sum("rows"), book.account, *days, book.sum("rows") - book.sum("good"))
         )
     if not carried.is_first:
-        # The open rows and the closings; without the hashes of numbers, which stand under a key.
+        # The open rows and the closings; without the hashes of numbers, which depend on a key.
         opened = untyped(carried.rows, CARRIED).drop_columns("phone_hash")
         hashed = sha256_of(opened, untyped(carried.closed, CLOSED))
         rows.append((LEDGER, "carried forward", hashed, len(carried.rows), *none, None))

@@ -36,12 +36,12 @@ from workbench.errors import ReconcileRefused
 from workbench.text.render import Column, Table, Tabular, table
 
 _OURS = {own: our for names in (SHARED, *OWN.values()) for our, own in names.items()} | {"since_date": "since"}
-"""The name of a column that is carried → the row's."""
+"""Name of a column in CARRIED → its name in a row."""
 _WAS: Columns = {"was": "string"}
 _LOST: Final = "lost" + OF
-"""Stands for the hash of a number that was carried forward without one."""
+"""Stands for the missing hash of a number that was carried forward."""
 _NEVER_WHOLE: Final = ""
-"""Is carried for the hash of a number of which only a part was ever known."""
+"""The hash that is carried for a number that was never known whole."""
 _NUMERIC = ("open in the ledger", "on the statement", "statement's balance")
 _COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name, numeric=True) for name in _NUMERIC)]
 GIVE_THE_KEY: Final = "Use one key in every run: --phone-key FILE (phone_key in Python)."
@@ -51,15 +51,15 @@ KEPT: Final[Mapping[str, Columns]] = {
 }  # fmt: skip
 """The tables that one run leaves for the next."""
 _LATER: Final = ("decisions", "read", "told")
-"""An earlier version did not write these."""
+"""The tables that an earlier version did not write."""
 
 
 @dataclass(frozen=True, repr=False)
 class CarryForward(Tabular):
-    """The tables of KEPT: open rows, closed accounts, later rows that match already, decisions, and rows read before.
+    """The tables of KEPT: open rows, closed accounts, later rows that match, decisions, rows read, lines settled.
 
     Customers' numbers are masked, also in rows that an earlier version kept whole. Before the first run the tables
-    are empty.
+    are empty. Raises ReconcileRefused: a table lacks a column.
     """
 
     rows: pd.DataFrame = field(default_factory=lambda: frame([], CARRIED))
@@ -113,12 +113,12 @@ class CarryForward(Tabular):
         return self.closed.empty
 
     def of(self, accounts: Sequence[str]) -> "CarryForward":
-        """The rows of some accounts."""
+        """The carry-forward of some accounts, without decisions."""
         mine = {name: getattr(self, name) for name in KEPT if name != "decisions"}
         return CarryForward(**{name: kept[kept["account"].isin(accounts)] for name, kept in mine.items()})
 
     def and_of(self, others: "CarryForward") -> "CarryForward":
-        """This carry-forward together with that of other accounts."""
+        """This carry-forward together with the carry-forward of other accounts."""
         both = {name: [getattr(part, name) for part in (self, others)] for name in KEPT}
         return CarryForward(
             *(pd.concat(kept, ignore_index=True).astype(dict(KEPT[name])) for name, kept in both.items()),
@@ -159,18 +159,18 @@ _ENTRY, _HASHED = ["account", "entry"], ["account", "hash"]
 _SAME, _NTH, _PLACE = [*_ENTRY, "hash"], [*_HASHED, "nth"], [*_ENTRY, "no"]
 _NAMED: Final = 5
 OLDER, OTHER_KEY = "older", "other key"
-"""Reasons why the rows read of an account are unknown: an earlier version saved none, or under another key."""
+"""Why nobody knows which rows of an account were read: an earlier version saved none, or under another key."""
 
 
 @dataclass(frozen=True)
 class LedgerRead:
-    """The ledger of today beside what an earlier run had read of it.
+    """Today's ledger beside the rows that earlier runs read.
 
-    `moving` are the rows that move money, in the shape _MOVING, `again` the rows that this run reads, in the shape
-    LOADED, and `closed` those that were gone through. `late` and `missing`, in the shape READ, are rows that were
-    booked after the close to which they are dated, and rows that were read then and are missing or changed. `unknown`
-    has the accounts of which nobody knows what was read, and why, and `begins` the first day of each other, where rows
-    are missing; `key_id` is the id of the key of the hashes.
+    `moving` has the rows that move money (_MOVING), `again` the rows that this run reads (LOADED), and `closed` the
+    rows that earlier runs closed. `late` (READ) has the rows that were booked after their date was closed, and
+    `missing` (READ) the rows that were read earlier and are now missing or changed. `unknown` has the accounts whose
+    rows read are unknown, with the reason. If rows are missing, `begins` has the first day of every other account.
+    `key_id` is the id of the key of the hashes.
     """
 
     moving: Frame
@@ -184,9 +184,9 @@ class LedgerRead:
 
 
 def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKey) -> LedgerRead:
-    """Tell the ledger's rows that were read before from those that were booked since, however they are dated."""
+    """Separate the ledger rows that an earlier run read from the rows booked since, whatever their dates."""
     heads = carried.read[carried.read["nth"] == 0].set_index("account")["hash"].to_dict()
-    # Books that began without a key go on without one: their rows are known under no other.
+    # Books that began without a key go on without one: the rows read have no other hashes.
     is_keyed = key.id != key_from(None).id and "" not in heads.values()
     key_id, secret = (key.id, key.of_rows) if is_keyed else ("", "")
     none = frame([], READ)
@@ -220,7 +220,7 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     names = f"(select x.*, coalesce(y.now, x.entry) as named from {left} x left join {renamed} y on {same(_ENTRY)})"
     names = conform(names, LOADED, entry="named")
     was = engine.keep(f"(select account, entry, min(was) as was from {names} group by account, entry)")
-    # Of what moves nothing, and where nobody knows what was read, the date and the number decide.
+    # For rows that move nothing, and accounts whose rows read are unknown, the date and the number decide.
     others = f"(select * from {ours} where signed = 0 or coalesce({is_unknown}, false))"
     before = apart(f"(select * from {others} where {_gone(engine, carried.closed)})", was, _ENTRY)
     ahead = among(others, _ahead(engine, carried.ahead), _ENTRY)
@@ -228,7 +228,7 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     new = apart(ours, settled, _PLACE)
     new = f"(select x.*, y.was as named from {new} x left join {was} y on {same(_ENTRY)})"
     new = conform(new, LOADED, was="named")
-    # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
+    # Today's ledger has the present state of an open row; only rows that it lacks come from the carry-forward.
     absent = apart(names, new, _ENTRY)
     ends = {row["account"]: day_number(row["closing_date"]) for row in carried.closed.to_dict("records")}
     late = f"(select * from {apart(known, then, _NTH)} where {_until(engine, ends)})"
@@ -270,17 +270,17 @@ def _numbered(engine: Engine, rows: Frame) -> Frame:
 
 
 def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
-    """The rows in the shape READ, in an order that depends on nothing but what they say."""
+    """The rows in the shape READ, sorted by their contents."""
     found = pa.concat_tables([engine.table(part, _READ) for part in rows])
     order = pc.sort_indices(found, [(name, "ascending") for name in ("hash", "nth", "account")])
     left = dict(zip(READ, found.columns, strict=True))
     del found
-    # Of a million rows no column stands there twice for longer than it takes.
+    # Each column is freed as it is sorted: there may be a million rows.
     return arranged({name: left.pop(name).take(order) for name in READ}, READ)
 
 
 def rows_read(engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame:
-    """The rows that the next run takes as read (READ). A row that is missing stays among them until it is back.
+    """The rows that the next run takes as read (READ). A missing row stays among them until the ledger has it again.
 
     An account whose earlier reading is unknown has no rows.
     """
@@ -302,7 +302,7 @@ def rows_read(engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, closing: 
 
 
 def rows_named(rows: pd.DataFrame) -> str:
-    """The first rows of a frame of the shape READ, for a person to look up."""
+    """A text that names the first rows of a frame READ by key and day, for a person to look up."""
     told = [
         f"{key if has_key(key) else 'a row without a key'} of {day}"
         for key, day in python_rows(rows.sort_values(["business_date", "key"]).iloc[:_NAMED], "key", "business_date")
@@ -317,9 +317,9 @@ def _until(engine: Engine, ends: Mapping[str, int]) -> str:
 
 
 def with_carried(engine: Engine, ledger: LedgerRead, statement: Frame, carried: CarryForward) -> Mapping[str, Frame]:
-    """The rows of both sides as they are loaded, without what was gone through, and with what was left open.
+    """The rows of each side (LOADED), without rows that earlier runs closed, and with their open rows.
 
-    The column `was` has the code that an open row was given then, and null for every other row.
+    The column `was` has the code that the earlier run gave an open row, and null for every other row.
     """
     shape = {**STATEMENT_READ, **_WAS}
     theirs = both(conform(statement, shape, was=NULL), conform(_open(engine, carried, STATEMENT), shape))
@@ -334,7 +334,7 @@ def _ahead(engine: Engine, ahead: pd.DataFrame) -> Frame:
 def rows_ahead(
     engine: Engine, ledger: Frame, broken: pa.Table, accounts: Sequence[str], closing: Mapping[str, int]
 ) -> pd.DataFrame:
-    """The rows of the ledger after the closing date that are not open, in the shape AHEAD.
+    """The ledger rows dated after the closing date that are part of no break, in the shape AHEAD.
 
     In `ledger` an account is its place in `accounts`; `broken` are the rows that are part of breaks.
     """
@@ -349,7 +349,7 @@ def rows_ahead(
 
 
 def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table) -> pd.DataFrame:
-    """The lines that were settled otherwise than by their key (TOLD): before, and now by a rule or by people."""
+    """The statement lines (TOLD) that were settled without a common key, in earlier runs or in this one."""
     decided = gone.filter(pc.equal(gone["side"], STATEMENT))
     of_rule, of_people = ("account", "s_key", "s_day", "s_signed"), ("account", "key", "day", "signed")
     found = [
@@ -374,7 +374,7 @@ def told_before(engine: Engine, lines: Frame, told: pd.DataFrame, accounts: Sequ
 
 
 def refuse_settled(engine: Engine, lines: Frame) -> None:
-    """Raises ReconcileRefused: a statement repeats settled lines: it is the same file, or periods overlap."""
+    """Raises ReconcileRefused: a statement repeats settled lines, as the same file or overlapping periods do."""
     told = f'(select source, cast(sum(lines) as bigint) as rows, min("no") as first from {lines} group by source)'
     found = engine.rows(told, {"source": "string", "rows": "int64", "first": "int64"})
     if found:
@@ -401,22 +401,22 @@ def _gone(engine: Engine, closed: pd.DataFrame) -> str:
 
 
 def _open(engine: Engine, carried: CarryForward, side: str) -> Frame:
-    """The open rows of a side, as a table of that side; `was` is their code."""
+    """The carried open rows of a side, with the columns of its tables; `was` is a row's code."""
     shape = {**_WAS, **(LEDGER_READ if side == LEDGER else STATEMENT_READ)}
     columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in shape}
     mine = carried.rows[carried.rows["side"] == side].rename(columns={"code": "was"})
-    # Masked, a number may have been whole: then it is not one that looks alike.
+    # A masked number may have been whole: then it need not be the number that looks alike.
     hashed = mine["phone_hash"].where(mine["phone_hash"].notna() | mine["phone"].isna(), _LOST)
     mine = mine.assign(phone_hash=hashed.where(hashed != _NEVER_WHOLE))
     return engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), shape)
 
 
 def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFrame, int]:
-    """Chooses the rows of breaks that the next run gets, in the shape CARRIED.
+    """The rows of breaks that the next run gets (CARRIED), and the number of rows whose hash no later run can compare.
 
-    Also counts the rows with a whole number that no later run can compare: its hash is under no key that is kept.
-    A ledger row after the closing date is read again then, and is not carried. A further row of a duplicate always is,
-    since its first row may not be read again.
+    Such a hash is of a customer's whole number, under a key that is not kept. A ledger row after the closing date is
+    not carried, since the next run reads it again. An extra row of a duplicate is always carried, since its first row
+    may not be read again.
     """
     ends = mapped(rows["account"], closing.__getitem__, pa.int64())
     rows = with_column(rows, "since", pc.coalesce(rows["since"], ends))
@@ -441,16 +441,16 @@ _SAYS: Mapping[str, str] = {
     **{name: name for name in ("side", "account", "key", "direction", "currency", "status")},
     "day": "business_date", "amount": "amount_minor", "fee": "fee_minor",
 }  # fmt: skip
-"""Columns that tell a row that was carried forward from other open rows: where it stands may have changed.
+"""The columns by which a carried row is found among the open rows: its place may have changed.
 
-The row's name of a column → that of CARRIED.
+A column's name in ROW → its name in CARRIED.
 """
 
 
 def met_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
-    """The rows that were carried forward (CARRIED) and are part of no break any more, with what each moves as `moved`.
+    """The carried rows (CARRIED) that are part of no break any more; `moved` is each row's net effect.
 
-    `rows` are those that are part of breaks.
+    `rows` are the rows that are part of breaks.
     """
     kept = untyped(carried, CARRIED)
     amount, fee = (kept[f"{name}_minor"].fill_null(0) for name in ("amount", "fee"))
@@ -458,7 +458,7 @@ def met_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
     moves = pc.and_(pc.equal(kept["status"], COMPLETED), pc.is_valid(kept["direction"]))
     moved = pc.if_else(pc.fill_null(moves, fill_value=False), pc.subtract(gross, fee), 0)
     kept = kept.append_column("moved", moved)
-    # Of equal rows as many are open as before, at most.
+    # Of equal carried rows, as many are still open as `rows` has.
     opened, gone = Counter(texts_of(rows, _SAYS).to_pylist()), []
     for text in texts_of(kept, _SAYS.values()).to_pylist():
         gone.append(not opened[text])

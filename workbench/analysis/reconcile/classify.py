@@ -1,7 +1,7 @@
-"""Rules 1 to 5, in the order of the facts, over the rows of both sides: every row lands in exactly one class.
+"""Runs rules 1 to 5 over the rows of both sides; every row lands in exactly one class.
 
-Of a group of several rows under one key the engine finds rows that are alike, and groups that add up; what is left is
-open, and paired here.
+In a group of several rows under one key, the engine pairs equal rows and finds the groups that add up. The other rows
+are open, and this module pairs them.
 """
 
 import re
@@ -33,21 +33,21 @@ from workbench.analysis.shapes import COMPLETED, Columns
 
 _TIES = ["fresh", "order", "day", "key", "amount", "fee", "direction", "status", "currency", "kind", "refers", "state",
          "ends", "source", "no", "entry"]  # fmt: skip
-"""The order of the rows of a group: rows that were reported before come first, then their contents decide.
+"""The columns that sort the rows of a group: rows of earlier runs come first, then the contents decide.
 
-Where they stand tells it last, of rows that say the same: another export may have them in another order. `ends` is
-what of a customer's number is seen when it is masked too, as it is in rows that are carried forward.
+The place in a file decides last, since another export may have equal rows in another order. `ends` has the last three
+digits of a customer's number, which a masked number shows too.
 """
 SPECIAL: Columns = {
     **ROW, "pair": "string", "told_again": "bool", "agrees": "bool",
     "ends": "string", **dict.fromkeys(("fresh", "batches", "n", "l_n", "l_sum", "s_sum", "stands", "moved"), "int64"),
 }  # fmt: skip
-"""A row of a special group, with what it came to in it.
+"""A row of a special group (see _marked), with its outcome.
 
-Of one `pair` are a row of each side that are alike; `agrees` tells the rows of which both sides add up to the same,
-and `told_again` those that count once and stand twice. `stands` is how many rows of its side and key that go the same
-way are paired, and `moved` how many of its group moved at all. `n`, `l_n`, `l_sum` and `s_sum` are how many rows of
-both sides and of the ledger are left of its group, and what they move.
+Two equal rows, one of each side, share a `pair`. `agrees` marks unpaired rows of a group that add up to the same on
+both sides, and `told_again` marks repeated rows, which do not count. `stands` is the number of paired rows with the
+same side, key and direction, and `moved` the number of rows of the group that count. `n` and `l_n` are the numbers of
+unpaired rows in the group, of both sides and of the ledger; `l_sum` and `s_sum` are their sums on each side.
 """
 _ALIKE = ("direction", "amount", "fee", "currency")
 """Two completed rows with one key match on these fields."""
@@ -59,20 +59,20 @@ _NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
 )
 """Fields by which the remaining rows are paired, one set after another. Such pairs differ in a field, and are compared.
 
-With the first flag only completed rows are paired. With the second only first rows are: a completed row that is no
-duplicate, or any row of a group in which no row is paired yet.
+The first flag pairs only completed rows. The second flag pairs only first rows: a completed row that is no duplicate,
+or any row of a group in which no row is paired yet.
 """
 
 
 _OF_GROUP: Final = "partition by account, g"
 _SETTLED: Final = f"coalesce(was = '{codes.MATCHED}', false)"
-"""True for a line that was matched before the last close."""
+"""SQL that is true for a line that an earlier run matched."""
 _IS_NEW: Final = f"(was is null or was = '{codes.MATCHED}')"
-"""True for a row that stands in a file of this run."""
+"""SQL that is true for a row that stands in a file of this run."""
 _IN_ORDER: Final = ", ".join(f'"{name}" nulls first' for name in _TIES)
 _LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "problem", "entry", "state"}}
 NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names in _LEFT_OUT.items()}
-"""The columns that go through the great join."""
+"""The columns of each side that take part in the join of all rows."""
 _PAIRED: Columns = {**ROW, "pair": "string"}
 _MARK: Columns = {"account": "int64", "g": "string", "rows": "int64", "batches": "int64"}
 COMPARED: Columns = {"account": "int64", "g": "string", "pair": "string", "code": "string"} | {
@@ -85,9 +85,9 @@ COMPARED: Columns = {"account": "int64", "g": "string", "pair": "string", "code"
 class Classified:
     """The rows after rules 1 to 5.
 
-    `compared` has every pair that the engine compared, and `special` the rows of the special groups. Here are `left`,
-    those that were compared here, `opened`, every pair that has a code, and `members`, the rows of special groups that
-    are open as such. `bad` has the rows that cannot be used, of sides that have any.
+    `compared` has the pairs that the engine found, `left` the pairs that `nearest` made, and `opened` all pairs that
+    have a code. `special` has the rows of the special groups, and `members` the open rows of special groups that are
+    in no pair. `bad` has the rows that cannot be used, a frame for each side that has any.
     """
 
     compared: Frame
@@ -98,7 +98,7 @@ class Classified:
     bad: list[Frame]
 
     def agreed(self, engine: Engine) -> Frame:
-        """Every pair that agrees, if only within the tolerance."""
+        """Every pair that agrees, exactly or within the tolerance."""
         pairs = both(self.compared, engine.arrow(self.left, COMPARED))
         return f"(select * from {pairs} where code is null or code = '{TOLERATED}')"
 
@@ -112,17 +112,17 @@ def classify(
     carried: bool,
     overlaps: bool,
 ) -> Classified:
-    """Run rules 1 to 5 over the rows of both sides; rule 6 goes on from what is open (`pairs`).
+    """Run rules 1 to 5 over the rows of both sides; `pairs` applies rule 6 to the open rows.
 
-    `bad` is how many rows of each side cannot be used, `carried` whether there are rows of an earlier run, and
-    `overlaps` whether a line may stand in two files; without overlaps, repeated lines are not looked for.
+    `bad` has the number of rows of each side that cannot be used. `carried` is true if there are rows of an earlier
+    run, and `overlaps` if a line may stand in two files; without overlaps, repeated lines are not looked for.
     """
     good = {side: conform(frame, ROW, "not bad") if bad[side] else frame for side, frame in rows.items()}
     marked = engine.keep(_marked(good.values(), carried=carried))
     everything = both(*good.values())
     plain = {side: apart(frame, marked, GROUP) for side, frame in good.items()}
     great = _compared(plain, allowed, GROUP, pair="''")
-    # Most pairs agree: all columns are read of the others alone, and of special groups.
+    # Most pairs agree: only the others, and special groups, are read with all columns.
     inside = both(marked, conform(great, _MARK, "code is not null", rows="0", batches="0"))
     inside = engine.keep(f"(select x.*, y.rows, y.batches from {everything} x join {inside} y on {same(GROUP)})")
     single = conform(inside, _PAIRED, "rows = 0", pair="''")
@@ -156,18 +156,19 @@ def classify(
 
 
 def _known(engine: Engine, rows: Frame) -> list[pa.Table]:
-    """The groups that hold only open rows of an earlier run: they disagreed then, and still do with fewer rows."""
+    """The groups that hold only open rows of an earlier run: the groups disagreed then, and still do."""
     opened = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
     groups = f"(select account, g from {rows} group by account, g having {opened})"
     return [engine.table(groups, {name: ROW[name] for name in GROUP})]
 
 
 def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
-    """The groups that have several rows on a side, a batch, or a row that an earlier run knew to be repeated.
+    """SQL for the special groups: with several rows on a side, a batch, or rows that an earlier run makes special.
 
-    `rows` and `batches` count a group's rows, and its rows with a batch, on the sides that mark it.
+    Such a row was settled or a duplicate, or is open and not completed. `rows` and `batches` count a group's rows, and
+    its rows with a batch, on the sides that mark it.
     """
-    # Each side by itself: over both the great aggregation takes a third longer.
+    # Each side by itself: one aggregation over both takes a third longer.
     marks = [
         f"""(select account, g, count(*) as rows, count(batch) as batches from {side}
              group by account, g having count(*) > 1 or count(batch) > 0)""" for side in rows
@@ -186,9 +187,9 @@ def _alike(special: Frame) -> Frame:
 
 
 def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
-    """Splits the other rows of special groups that do not add up: pairs that are compared, and the rest.
+    """The open rows of special groups: compared pairs, and single rows.
 
-    The rest are duplicates, and the rows of groups with a batch.
+    Single rows are duplicates, and the rows of groups with a batch.
     """
     rows = engine.table(f"(select * from {special} where not (told_again or agrees or pair <> ''))", SPECIAL)
     batched = pc.greater(rows["batches"], 0)
@@ -197,7 +198,7 @@ def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table
 
 
 def _differing(pairs: pa.Table) -> pa.Table:
-    """The pairs with a code that is a break's."""
+    """The pairs that have a code other than TOLERATED."""
     return pairs.filter(pc.not_equal(pairs["code"], TOLERATED))
 
 
@@ -210,7 +211,7 @@ LINE = ["account", "source", "no", "g", "signed"]
 
 
 def settled_lines(engine: Engine, classified: Classified) -> Frame:
-    """The lines that agree with the ledger, or stand twice: the columns LINE, and how many `lines` each is."""
+    """The statement lines that agree with the ledger or are repeated: the columns LINE, and the count `lines`."""
     shape = {name: ROW[name] for name in LINE}
     of_pair = {"source": "s_source", "no": "s_no", "g": "s_key", "signed": "s_signed"}
     pairs = conform(classified.agreed(engine), shape, BOTH_SIDES, **of_pair)
@@ -220,7 +221,7 @@ def settled_lines(engine: Engine, classified: Classified) -> Frame:
 
 
 def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
-    """Rules 4 and 5: one row and one row, of both sides."""
+    """SQL for rules 4 and 5: pairs (COMPARED) of rows that agree in the columns `on`, and rows without a partner."""
     ours, theirs = (
         conform(rows[side], names := [f"{prefix}{name}" for name in (*on, *NARROW[side])],
                 **{name: f'"{name.removeprefix(prefix)}"' for name in names})
@@ -234,13 +235,13 @@ def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **
 
 
 def _within(rows: Frame, allowed: Allowed) -> Frame:
-    """Rules 4 and 5 for rows of special groups, by their `pair`."""
+    """SQL for rules 4 and 5 for the rows of special groups, by their `pair`."""
     sides = {side: f"(select * from {rows} where side = '{side}')" for side in SIDES}
     return _compared(sides, allowed, (*GROUP, "pair"))
 
 
 BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
-"""True for a pair that has a row on each side."""
+"""SQL that is true for a pair with a row on each side."""
 
 
 def code_of(allowed: Allowed) -> str:
@@ -262,7 +263,7 @@ def code_of(allowed: Allowed) -> str:
 
 
 def with_codes(engine: Engine, pairs: pa.Table, shape: Columns, allowed: Allowed) -> pa.Table:
-    """The pairs in this shape, with the codes that the engine works out."""
+    """The pairs in this shape, with the `code` that the engine works out."""
     if not len(pairs):
         return arrow_schema(shape).empty_table()
     given = {name: kind for name, kind in shape.items() if name != "code"}
@@ -270,11 +271,11 @@ def with_codes(engine: Engine, pairs: pa.Table, shape: Columns, allowed: Allowed
 
 
 def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
-    """The rows of special groups in the shape SPECIAL, `batches` known; the keys of `respelt` groups differ."""
+    """The rows of special groups in the shape SPECIAL; `rows` have `batches`, and in `respelt` groups keys differ."""
     shape = {name: SPECIAL[name] for name in (*ROW, "batches", "ends", "fresh", "pair", "told_again")}
     found = conform(
         rows, shape, source="coalesce(source, '')", ends="right(phone, 3)", pair="''", told_again="false",
-        # Of the ledger an open row may be read again, after the closing date, beside a duplicate that was carried.
+        # An open ledger row after the closing date may be read again, beside a duplicate that was carried.
         fresh=f"case when {_IS_NEW} and side = '{STATEMENT}' then 1 else 0 end",
     )  # fmt: skip
     found = _told_again(found, shape) if overlaps else found
@@ -299,10 +300,10 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
 
 
 def _told_again(rows: Frame, shape: Columns) -> Frame:
-    """Mark as `told_again` what another file has told, or what was settled before: it adds nothing to its group.
+    """Mark as `told_again` lines that another file repeats or an earlier run settled: they do not count in the group.
 
-    The same line in another file is the same movement: the balance moved once. Of a line that one file has twice
-    and another three times, three moved it. What was carried forward is as one file.
+    The same line in two files is one movement. If one file has a line twice and another three times, three count.
+    Rows that were carried forward count as one file.
     """
     line = f'{_OF_GROUP}, side, key, currency, "day", signed'
     file = f"case when {_IS_NEW} then source else '' end"
@@ -333,7 +334,7 @@ def _paired(rows: Frame, shape: Columns, by: tuple[str, ...]) -> Frame:
 
 
 def firsts(members: pa.Table) -> pa.ChunkedArray:
-    """True for the first row of each side of each group, in an order that the order of the input never changes."""
+    """True for the first row of each side of each group, whatever the order of the input."""
     keys, order = [*GROUP, "side"], _order(members)
     ordered = members.select(keys).take(order).append_column("at", order)
     first = ordered.group_by(keys, use_threads=False).aggregate([("at", "first")])["at_first"]
@@ -341,14 +342,14 @@ def firsts(members: pa.Table) -> pa.ChunkedArray:
 
 
 def _order(rows: pa.Table) -> pa.Array:
-    """The places of rows as the engines sort them."""
+    """The places of rows in the order _TIES, in which the engines sort too."""
     return pc.sort_indices(rows, [(name, "ascending", "at_start") for name in _TIES])
 
 
 def respelt(groups: pa.Table) -> pa.Table:
-    """Finds groups (`account` and `g`) that disagree and whose keys are one when written alike, with its `name`.
+    """The `groups` (`account` and `g`) whose keys share a bare spelling, each with that spelling as `name`.
 
-    Groups that agree are what both sides call them, and need no other name.
+    Only groups that disagree are given: both sides spell the key of the others alike.
     """
     once = groups.select(GROUP).group_by(GROUP).aggregate([])
     named = once.append_column("name", pa.array([_bare(key) for key in once["g"].to_pylist()], pa.string()))
@@ -358,26 +359,26 @@ def respelt(groups: pa.Table) -> pa.Table:
 
 
 _UNSEEN = "[\\s\u00a0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u2060\u3000\ufeff]"
-"""White space, in characters of which each engine knows a class."""
+"""White space, as a pattern that fits the same characters in each engine."""
 
 
 def bare_in_sql(engine: Engine, key: str) -> str:
-    """The bare spelling that several keys share, as SQL: see _bare."""
+    """SQL for the bare spelling of a key: see _bare."""
     return engine.removed(f"lower({engine.removed(key, _UNSEEN)})", "^0+")
 
 
 def _bare(key: str) -> str:
-    """A key without white space, case and leading zeros, which never tell two keys apart."""
+    """A key in lower case, without white space and leading zeros: none of these tells two keys apart."""
     written = re.sub(_UNSEEN, "", key).casefold()
     return written.lstrip("0") or written[:1]
 
 
 def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Pairs the rows that are left of groups without a batch (SPECIAL), and splits off duplicates.
+    """Pairs the open rows of groups without a batch (SPECIAL); returns the pairs, and the duplicates.
 
-    The first has the rows of both sides side by side, as `l_…` and `s_…`; a side may be missing. A duplicate goes
-    the way of another row of its key and its side, and has no partner. What goes the other way, a refund or a charge,
-    is a movement of its own; so is what writes its key in another way.
+    A pair has the rows of both sides side by side, as `l_…` and `s_…`; a side may be missing. A duplicate has no
+    partner, and another row has the same side, key and direction. A row in the other direction (a refund or a charge),
+    or with another spelling of the key, is a movement of its own.
     """
     ordered = left.take(_order(left))
     rows = ordered.select(
@@ -386,7 +387,7 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
     moves = [row["status"] == COMPLETED for row in rows]
     groups = [tuple(row[name] for name in GROUP) for row in rows]
     free, met = sorted(range(len(rows)), key=lambda place: not moves[place]), []
-    # What did not move is paired first to first only where nothing of the group has its like.
+    # Rows that did not move are paired first to first only in groups without an equal pair.
     moved = Counter(group for group, is_moving in zip(groups, moves, strict=True) if is_moving)
     alone = {group for group, row in zip(groups, rows, strict=True) if row["moved"] == moved[group]}
     stands = Counter[tuple[object, ...]]()
@@ -416,7 +417,7 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _is_further(row: dict[str, object], stands: Counter[tuple[object, ...]]) -> bool:
-    """True if another row of its key and side goes the same way and stands, or did in an earlier run."""
+    """True if a row with the same side, key and direction stands already, or the row was a duplicate before."""
     return bool(row["stands"] or stands[_way(row)] or row["was"] in codes.DUPLICATE.values())
 
 

@@ -1,6 +1,6 @@
-"""The table to decide in: the open breaks by what there is to do, and what a person decides of them, written to a file.
+"""A table to decide about the open breaks, by what there is to do; it writes a person's decisions to a file.
 
-The form of JupyterLab holds no logic: it calls `decide`, as a script does.
+The form of JupyterLab holds no logic: the form calls `write`, as `decide` does for a script.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ from workbench.text.render import Column, Table, bundle, table, with_widget
 from workbench.visible import visible
 
 if TYPE_CHECKING:
-    # It takes its time to load, and only a person who looks needs it.
+    # ipywidgets takes its time to load, and only the form needs it.
     import ipywidgets
 
 _MOST: Final = 1_000
@@ -35,7 +35,7 @@ _UNDECIDED: Final = "not decided"
 _HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numeric=True), "verdict")
 
 # JupyterLab hears keys at the document first, and its shortcuts act on whatever has the focus: only the window can hold
-# keys back. Keys with Ctrl, Meta or Alt stay JupyterLab's, and so do text fields, where it has no shortcuts of letters.
+# keys back. Keys with Ctrl, Meta or Alt stay JupyterLab's, and so do text fields, where no letter is a shortcut.
 # What the browser itself does with a key stays too.
 _HOLD_KEYS: Final = """
     export default { render({ el }) {
@@ -53,7 +53,8 @@ _HOLD_KEYS: Final = """
 class DecisionTable:
     """The breaks of a result that a person decides about, and the file that keeps the decisions.
 
-    `who` decides. `suggestions` (SUGGESTION) are offered as partners, beside what moves the opposite amount.
+    `who` decides. `suggestions` (SUGGESTION) are offered as partners, beside breaks with the opposite amount.
+    Raises ReconcileRefused: `path` does not end in .csv, or the file exists and cannot be used.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class DecisionTable:
         self.path = path
         self.who = who
         self._all = breaks
-        # What a rule decides needs nobody, and what may still follow waits.
+        # Breaks that a rule has decided need nobody, and rows that may still follow wait.
         mine = breaks[(breaks["code"] != TIMING) & (breaks["verdict"].isna() | breaks["who"].notna())]
         order = mine.assign(moves=mine["variance_minor"].abs()).sort_values(["code", "moves"], ascending=[True, False])
         self._breaks = mine.loc[order.index]
@@ -77,10 +78,9 @@ class DecisionTable:
     ) -> None:  # fmt: skip
         """Write down a verdict on one break or several: `match` with a `partner`, `accept`, `write_off` or `ignore`.
 
-        A match without a `partner` is of all `breaks` together, which may be one text as `suggestions` has it: that
-        takes a suggestion. `open` takes back what was decided. What other people have decided stays, but with
-        `replace`.
-        Raises ReconcileRefused: no such break or verdict, somebody or a reason is missing, or another person has
+        A match without a `partner` joins all `breaks`; to take a suggestion, give its text of ids as `breaks`. `open`
+        takes back a decision. Only `replace` replaces another person's decision.
+        Raises ReconcileRefused: there is no such break or verdict, `who` or `why` is missing, or another person has
         decided; ReportRefused: the file cannot be written.
 
         >>> result.decide("decisions.csv", who="Desk").decide("bq4x7m2k5n3a", "accept", why="seen")  # doctest: +SKIP
@@ -92,7 +92,7 @@ class DecisionTable:
         self.write([{"break": name, **given} for name in names], replace=replace)
 
     def write(self, given: Sequence[Mapping[str, str | None]], *, replace: bool = False) -> None:
-        """Write down several decisions at once, each of a break, verdict, partner, who and why, or none of them."""
+        """Write down all the decisions or none; each has break, verdict, partner, who and why. Raises: see `decide`."""
         about = {row[0]: row[1:] for row in python_rows(self._all, "id", "account", "key", "code")}
         before, now = self.decided(), datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         new: dict[str, Row] = {}
@@ -105,13 +105,13 @@ class DecisionTable:
                 text = f"{old['who']} has decided about {name}: {old['verdict']}, {old['why']}."
                 raise ReconcileRefused(text, hint="Pass replace=True to replace that decision.")
             new[name] = {**dict(zip(("account", "key", "code"), about[name], strict=True)), **item, "when": now}
-        # They are read as they will be from the file: what it would not take is not written.
+        # The decisions are read here as from the file: rows that it would not take are not written.
         kept = [row for row in self._in_file() if new.keys().isdisjoint(ids_of(row))]
         rows, _ = decisions_in(pd.DataFrame([*kept, *new.values()], columns=list(DECIDED)))
         write_decisions(self.path, rows)
 
     def decided(self) -> dict[str, Row]:
-        """People's decisions by break: those of the result, replaced by those that stand in the file now."""
+        """People's decisions by break: the result's decisions, replaced by those that stand in the file now."""
         names = {"break": "id"}
         shown = self._breaks[self._breaks["who"].notna()]
         known = [
@@ -127,7 +127,7 @@ class DecisionTable:
         return decisions_in(self.path)[0] if self.path.exists() else []
 
     def partners_of(self, *names: str) -> dict[str, list[str]]:
-        """For each of these breaks what may be its other part, best first: ids with `; ` between them."""
+        """Candidates for the other part of each named break, best first: ids with `; ` between them."""
         return partners_of(self._breaks, self._suggested, names)
 
     def _table(self) -> Table:
@@ -152,7 +152,7 @@ class DecisionTable:
 
 
 class _Form:
-    """`parts` are the breaks to be shown at once, `controls` what a person fills in of each part that was opened."""
+    """A form: `_parts` has the breaks to show at once, `_controls` the fields of the breaks that were opened."""
 
     def __init__(self, decisions: DecisionTable, breaks: pd.DataFrame, decided: Mapping[str, Row]) -> None:
         import ipywidgets
@@ -179,7 +179,7 @@ class _Form:
         )
 
     def _line(self, parts: "Sequence[ipywidgets.Widget]") -> "ipywidgets.HBox":
-        """Side by side, and below each other where that is too wide."""
+        """Places widgets side by side, and below each other where the line is too wide."""
         return self._widgets.HBox(parts, layout={"flex_flow": "row wrap"})
 
     def _show(self) -> None:
@@ -189,7 +189,7 @@ class _Form:
         self._rows.children = self._boxes.get(name, ())
 
     def _shown(self, ids: str) -> str:
-        """An option for one partner or several, each by its id and what it is called."""
+        """An option for one partner or several: the id, the key and the amount of each."""
         text = "; ".join(self._called.get(name, name) for name in ids.split("; "))
         self._ids[text] = ids
         return text
@@ -247,7 +247,7 @@ class _Form:
 def _keyboard_guard() -> "ipywidgets.Widget":
     """An invisible widget that keeps keys pressed in the form's dropdowns, boxes and buttons from JupyterLab.
 
-    Without it, an arrow in a dropdown moves to the next cell, and `m` turns the cell into Markdown.
+    Without the widget, an arrow in a dropdown moves to the next cell, and `m` turns the cell into Markdown.
     """
     import anywidget
 
@@ -258,7 +258,7 @@ def _keyboard_guard() -> "ipywidgets.Widget":
 
 
 def _parts(breaks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The breaks by code, in pieces that a page can hold, each under what it is called."""
+    """The breaks by code, in pieces of up to _AT_ONCE, each with its title."""
     of_code: dict[str, list[int]] = defaultdict(list)
     for place, code in enumerate(breaks["code"]):
         of_code[code].append(place)

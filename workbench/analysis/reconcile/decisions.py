@@ -1,6 +1,6 @@
-"""Decisions that people and rules make about breaks: read strictly, set beside the breaks, and what they close.
+"""Reads the decisions of people and rules strictly, sets them beside the breaks, and closes breaks.
 
-A decision never changes what a break amounts to, nor the proof; it says who takes the break for settled, and why.
+A decision never changes the amount of a break, nor the proof; it says who takes the break for settled, and why.
 """
 
 import hashlib
@@ -39,17 +39,17 @@ from workbench.visible import armed, disarmed
 Row = dict[str, str | None]
 """A row of DECIDED; an empty cell is None."""
 WITHDRAWN: Final = "open"
-"""The verdict that takes an earlier one back, which may have been carried forward."""
+"""The verdict that takes back an earlier verdict, also one that was carried forward."""
 EXPECTED, TOLERATED = "expected", "tolerated"
 """The verdicts of rules."""
 APPLIED, STALE, SETTLED, ELSEWHERE = "applied", "stale", "settled", "elsewhere"
 ENDED: Final = "closed"
-"""The state, in what is carried forward alone, of a decision that has closed its breaks."""
+"""The state of a decision that has closed its breaks; only a carry-forward has it."""
 _REQUIRED: Final = ("break", "verdict", "partner", "who", "when", "why")
 _MAY_LACK: Final = ("partner", "when")
 """Columns that a table of breaks may lack."""
 _CALLED: Final = {heading(name).casefold(): name for name in BREAK} | {"id": "break"}
-"""Heading of an output → the column, which is accepted by its own name too."""
+"""Heading in an output → the column; the column's own name is accepted too."""
 _MOST: Final = 20
 """The most problems of a file that one error lists."""
 _FEW: Final = 5
@@ -73,16 +73,17 @@ class Input(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of one's own: what has all that it names is of its kind; the first rule that fits a break counts.
+    """A rule of your own: it fits a break that meets all its conditions; the first rule that fits a break counts.
 
     account: the account, in which `*` stands for anything.
     narrative, words: regular expressions (RE2's) that are looked for in the statement's `description` and `words`.
     amount_minor: the least and the most that the break moves the balances apart, in minor units, without its sign.
-    direction: `in` or `out`, from where the account stands: of the statement, or of the ledger where only it has it.
+    direction: `in` or `out` of the account: by the statement's row, or the ledger's if the statement has none.
     code: the break's code.
-    kind: what the money is: `fee` and `rounding` are proposed to be booked as such, any other kind is named.
-    expected: it is known to come, and counts as decided.
-    tolerated: it counts as decided, and nothing is proposed to be booked.
+    kind: what the money is: unknown money is proposed as `fee` or `rounding`; any other kind is only named.
+    expected: the break is known to come, and counts as decided.
+    tolerated: the break counts as decided, and nothing is proposed to be booked.
+    Raises ReconcileRefused: the rule has no name, condition or effect, or a value that cannot be used.
     """
 
     name: str
@@ -184,7 +185,7 @@ def _rule(number: int, given: Mapping[str, Any], file: str) -> Rule:
 
 
 def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
-    """The breaks with the rule that each falls under, and what follows from it: verdict and proposal."""
+    """The breaks with the name of the first rule that fits each, and with that rule's verdict and proposal."""
     if not rules:
         return breaks
     made, free = breaks.copy(), pd.Series(data=True, index=breaks.index)
@@ -206,15 +207,15 @@ def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
 
 
 def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
-    """The decisions in a .csv or .xlsx file, or in a DataFrame, in the shape DECIDED; or breaks with their verdicts.
+    """The decisions in a .csv or .xlsx file, or in a DataFrame: a table DECIDED, or of breaks with their verdicts.
 
-    A file as a spreadsheet saves it again is read too: with a mark, semicolons or tabs, and days as it writes them. Of
-    a table of breaks, under the headings of any output, the rows with a person's verdict count; where `when` is left
-    empty it is the day on which the file was saved.
+    A file that a spreadsheet has saved is read too: with a UTF-8 mark, semicolons or tabs, and the spreadsheet's days.
+    In a table of breaks, under the headings of any output, the rows with a person's verdict count; an empty `when`
+    becomes the day on which the file was saved.
     Raises ReconcileRefused: the file cannot be read, has an unknown column, or rows that cannot be used: each is named.
     """
     if isinstance(given, pd.DataFrame):
-        # Those of an earlier result have a state, which is found anew.
+        # The decisions of an earlier result have a state, which is found anew.
         texts = given.drop(columns="state", errors="ignore").astype("string").fillna("")
         lines = iter([(0, list(texts.columns)), *enumerate(map(list, texts.itertuples(index=False)), start=1)])
         rows = _decisions("The decisions", "row", lines)
@@ -240,12 +241,12 @@ def _content(given: object, what: str) -> tuple[Path, bytes]:
 
 
 def _tables(path: Path) -> list[Iterator[Line]]:
-    """The CSV file, or the sheets of a workbook, that have decisions; else what is most like it, to say what lacks."""
+    """The sheets or readings of the file that have decisions; else the nearest one, so that an error names its gaps."""
     heads: list[tuple[set[str], Callable[[], Iterator[Line]]]] = []
-    # What is no UTF-8 a spreadsheet has saved in the code page of western Europe.
+    # A file that is not UTF-8 was saved by a spreadsheet in the code page of western Europe.
     ways = cell_rows_of(path, [("cp1252", mark) for mark in ",;\t"])
     for way in ways:
-        with suppress(StatementRefused):  # by another mark it may be cut
+        with suppress(StatementRefused):  # a wrong delimiter may be refused
             heads += [({*map(_column, cells)}, way.lines) for _, cells in islice(way.lines(), 1)]
     decided = [lines() for names, lines in heads if {"break", "verdict"} <= names]
     most = max((names for names, _ in heads), key=len, default=set())
@@ -259,10 +260,10 @@ def _column(heading: Cell) -> str:
 
 
 def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = None) -> list[Row]:
-    """The decisions in a table; `saved` is the day of a decision in a table of breaks that names none."""
+    """The decisions in a table; in a table of breaks, a decision without a day was made on the day `saved`."""
     header = [text_of(title).strip() for title in next(lines, (0, []))[1]]
     while header and not header[-1]:
-        header.pop()  # a spreadsheet's own
+        header.pop()  # a spreadsheet adds empty columns
     if not header:
         raise ReconcileRefused(f"{name} is empty.", hint=f"Its first line is {','.join(_REQUIRED)}.")
     columns, is_of_breaks = [_column(title) for title in header], "id" in map(str.casefold, header)
@@ -291,7 +292,7 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
             problems.append(f"in {place} there are more cells than columns: {extra[0]!r}")
         row: Row = {column: _kept_cell(column, texts.get(column, "")) or None for column in DECIDED}
         row |= {column: (row[column] or "").lower() or None for column in ("break", "partner")}
-        place += f" ({row['break']})" if unit == "row" else ""  # a table of the notebook shows no numbers
+        place += f" ({row['break']})" if unit == "row" else ""  # a notebook shows no row numbers
         rows[place] = row = row | {"verdict": verdict or None, "when": row["when"] or (saved if is_of_breaks else None)}
         problems += [f"in {place} {text}" for text in _problems(row, called)]
     problems += [*_decided_twice(rows)]
@@ -311,7 +312,7 @@ def _kept_cell(column: str, cell: str) -> str:
 
 
 def _problems(row: Row, called: Mapping[str, str]) -> list[str]:
-    """Every reason why a row cannot be used, and what to write instead; its columns as the file calls them."""
+    """Every reason why a row cannot be used, and what to write instead; `called` has the file's headings."""
     known, ids, when = (*VERDICTS, WITHDRAWN), ids_of(row), row["when"]
     odd = [other for other in ids if not _ID.fullmatch(other)]
     is_match = row["verdict"] == "match"
@@ -328,7 +329,7 @@ def _problems(row: Row, called: Mapping[str, str]) -> list[str]:
 
 
 def ids_of(row: Mapping[str, Any]) -> list[str]:
-    """The breaks that a decision is about: its own and its partners."""
+    """The ids of the breaks that a decision is about: its `break` and its partners."""
     return [row["break"] or "", *filter(None, re.split(r"[;,\s]+", row["partner"] or ""))]
 
 
@@ -338,9 +339,9 @@ def _readings(text: str) -> list[str | None]:
 
 
 def _dated(rows: Mapping[str, Row], days: Collection[str]) -> list[str]:
-    """Set `when` to ISO 8601; or why not. One order of day and month holds for a file, and none is guessed.
+    """Set each `when` to ISO 8601, or return why not. One order of day and month holds for a file; none is guessed.
 
-    `days` are others of the file, by which the order may be known.
+    `days` are other dates of the file, which may show the order.
     """
     given = {place: (row["when"] or "", _readings(row["when"] or "")) for place, row in rows.items()}
     others = [both for both in map(_readings, days) if any(both)]
@@ -384,10 +385,10 @@ def _decided_twice(rows: Mapping[str, Row]) -> Iterator[str]:
 def applied(
     breaks: pd.DataFrame, given: Sequence[Row], carried: pd.DataFrame, accounts: Collection[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The breaks with what was decided about them, and every decision with its state, in the shape DECISION.
+    """The breaks with the decisions about them, and every decision with its state, in the shape DECISION.
 
-    `carried` are those of an earlier run (DECISION): what is given about the same breaks replaces them.
-    Raises ReconcileRefused: one takes back what an earlier run has closed.
+    `carried` has the decisions of an earlier run (DECISION); a `given` decision about the same break replaces them.
+    Raises ReconcileRefused: a given decision would reopen a break that an earlier run has closed.
     """
     again = {other for row in given for other in ids_of(row)}
     taken_back = {row["break"] for row in given if row["verdict"] == WITHDRAWN}
@@ -439,12 +440,12 @@ def known_as(key: str | None) -> str:
 
 
 def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str]], accounts: Collection[str]) -> str:
-    """The state of a decision; `open_` tells of its break and each partner if it is open as it was."""
+    """The state of a decision; `open_` is true for its break and each partner that is open unchanged."""
     if all(open_):
         return APPLIED
     if row["account"] and row["account"] not in accounts:
         return ELSEWHERE
-    # Of which row it was, only the account and the key tell.
+    # Only the account and the key say which row the decision was about.
     is_told = row["account"] and not CUT_BY_SPREADSHEET.fullmatch(row["key"] or "")
     is_gone = not any(open_) and (row["account"], known_as(row["key"])) not in open_keys
     return SETTLED if is_told and is_gone else STALE
@@ -458,10 +459,10 @@ def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame)
 
 
 def groups_closed(breaks: pd.DataFrame) -> pd.Series:
-    """For each break that is decided to zero the ids of all that were decided with it; null for every other break.
+    """For each break that is decided to zero the ids of all breaks decided together; null for every other break.
 
-    Breaks that were matched are, if they add up to zero in each account and currency, and so is a date that was
-    accepted: nothing is left to book.
+    Matched breaks are decided to zero if they add up to zero in each account and currency, and so is an accepted
+    date: nothing is left to book.
     """
     is_dated = (breaks["code"] == "date_mismatch") & (breaks["verdict"] == "accept")
     is_match = breaks["verdict"] == "match"
@@ -476,9 +477,9 @@ def groups_closed(breaks: pd.DataFrame) -> pd.Series:
 
 
 def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
-    """The frame CLOSED_BREAK: breaks that were `decided` to zero, and those of which the rows `met` their other part.
+    """The frame CLOSED_BREAK: breaks `decided` to zero, and earlier breaks whose rows are matched now (`met`).
 
-    `settled` are the pairs that a rule matched, and `decisions` (DECISION) tell who had decided about what was booked.
+    `settled` has the pairs that a rule matched, and `decisions` (DECISION) say who decided about a break booked since.
     """
     if decided.empty and not len(met):
         return frame([], CLOSED_BREAK)
@@ -549,7 +550,7 @@ class Signatures(NamedTuple):
 def sign_off(
     breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame, signatures: Signatures | None = None
 ) -> str:
-    """Who decided what, when last, what is stale, the hashes of what it stands on, and who prepared and reviewed it."""
+    """A text: who decided what, and when last, how many decisions are stale, the inputs' hashes, and who signed."""
     said = [
         f"{who} ({', '.join(f'{number:,} {verdict}' for verdict, number in sorted(counts.items()))})"
         for who, counts in by_whom(breaks).items()
@@ -606,7 +607,7 @@ def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
 
 
 def write_decisions(path: Path, rows: Iterable[Row]) -> None:
-    """Write decisions.csv whole, as spreadsheets open it too. Raises ReportRefused: it cannot be written."""
+    """Write a whole .csv file that spreadsheets open too. Raises ReportRefused: the file cannot be written."""
     safe = [{name: text and armed(text) for name, text in row.items()} for row in rows]
     with files.written_whole(path) as unfinished:
         files.write(frame(safe, DECIDED), unfinished, DECIDED, marked=True)

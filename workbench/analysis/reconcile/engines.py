@@ -1,7 +1,7 @@
-"""The engines that run the rules: each loads a table, keeps what is needed twice, and hands over Arrow.
+"""The engines that run the rules: each loads tables, stores rows that are used twice, and returns Arrow.
 
-The rules are texts of SQL that both engines take alike; only what they do not stands here. A text costs nothing until
-it is run, while each step of a frame is bound by itself: of few rows that takes longer than the rows.
+The rules are SQL that both engines read alike; only the SQL that differs stands here. SQL costs nothing until it runs,
+while a library of frames binds each step by itself, which takes longer than a few rows do.
 """
 
 import os
@@ -26,49 +26,49 @@ DUCKDB, SPARK = "duckdb", "spark"
 _FEW_BYTES = 8_000_000
 _NUMBERS = count(1)
 NULL = "cast(null as string)"
-"""No text."""
+"""SQL for a null text."""
 UNIT = "\x1f"
-"""Stands between the parts of a text that is made of several."""
+"""Separates the parts of a joined text."""
 
 
 def arrow_schema(shape: Columns) -> pa.Schema:
-    """The columns as Arrow has them, of which any may be null."""
+    """The Arrow schema of the columns, all of which may be null."""
     return pa.schema([(name, ARROW[kind]) for name, kind in shape.items()])
 
 
 def listed(names: Iterable[str], of: str = "") -> str:
-    """Columns, separated by commas; `of` a table of the text."""
+    """SQL for columns, separated by commas; `of` names their table."""
     return ", ".join(f'{of}{"." if of else ""}"{name}"' for name in names)
 
 
 def conform(frame: Frame, shape: Iterable[str], where: str = "", **made: str) -> Frame:
-    """The columns of `shape`, in order; those in `made` are worked out from the frame's. `where` says of which rows."""
+    """SQL for the columns of `shape`, in order; `made` has the SQL of new columns, `where` the condition of rows."""
     columns = ", ".join(f'{made[name]} as "{name}"' if name in made else f'"{name}"' for name in shape)
     return f"(select {columns} from {frame}{f' where {where}' if where else ''})"
 
 
 def both(*frames: Frame) -> Frame:
-    """The rows of frames of the same columns."""
+    """SQL for the rows of all frames, which have the same columns."""
     return f"({' union all '.join(f'select * from {frame}' for frame in frames)})"
 
 
 def same(names: Iterable[str]) -> str:
-    """The condition under which rows `x` and `y` agree in these columns."""
+    """SQL for the condition that the rows `x` and `y` agree in these columns."""
     return " and ".join(f'x."{name}" = y."{name}"' for name in names)
 
 
 def among(rows: Frame, others: Frame, names: Iterable[str]) -> Frame:
-    """The rows that agree with some other row in these columns."""
+    """SQL for the rows that agree with a row of `others` in these columns."""
     return f"(select x.* from {rows} x semi join {others} y on {same(names)})"
 
 
 def apart(rows: Frame, others: Frame, names: Iterable[str]) -> Frame:
-    """The rows that agree with no other row in these columns."""
+    """SQL for the rows that agree with no row of `others` in these columns."""
     return f"(select x.* from {rows} x anti join {others} y on {same(names)})"
 
 
 def shaped(shape: Columns, length: int, /, **given: object) -> pa.Table:
-    """An Arrow table of this shape. `given` has columns, or a value for all rows; what is missing is null."""
+    """An Arrow table of this shape. `given` has columns, or a value for all rows; other columns are null."""
     columns = [
         value.cast(field.type)
         if isinstance(value := given.get(field.name), pa.Array | pa.ChunkedArray)
@@ -79,7 +79,7 @@ def shaped(shape: Columns, length: int, /, **given: object) -> pa.Table:
 
 
 def mapped(column: pa.ChunkedArray, made: Callable[[Any], Any], kind: pa.DataType | None = None) -> pa.Array:
-    """Replaces each different value once by what `made` gives: text unless `kind` says otherwise."""
+    """The column after `made`, which runs once for each different value and returns text, or the type `kind`."""
     values = column.combine_chunks().dictionary_encode()
     return pa.array([made(value) for value in values.dictionary.to_pylist()], kind or pa.string()).take(values.indices)
 
@@ -91,24 +91,24 @@ def texts_of(rows: pa.Table, names: Iterable[str]) -> pa.ChunkedArray:
 
 
 def day_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Days as the numbers that the rules know them by; any other column as it is."""
+    """A column of dates as days since 1970; any other column as it is."""
     return column.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date(column.type) else column
 
 
 class Engine(ABC):
-    """Loads tables, runs rules, and hands over the rows."""
+    """Loads tables, runs SQL, and returns the rows."""
 
     name: str
     failures: tuple[type[Exception], ...] = (pa.ArrowException,)
-    """Raised over a file that is damaged further down, or a number that its type does not hold."""
+    """What the engine raises if a file is damaged inside, or a number is too large for its type."""
     _MILLISECONDS: str
-    """A moment as milliseconds since 1970: the text around its column, as `{0}`."""
+    """SQL for a moment as milliseconds since 1970; `{0}` is its column."""
     _DAYS: str
-    """A date as days since 1970, in the same way."""
+    """SQL for a date as days since 1970."""
     _SHA256: str
-    """The SHA-256 of a text, in hexadecimal digits, in the same way."""
+    """SQL for the SHA-256 of a text, in hexadecimal digits."""
     _REPLACED: str
-    """A text without whatever fits the pattern `{1}`."""
+    """SQL for a text without whatever fits the pattern `{1}`."""
 
     @abstractmethod
     def paths(self, paths: Sequence[Path], shape: Columns) -> Frame:
@@ -116,31 +116,31 @@ class Engine(ABC):
 
     @abstractmethod
     def own(self, native: Native, shape: Columns) -> Frame:
-        """A table of the engine's own class."""
+        """A table of the engine's own class as a frame of the columns of `shape`."""
 
     @abstractmethod
     def arrow(self, table: pa.Table, shape: Columns) -> Frame:
-        """An Arrow table."""
+        """An Arrow table as a frame of the columns of `shape`."""
 
     @abstractmethod
     def collect(self, query: str) -> pa.Table:
-        """The rows, as Arrow."""
+        """Runs a query and returns its rows."""
 
     def table(self, frame: Frame, shape: Columns) -> pa.Table:
-        """The columns of this shape, as Arrow."""
+        """The rows of a frame as an Arrow table of this shape."""
         return self.collect(f"select {listed(shape)} from {frame}").cast(arrow_schema(shape))
 
     def rows(self, frame: Frame, shape: Columns) -> list[dict[str, Any]]:
-        """The columns of this shape, a dictionary for each row."""
+        """The rows of a frame as dictionaries of the columns of this shape."""
         found: list[dict[str, Any]] = self.table(frame, shape).to_pylist()
         return found
 
     @abstractmethod
     def text(self, value: str) -> str:
-        """A text as a literal."""
+        """The SQL literal of a text."""
 
     def sha256(self, text: str) -> str:
-        """The SHA-256 of a text, in hexadecimal digits."""
+        """SQL for the SHA-256 of a text, in hexadecimal digits."""
         return self._SHA256.format(text)
 
     def removed(self, text: str, pattern: str) -> str:
@@ -149,18 +149,18 @@ class Engine(ABC):
 
     @abstractmethod
     def keep(self, frame: Frame) -> Frame:
-        """Works out the rows once, however often they are used."""
+        """Runs the frame's SQL once, and returns the name of the stored rows."""
 
     def loaded(self, frame: Frame) -> Frame:
-        """The rows of a side, which are used often; kept where the tables are so small that this costs less."""
+        """The rows of a side, which are used often; stored if the loaded tables are so small that this costs less."""
         return frame
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what was kept."""
+        """Let go of the stored rows."""
 
     def _read(self, given: str, shape: Columns) -> Frame:
-        """The columns of a table as the rules know them."""
+        """SQL for the columns of a table as the rules read them: moments in milliseconds, dates in days since 1970."""
         kinds = {
             ARROW["string"]: 'cast("{0}" as string)',
             ARROW["int64"]: 'cast("{0}" as bigint)',
@@ -178,7 +178,7 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  no pr
         config={
             "temp_directory": tempfile.gettempdir(),
             "preserve_insertion_order": "false",
-            # What a step has let go of is the system's again, and not kept for the next one.
+            # The system gets back the memory that a step has freed.
             "allocator_flush_threshold": "16MB",
             "allocator_background_threads": "true",
             # Nothing is ever fetched from a network.
@@ -240,7 +240,7 @@ class _DuckDB(Engine):
 
 
 class _Spark(Engine):
-    """The session of the DataFrames given: the work stays with its executors."""
+    """Temporary views of the given DataFrames' session, whose executors do the work."""
 
     name = SPARK
     _MILLISECONDS = 'unix_millis(cast("{0}" as timestamp))'
@@ -267,7 +267,7 @@ class _Spark(Engine):
     def arrow(self, table: pa.Table, shape: Columns) -> Frame:
         # Spark knows moments to the microsecond alone, and no unsigned numbers.
         columns = {name: pc.cast(table[name], ARROW[kind], safe=kind != MOMENT) for name, kind in shape.items()}
-        # Of a table in pieces PySpark reads no row behind an empty piece.
+        # PySpark reads no row behind an empty piece of a table.
         return self.own(self._session.createDataFrame(pa.table(columns).combine_chunks()), shape)
 
     def text(self, value: str) -> str:
@@ -276,8 +276,8 @@ class _Spark(Engine):
         return f"'{escaped}'"
 
     def keep(self, frame: Frame) -> Frame:
-        # A checkpoint on the executors: what led to the rows is forgotten, so that no plan grows without end. They
-        # forget it with the frame that it belongs to.
+        # A checkpoint on the executors drops the plan that led to the rows, so that no plan grows without end. The
+        # executors drop the checkpoint with its frame.
         return self._view(self._run(f"select * from {frame}").localCheckpoint())
 
     def _view(self, native: Native) -> Frame:

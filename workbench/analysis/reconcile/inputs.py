@@ -57,11 +57,11 @@ _FITS: Mapping[pa.DataType, tuple[str, Callable[[Any], bool]]] = {
     ),
     ARROW_TYPES[DAY]: ("a date", lambda kind: kind == nw.Date),
 }  # fmt: skip
-"""The type as which a column is read → its name, and whether it may be declared as another."""
+"""The type as which a column is read → its name, and a check that a column of another type can be read so."""
 
 
 class Side(NamedTuple):
-    """The columns of a side, and words about it: its name, the source of its columns, other inputs that it takes."""
+    """The columns of a side, and texts for refusals: its name, and where its columns and tables come from."""
 
     called: str
     columns_from: str
@@ -96,7 +96,7 @@ _SMALL: Final = {"account", "key"}
 
 @dataclass(frozen=True)
 class Source:
-    """A table as it was given: `kind` is the engine whose own it is, or `paths`, or `arrow` (pandas and Polars too)."""
+    """A table as it was given. `kind` is PATHS, ARROW (pandas and Polars too), or the engine that owns its class."""
 
     kind: str
     given: Native
@@ -104,13 +104,13 @@ class Source:
     read_from: OwnLedger | None = None
     """The ledger whose rows these are, if it was read with read_ledger()."""
     as_of: date | None = None
-    """The day that the ledger's own clock has, if it has one."""
+    """The business date by the clock of a sandbox's ledger."""
     head: str | None = None
     """The hash of the last entry of a sandbox's chain."""
     file: Statement | None = None
     """The statement whose rows these are, if it was read from a file."""
     called: str = ""
-    """The library and class of a table that was another's before it was Arrow's."""
+    """The library and class of a table that was turned into Arrow."""
 
     def load(self, engine: Engine, shape: Columns) -> Frame:
         """The columns of `shape` as a frame of the engine; a missing OPTIONAL column is null.
@@ -152,7 +152,10 @@ class Source:
 
     @cached_property
     def _schema(self) -> Mapping[str, Any]:
-        """Column → type, without reading rows where that can be helped; of files as the first of them says it."""
+        """Column → type, read without rows where possible; the first of several files decides.
+
+        Raises ReconcileRefused: the file cannot be read as Parquet.
+        """
         if self.kind != PATHS:
             return dict(nw.from_native(self.given).collect_schema())
         try:
@@ -173,7 +176,7 @@ class Source:
 
     @property
     def hashed(self) -> str | None:
-        """SHA-256 of the bytes of the files, one after another, or of a table's rows; null for a table of Spark's."""
+        """SHA-256 of the files' bytes, one file after another, or of a table's rows; None for a table of Spark's."""
         read = self.read_from or self.file
         if read and read.sha256:
             return read.sha256
@@ -181,7 +184,7 @@ class Source:
             return None
         if self.kind != PATHS:
             shape = LEDGER_READ if self.side is THE_LEDGER else STATEMENT_READ
-            # Without the hashes of numbers, which stand under a key of the run.
+            # Without the hashes of customers' numbers, which depend on the run's key.
             told = (name for name in shape if name in self._schema and name != "phone_hash")
             return sha256_of(self.arrow(told))
         digest = hashlib.sha256()
@@ -192,7 +195,7 @@ class Source:
 
     @property
     def statements(self) -> list[str]:
-        """The names of the statements, as the rows of a table tell them."""
+        """The names of the statements: the file's name, or the names in a table's rows."""
         if self.file or self.kind == PATHS:
             return [self.name]
         named = self.has_text("statement")
@@ -200,7 +203,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The name of the file, without its folder, or the kind of table."""
+        """The name of the file, without its folder, or the number of files, or the table's library and class."""
         if read := self.read_from or self.file:
             return read.name
         if self.kind != PATHS:
@@ -213,7 +216,7 @@ def sha256_of(*tables: pa.Table) -> str:
     digest = hashlib.sha256()
     for name, column in ((name, table[name]) for table in tables for name in table.column_names):
         plain = _in_large_strings(column).combine_chunks()
-        # Where a value is null, and what it is where it is not: the bytes under a null may be any.
+        # First the places of nulls, then all other values: the bytes under a null may be any.
         for part in (plain.is_valid().cast(pa.uint8()), plain.drop_null()):
             batch = pa.record_batch([part], [name])
             digest.update(batch.schema.serialize())
@@ -231,7 +234,7 @@ _OTHERS: Final = {
     ("polars", "DataFrame"): ARROW, ("polars", "LazyFrame"): ARROW, ("duckdb", "DuckDBPyRelation"): DUCKDB,
     ("pyspark", "DataFrame"): SPARK,
 }  # fmt: skip
-"""Library and class → the kind; told by name, since none of them need be installed, nor be loaded."""
+"""Library and class → the kind of a Source, by name: no library need be installed or loaded."""
 
 
 def _class_of(given: object) -> tuple[str, str]:
@@ -239,7 +242,10 @@ def _class_of(given: object) -> tuple[str, str]:
 
 
 def source(given: Native, side: Side) -> Source:
-    """Recognises a table by its class. Raises ReconcileRefused: no table, or a path where nothing is."""
+    """The Source of a table or path, by its class.
+
+    Raises ReconcileRefused: it is no table, a column has mixed types, or no file is at the path.
+    """
     if isinstance(given, str | Path):
         return Source(PATHS, _files(Path(given), side), side)
     if isinstance(given, pd.DataFrame):
@@ -270,7 +276,7 @@ def source(given: Native, side: Side) -> Source:
 def _read(given: Native, side: Side, phone_key: str | Path | bytes | None = None) -> Native:
     """Reads a .csv or .xlsx file, and a table that has only a few columns of a ledger; returns all else as it is.
 
-    Raises StatementRefused: it cannot be read, with the call that helps.
+    Raises StatementRefused, with the call that helps: the file or table cannot be read.
     """
     is_file = isinstance(given, str | Path) and Path(given).suffix.lower() in _READ_HERE
     if not is_file and not _is_small(given):
@@ -289,7 +295,7 @@ def _read(given: Native, side: Side, phone_key: str | Path | bytes | None = None
 
 
 def _is_small(given: Native) -> bool:
-    """True for a table with the few columns of an outside ledger and without those of ours."""
+    """True for a table with `account` and `key`, and without `entry` and `statement`, which our own tables have."""
     try:
         if isinstance(given, str | Path):
             columns = set(pq.read_schema(given).names)
@@ -316,26 +322,26 @@ def _files(path: Path, side: Side) -> list[Path]:
 
 
 SHARED: Final = {"at": "occurred_at", "day": "business_date", "amount": "amount_minor", "fee": "fee_minor"}
-"""The row's name of a column → that of both sides."""
+"""A column's name in ROW → its name in the tables of both sides."""
 OWN: Final = {
     LEDGER: {"no": "number", "entry": "entry", "kind": "kind", "refers": "reverses", "state": "state"},
     STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
 }
-"""The same for columns that only one side has, or names in its own way."""
+"""Side → such names for the columns that only this side has, or names in its own way."""
 LOADED: Columns = {**ROW, "account": "string", "balance_minor": "int64"}
-"""A row whose account is still its name, with its running balance."""
+"""ROW, but with the name of the account, and with the running balance."""
 _TOO_LARGE: Final = " or ".join(
     f"coalesce({name}, 0) not between {-MOST_MINOR} and {MOST_MINOR}" for name in ("amount", "fee")
 )
-"""The amount or the fee is one that no payment has, and of which many would add up to more than 64 bits hold."""
+"""SQL that is true if the amount or the fee is larger than any payment's: sums of such might not fit into 64 bits."""
 _MADE: Final = {
     "g": "coalesce(batch, key)",
     "order": f'coalesce("at", day * {DAY_MS}, 0)',
-    # No rule can work with the row: a key is missing, or a field that every movement has.
+    # No rule can use the row: its key, or a field that every movement has, is missing or wrong.
     "bad": f"""key is null or amount is null or fee is null or currency is null or day is null
         or coalesce(amount < 0, false) or coalesce(fee < 0, false) or {_TOO_LARGE} or problem is not null
         or coalesce(direction, '') not in {DIRECTIONS} or coalesce(status, '') not in {STATUSES}""",
-    # What the row does to its account; nothing where that cannot be told.
+    # The row's effect on its account; 0 if it is not completed, or the effect is unknown.
     "signed": f"""case when {_TOO_LARGE} or coalesce(status, '') <> '{COMPLETED}'
             or coalesce(direction, '') not in {DIRECTIONS} then 0
         else coalesce(case direction when 'in' then amount else -amount end - coalesce(fee, 0), 0) end""",
@@ -345,11 +351,11 @@ _MADE: Final = {
 def rows_of(frame: Frame, side: str, *, carried: bool = False) -> Frame:
     """The rows of one side in the shape LOADED.
 
-    `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`. An empty text
-    names nothing: many a table has it where a null belongs.
+    `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`. An empty key or
+    batch becomes null: many tables have an empty text where a null belongs.
     """
     of = {our: f'"{own}"' for our, own in (SHARED | OWN[side]).items()} | {"side": f"'{side}'"}
-    # A day that no calendar has is as good as missing.
+    # A day outside of DAYS counts as missing.
     of["day"] = f"case when business_date between {DAYS[0]} and {DAYS[1]} then business_date end"
     of |= {name: f"nullif({name}, '')" for name in ("key", "batch")}
     of |= dict.fromkeys({"source", "entry", "state", "problem"}.difference(OWN[side]), NULL)
@@ -359,21 +365,21 @@ def rows_of(frame: Frame, side: str, *, carried: bool = False) -> Frame:
 
 
 def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
-    """The rows with the places of their accounts in `accounts` for the names: the shape ROW."""
+    """The rows in the shape ROW: the name of each account becomes its place in `accounts`."""
     places = " ".join(f"when {engine.text(account)} then {number}" for number, account in enumerate(accounts))
     return conform(rows, ROW, account=f"cast(case account {places} end as bigint)")
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The tables as given."""
+    """The tables as given; `reported` has the statements that were read from files, by name."""
 
     ledger: Source
     statements: tuple[Source, ...]
     reported: Mapping[str, Statement]
 
     def engine(self, named: str | None) -> Engine:
-        """The engine asked for; else Spark where a table is Spark's, else DuckDB.
+        """The engine of this name; without a name Spark if a table is Spark's, else DuckDB.
 
         Raises ReconcileRefused: no such engine, or it is not installed.
         """
@@ -388,7 +394,7 @@ class Inputs:
 
 
 def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes | None = None) -> Inputs:
-    """Recognise what was given, and read what is a file.
+    """Recognise the ledger and the statements, and read those that are files.
 
     Raises ReconcileRefused: no table, no statement at all, or the same file twice. Raises StatementRefused: see _read.
     """

@@ -1,6 +1,6 @@
-"""Rows that no key joins: matched by the rules of their account, or proposed as one movement by the customer's number.
+"""Matches rows without a common key by the rules of their account, or proposes pairs by the customer's number.
 
-Everything here goes over the rows that are alone once keys were compared, as columns of Arrow: the same on each engine.
+All functions take the rows that found no partner by key, as Arrow columns: the result is the same on each engine.
 """
 
 import re
@@ -26,12 +26,12 @@ from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international
 
 Places = NDArray[np.int64]
 Pairs = Sequence[tuple[int, int]]
-"""The places of a ledger row and a statement row."""
+"""For each pair the places of its ledger row and its statement row."""
 Describe = Callable[[pa.Table], Sequence[str | None]]
-"""The statement's descriptions of these rows."""
+"""Returns the statement's descriptions of these rows."""
 PARTNERS_BY: Final = "phone, amount and time"
 _MINUTES: Final = 15
-"""So far apart in time two rows of one customer may be one movement."""
+"""The most minutes between two rows of one customer that may be one movement."""
 _NAMED: Final = 5
 """The most candidates of a side that are looked for and named."""
 _SECOND_MS: Final = 1_000
@@ -40,7 +40,7 @@ _LONG_ENOUGH: Final = 4
 
 
 class Like(NamedTuple):
-    """The rows that are in question for one: `by` which rule, some places of each side, and how many there are."""
+    """The candidates of a row: `by` which rule, the first places on each side, and the number on each side."""
 
     by: str
     places: Sequence[Sequence[int]]
@@ -48,11 +48,11 @@ class Like(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The matches and proposals that rules and numbers make of the rows that are alone.
+    """The matches and proposals among rows without a partner.
 
-    `matched` has the pairs of each rule, `proposed` those that only a person takes, and `candidates` names, for every
-    other row that fits some row of the other side, all rows that are in question. `unsure` counts the rows that have no
-    partner only because their numbers cannot be compared.
+    `matched` has the pairs of each rule, `proposed` the pairs that a person must accept. `candidates` has, for every
+    other row that fits some row of the other side, a text that names the rows in question. `unsure` counts the rows
+    that have no partner only because their customers' numbers cannot be compared.
     """
 
     matched: Sequence[tuple[MatchRule, Pairs]]
@@ -62,7 +62,7 @@ class Found(NamedTuple):
 
 
 def found_among(waiting: pa.Table, rules: Mapping[int, MatchRules], describe: Describe) -> Found:
-    """Match, and propose, rows of `waiting`; `rules` has those of each account that has more than the one by key."""
+    """Match rows of `waiting`, and propose pairs; `rules` has the accounts that match by more than the key."""
     single = pc.invert(waiting["grouped"]).to_numpy()
     accounts = waiting["account"].to_numpy()
     matched: list[tuple[MatchRule, Pairs]] = []
@@ -94,7 +94,7 @@ def found_among(waiting: pa.Table, rules: Mapping[int, MatchRules], describe: De
 
 
 def _named(waiting: pa.Table, candidates: Mapping[int, Like]) -> dict[int, str]:
-    """The candidates in words: each with its day, those of the ledger first."""
+    """For each row a text that names its candidates with their days, the ledger's first."""
     names: dict[int, str] = {}
     for side, (prefix, *stands) in enumerate((("l_", "l_entry"), ("s_", "s_source", "s_no"))):
         places = sorted({place for like in candidates.values() for place in like.places[side][:_NAMED]})
@@ -113,16 +113,17 @@ def _named(waiting: pa.Table, candidates: Mapping[int, Like]) -> dict[int, str]:
 
 
 def _either(waiting: pa.Table, places: Places, *names: str) -> list[pa.ChunkedArray]:
-    """These columns of the side that each row stands on."""
+    """The columns `names` of the rows at `places`, each from the side on which the row stands."""
     chosen = pa.array(places)
     return [pc.coalesce(*(waiting[f"{p}{name}"].take(chosen) for p in PREFIX.values())) for name in names]
 
 
 def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, dict[int, Like]]:
-    """The pairs of one amount that a window leaves no doubt about, and the candidates of each row that fits others.
+    """The sure pairs of one amount within the rule's window, and the candidates of the other rows that fit some row.
 
-    A pair is each other's only candidate, and no other row of the amount, on either side, is within twice the window
-    of either. Amounts are net, so that a pair never moves the balances apart.
+    Two rows are a sure pair if each is the other's only candidate, and no other row of the amount, on either side, is
+    within twice the window of either. A rule by the `nearest` day pairs further rows. Amounts are net, so that a pair
+    never moves the balances apart.
     """
     fields = {"phone": "phone", "fee": "fee", "type": "kind"}
     asked = [fields[field] for field in rule.on if field in fields]
@@ -184,7 +185,7 @@ class _Line:
         return np.searchsorted(self.line, spots + reach, "right") - self.at(spots, reach)
 
     def at(self, spots: Places, reach: int) -> Places:
-        """The first row within `reach` of each spot."""
+        """The index of the first row within `reach` of each spot."""
         return np.searchsorted(self.line, spots - reach, "left")
 
 
@@ -196,7 +197,7 @@ def _are_alone(sides: Sequence[_Line], spots: Places, reach: int) -> NDArray[np.
 
 
 def _nearest(sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tuple[int, int]]:
-    """Pairs of the nearest days among what is left; of one day in the order of the rows."""
+    """Pairs rows that are not `done` by the nearest days; rows of one day are paired in their order."""
     left, right = (
         [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
          if place not in done] for side in sides
@@ -215,7 +216,7 @@ _RUN: Final = re.compile(r"[^\W_]+")
 
 
 def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | None], set[int]]:
-    """A function that gives the places of those `keys`, each with its place, that stand whole in a text."""
+    """A function that returns the places of the keys that stand whole in a text; `keys` have keys and places."""
     there = defaultdict(list)
     for key, place in keys:
         runs = tuple(_RUN.findall((key or "").casefold()))
@@ -232,7 +233,7 @@ def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | Non
 
 
 def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple[Pairs, dict[int, Like]]:
-    """The pairs of which the ledger's key stands in the statement's description, and in no other; the candidates."""
+    """The pairs whose ledger key stands in the statement row's description and in no other; other rows' candidates."""
     rows = waiting.take(pa.array(free))
     is_ours = pc.is_null(rows["s_no"]).to_numpy()
     ours, theirs = free[is_ours].tolist(), free[~is_ours].tolist()
@@ -294,7 +295,7 @@ _BY_TIME, _BY_DAY, _WITHOUT_TIME = "by time", "by day", "without time"
 
 
 class _Waiting(NamedTuple):
-    """A row that waits for a partner; `place` is where it is."""
+    """A row without a partner; `place` is its index in the table of such rows."""
 
     alike: tuple[Any, ...]
     number: str
@@ -305,13 +306,13 @@ class _Waiting(NamedTuple):
 
 
 _Fits = Mapping[int, Sequence[int]]
-"""The places of a side's rows that have partners, with those of some partners: more are not looked for."""
+"""Place of a row → the places of its first partners on the other side: more are not looked for."""
 
 
 def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
-    """For each side the rows that may be one movement with a row of the other, and how many are unsure."""
+    """The partners of ledger rows and of statement rows by the customer's number, and the number of unsure rows."""
     ours, theirs = (_candidates(waiting, free, prefix) for prefix in PREFIX.values())
-    # Most rows are like none of the other side: they are left out before any is an object.
+    # Most rows are like no row of the other side: they are left out before any becomes an object.
     sides = [
         [
             _Waiting(row[: len(_ALIKE)], *row[len(_ALIKE) :])
@@ -341,7 +342,7 @@ def _candidates(waiting: pa.Table, free: Places, prefix: str) -> pa.Table:
 
 
 _Index = Mapping[tuple[Any, ...], Sequence[tuple[int, int, _Waiting]]]
-"""Values that rows have in common → these rows in their order, each behind its measure and its place."""
+"""Values that rows have in common → the measure, the place and the row of each, sorted."""
 
 
 def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fits, int]:
@@ -372,7 +373,7 @@ def _indexed(rows: Sequence[_Waiting]) -> _Index:
 
 
 def _measures(row: _Waiting, *, found: bool) -> list[tuple[str, int, int]]:
-    """The families in which a row is `found` or searches: each with its middle and its reach to either side."""
+    """The families in which a row is `found`, or searches; each with the row's measure and the search's reach."""
     if row.at is None:
         return [(_BY_DAY, row.day, 0), *([(_WITHOUT_TIME, row.day, 0)] if found else [])]
     reach = _MINUTES * 60 * _SECOND_MS
@@ -380,7 +381,7 @@ def _measures(row: _Waiting, *, found: bool) -> list[tuple[str, int, int]]:
 
 
 def _near(row: _Waiting, there: _Index) -> Iterator[_Waiting]:
-    """The rows that fit in all but what is hidden of the customer's number."""
+    """The indexed rows that fit the row in time, and in all but the hidden digits of the customer's number."""
     for family, middle, reach in _measures(row, found=False):
         rows = there.get((row.alike, family), ())
         for measure, _, other in islice(rows, bisect_left(rows, middle - reach, key=itemgetter(0)), None):

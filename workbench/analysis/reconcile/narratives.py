@@ -1,6 +1,6 @@
-"""Narratives of open rows and the day since which they are open: looked up for these rows alone.
+"""Looks up the narratives of open rows, and the day since which each row is open.
 
-No narrative goes through the great join: for ten million rows it would weigh more than all that is compared.
+The join of all rows has no narratives: for ten million rows these would weigh more than all compared columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ _REPORTED: Final = SHARED | OWN[STATEMENT]
 _FEW: Final = 1_000
 """The most lines that are named to the engine, which then reads little else of a file."""
 _CHARGES: Final = ("fee", "interest")
-"""Kinds of a rule for money of which only the statement knows."""
+"""Kinds of a rule for money that only the statement has."""
 
 
 def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForward) -> pa.Table:
@@ -84,7 +84,7 @@ def without_late_bookings(found: Open, carried: CarryForward) -> Open:
     was_told, was_booked = (pc.is_in(part, kept) for part in (_identity(_lines_of(found.pairs)), entries))
     is_late = pc.and_(is_late, pc.and_not(was_told, was_booked))
     late = found.pairs.filter(is_late)
-    # Within a tolerance they may still differ.
+    # Within a tolerance both sides may still differ.
     is_equal = pc.equal(late["l_signed"], late["s_signed"])
     late = with_column(late, "code", pc.if_else(is_equal, None, pa.scalar(TOLERATED)))
     left = [found.pairs.filter(pc.invert(is_late)), late.filter(pc.invert(is_equal))]
@@ -95,7 +95,7 @@ def without_late_bookings(found: Open, carried: CarryForward) -> Open:
 def _said(
     engine: Engine, inputs: Inputs, known: pa.Table, carried: CarryForward
 ) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
-    """The texts of rows, masked, and the day since which they are carried."""
+    """The masked texts of rows, and the day since which each row is carried."""
     told = _told(engine, inputs, known.filter(pc.equal(known["side"], STATEMENT)))
     here = pc.index_in(texts_of(known, _LINE), texts_of(told, _LINE))
     made = {name: told[name].take(here) for name in _TEXTS}
@@ -136,7 +136,7 @@ def _recoded(table: pa.Table, chosen: pa.Array) -> pa.Table:
 
 
 def _told(engine: Engine, inputs: Inputs, lines: pa.Table) -> pa.Table:
-    """The statements' texts in these lines, in an order that depends on nothing but the texts."""
+    """The places and texts of these statement lines (_TOLD), sorted by both."""
     if not len(lines):
         return arrow_schema(_TOLD).empty_table()
     on = {name: kind for name, kind in _LINE.items() if name != "account"}
@@ -161,6 +161,6 @@ def _with_texts(engine: Engine, source: Source, inputs: Inputs) -> Frame:
 
 
 def _identity(rows: pa.Table) -> pa.ChunkedArray:
-    """The text by which the next run knows an open row. The files of two months may have one name."""
+    """The text by which the next run knows an open row: the files of two months may have one name."""
     lines = texts_of(rows, (*_LINE, "business_date", "amount_minor", "problem"))
     return pc.if_else(pc.equal(rows["side"], LEDGER), texts_of(rows, ("account", "entry")), lines)

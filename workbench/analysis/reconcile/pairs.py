@@ -1,6 +1,6 @@
 """Builds the breaks: pairs that differ, rows that only one side has (rule 6), and the frame of both.
 
-They are columns of Arrow, since nearly every row may be open: few pairs are ever objects.
+Pairs are columns of Arrow, since nearly every row may be open; few pairs become Python objects.
 """
 
 import base64
@@ -45,23 +45,23 @@ _PAIR: Columns = {
 }  # fmt: skip
 """A ledger row beside its statement row. The missing side's columns are null.
 
-Of each side there are the columns OF_SIDE as `l_…` and `s_…`: of what is `grouped` those of its first row on that
-side, where `signed` is the sum. Of a reversal on the statement `reversed_entry` and `reversed_signed` are what the
-ledger has of what it reverses; `fits` says by what a row has partners, and which rows may be.
+Each side has the columns OF_SIDE as `l_…` and `s_…`. A `grouped` pair has the first row of each side, with the side's
+sum as `signed`. For a reversal on the statement, `reversed_entry` and `reversed_signed` are the ledger entry that the
+row reverses and its effect. `fits` says by which fields a row has candidates, and names them.
 """
 _BROKEN: Columns = {
     **dict.fromkeys(("side", "account", "code"), "string"), "place": "int64", "first": "bool",
     **{name: ROW[name] for name in OF_SIDE},
 }  # fmt: skip
 _TEXTS_AT_ONCE = 20_000
-"""The most pairs of which the texts are made at a time."""
+"""The most pairs whose texts are made at a time."""
 
 
 class Open(NamedTuple):
-    """The `pairs` (the shape _PAIR, but with the names of accounts) and the `members` of groups (the shape ROW).
+    """The `pairs` (the shape _PAIR, but with the names of accounts) and the `members` of groups (SPECIAL and `first`).
 
-    `settled` are the pairs that a rule without a key matched, with its name as `rule`; `unsure` is how many rows have
-    no partner only since their numbers cannot be compared.
+    `settled` has the pairs that a rule without a key matched, with the rule's name as `rule`. `unsure` counts the rows
+    that have no partner only because their customers' numbers cannot be compared.
     """
 
     pairs: pa.Table
@@ -84,15 +84,15 @@ def open_pairs(  # noqa: PLR0913, PLR0917  what was classified, and what it is r
 ) -> Open:
     """Every pair that is a break, or agrees only within the tolerance.
 
-    `ledger` has every row of these accounts, `cut_after` is the last settled day of each, and what stands alone
-    outside of `bounds` waits for nothing. `rules` are those of accounts that match by more than the key, and `describe`
-    gives the narratives of lines. Whole numbers of customers are hashed under `key`, where no hash was given.
+    `ledger` has every row of these accounts, and `cut_after` the last settled day of each. A row without a partner that
+    is dated outside of `bounds` is invalid. `rules` has the accounts that match by more than the key, and `describe`
+    returns the narratives of lines. A customer's whole number that has no hash is hashed under `key`.
     """
     batched = pc.greater(classified.members["batches"], 0)
     members = _hashed(classified.members.filter(batched), key, "")
     members = members.append_column("first", firsts(members))
     found = pa.concat_tables([
-        # Rule 1. Such a row is of no group, though another row's group may be called as its would be.
+        # Rule 1. An invalid row belongs to no group, even if its key or batch is the name of a group.
         *(_alone(engine.table(rows, ROW), dict.fromkeys(PREFIX, codes.INVALID), g=None) for rows in classified.bad),
         _compared(classified.opened),
         # Rules 2 and 3: further rows of a key, and groups with a batch that do not agree.
@@ -118,7 +118,7 @@ def open_pairs(  # noqa: PLR0913, PLR0917  what was classified, and what it is r
 
 
 _ORDER = ("account", "l_day", "s_day", "s_source", "s_no", "l_no", "l_entry", "l_key", "s_key")
-"""Rows that are alone stand in an order that depends on nothing but what they say and where they stand."""
+"""The columns that sort rows without a partner: only their contents and places decide."""
 
 
 _pairs = partial(shaped, _PAIR)
@@ -141,13 +141,13 @@ def _alone(rows: pa.Table, code: Mapping[str, str], **more: object) -> pa.Table:
 
 def _compared(found: pa.Table) -> pa.Table:
     rows = pc.add(*(pc.cast(pc.is_valid(found[f"{prefix}no"]), pa.int64()) for prefix in PREFIX.values()))
-    # What is booked goes under a key that somebody has written.
+    # An entry is proposed under a key as a file spells it.
     g = pc.coalesce(*(found[f"{prefix}key"] for prefix in PREFIX.values()))
     return _pairs(len(found), **{**_columns(found), "g": g}, rows=rows, grouped=False)
 
 
 def _groups(members: pa.Table) -> pa.Table:
-    """A pair of each group with the sums. A row whose key is the batch's name is part of it too."""
+    """A pair for each group, with the sums of its sides. A row whose key is the batch's name is a member too."""
     firsts = {}
     for side, prefix in PREFIX.items():
         mine = members.filter(pc.and_(pc.equal(members["side"], side), members["first"]))
@@ -162,7 +162,7 @@ def _groups(members: pa.Table) -> pa.Table:
 
 
 def _misdated(waiting: pa.Table, bounds: Bounds) -> tuple[pa.Table, pa.Table]:
-    """Splits off rows with impossible dates: they are rows that cannot be used."""
+    """The pairs with possible dates, and those with impossible dates, which get the code INVALID."""
     columns, is_wrong = _columns(waiting), pa.repeat(pa.scalar(value=False), len(waiting))
     for prefix in PREFIX.values():
         sources, why = columns[f"{prefix}source"].fill_null(""), pa.nulls(len(waiting), pa.string())
@@ -183,7 +183,7 @@ def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table
         return waiting
     shape = {"account": "int64", "asks": "string", "reversed_entry": "string", "reversed_signed": "int64"}
     found = []
-    # Most are written as in the ledger: only for the others is every key of it made bare.
+    # Most keys are spelt as in the ledger: only for the others are all of its keys made bare.
     for spelt in (str, partial(bare_in_sql, engine)):
         if len(named):
             asked = engine.arrow(named, {"account": "int64", "key": "string"})
@@ -197,14 +197,14 @@ def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table
 
 
 def _hashed(rows: pa.Table, key: PhoneKey, prefix: str) -> pa.Table:
-    """The rows with a hash of each whole number that came without one."""
+    """The rows, with a hash of each customer's whole number that came without a hash."""
     name = f"{prefix}phone_hash"
     made = pc.coalesce(rows[name], mapped(rows[f"{prefix}phone"], key.hash_of))
     return with_column(rows, name, made)
 
 
 def _settled(engine: Engine, waiting: pa.Table, found: Found, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
-    """The pairs of rules: those that are breaks or tolerated, and those that agree, with the `rule`."""
+    """The pairs of rules that are breaks or tolerated; and the pairs that agree or are tolerated, with the `rule`."""
     compared, agreed = [_pairs(0)], [_pairs(0).append_column("rule", pa.array([], pa.string()))]
     for rule, pairs in found.matched:
         met = _met(waiting, pairs, None)
@@ -226,7 +226,7 @@ def _met(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = N
 
 
 def _resolved(waiting: pa.Table, found: Found, cut: pa.Array) -> list[pa.Table]:
-    """Rule 6: partners as one pair, and what is left with a code; `cut` has the last settled day of each account."""
+    """Rule 6: proposed partners as one pair, and each other row with a code; `cut` has the accounts' settled days."""
     places = pa.array(range(len(waiting)), pa.int64())
     done = [
         place
@@ -242,7 +242,7 @@ def _resolved(waiting: pa.Table, found: Found, cut: pa.Array) -> list[pa.Table]:
 
 
 def _lonely(waiting: pa.Table, is_ambiguous: pa.Array, cut: pa.Array) -> pa.ChunkedArray:
-    """Rules 6a to 6d: the code of each pair that stands on one side."""
+    """Rules 6a to 6d: the code of each row without a partner."""
     ours = pc.is_null(waiting["s_no"])
     is_late = pc.greater(pc.coalesce(waiting["s_day"], waiting["l_day"]), cut.take(waiting["account"]))
     is_reversal = pc.or_(pc.and_(ours, pc.is_valid(waiting["l_refers"])), pc.is_valid(waiting["reversed_signed"]))
@@ -264,9 +264,9 @@ _SORTED = ["account", "business_date", "code", "statement", "line", "key", "entr
 def breaks_of(
     found: Open, rows: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str, str]
 ) -> tuple[pd.DataFrame, pa.Array]:
-    """The frame BREAK, in an order that depends on nothing but its rows, and the place of each break's pair.
+    """The frame BREAK, in an order that depends only on its rows, and the place of each break's pair.
 
-    `rows` are those of `broken_rows` with their narratives, `closing` is the last day of each account, `expected_in`
+    `rows` are the `broken_rows` with their narratives, `closing` has the last day of each account, and `expected_in`
     the names of its statements.
     """
     made = pa.table({**_plain(found.pairs, closing, expected_in), **_narratives(found.pairs, rows)})
@@ -328,7 +328,7 @@ _ROW = "\x1e"
 
 
 def _hashes(pairs: pa.Table, groups: Mapping[tuple[str, str], str]) -> list[str]:
-    """For each pair a hash of its account, its code and what its rows say; of a group, of all of its rows."""
+    """The id of each pair: a hash of its account, code and contents; for a group, of all of its rows."""
     ours, theirs = (_contents(pairs, prefix) for prefix in PREFIX.values())
     alone = pc.binary_join_element_wise(pairs["account"], pairs["code"], ours, theirs, _ROW)
     grouped = zip(pairs["grouped"].to_pylist(), pairs["account"].to_pylist(), pairs["g"].to_pylist(), strict=True)
@@ -348,7 +348,7 @@ def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
 
 
 def _group_contents(found: Open) -> Mapping[tuple[str, str], str]:
-    """The code of each group, and what its rows say in an order of their own."""
+    """Account and group → the group's code and the sorted contents of its rows, as one text."""
     made: dict[tuple[str, str], str] = {}
     grouped = found.pairs.filter(found.pairs["grouped"])
     for row in grouped.select([*GROUP, "code"]).to_pylist():
@@ -361,7 +361,7 @@ def _group_contents(found: Open) -> Mapping[tuple[str, str], str]:
 
 
 def _ids(contents: Iterable[str]) -> list[str]:
-    """55 bits of a hash of each text. The letter in front keeps spreadsheets from taking it for a number."""
+    """The letter `b` and 55 bits of a hash of each text. The letter keeps spreadsheets from reading a number."""
     # Base 32 writes five bytes as eight letters: filled up to ten bytes, all hashes are written at once.
     hashes = (hashlib.blake2b(content.encode(), digest_size=7).digest().ljust(10) for content in contents)
     letters = base64.b32encode(b"".join(hashes)).decode().lower()
@@ -381,7 +381,7 @@ def _distinct(ids: Iterable[str]) -> list[str]:
 
 
 def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """The texts of each break's statement line (of a group, its first), and the day since which a row of it is open."""
+    """For each pair the texts of its statement line (the first of a group), and the day since which it is open."""
     places = pa.array(range(len(pairs)), pa.int64())
     lines = rows.filter(pc.and_(pc.equal(rows["side"], STATEMENT), rows["first"]))
     since = rows.group_by("place").aggregate([("since", "min")])
@@ -392,7 +392,7 @@ def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
 
 
 def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
-    """A hash, the reason and the proposal of each pair, in this order."""
+    """The columns id, reason and proposal of the pairs, sorted by `order`."""
     groups, made = _group_contents(found), []
     every = found.pairs.append_column("reversals", _reversals(found))
     # A reason names the statement's row where there is one.
@@ -412,7 +412,7 @@ _TEXT: Final = pa.schema({"place": pa.uint64(), **dict.fromkeys(("id", "reason",
 
 
 def _reversals(found: Open) -> pa.Array:
-    """For each pair of a group the bodies that mirror its ledger entries, in their order; null for other pairs."""
+    """For each grouped pair the JSON bodies that reverse its ledger entries; null for other pairs."""
     groups = found.pairs.filter(found.pairs["grouped"]).select([*GROUP, "code", "l_currency", "s_currency"])
     ours = found.members.filter(pc.equal(found.members["side"], LEDGER)).select(
         [*GROUP, "no", "entry", "amount", "fee"]
@@ -433,7 +433,7 @@ def _reversals(found: Open) -> pa.Array:
 def broken_rows(found: Open) -> pa.Table:
     """Each row of either side that is part of a break, in the shape _BROKEN.
 
-    `place` is that of its pair, and `first` says whether it is the row of its side that the pair shows.
+    `place` is the place of its pair, and `first` marks the row that the pair shows of its side.
     """
     pairs = found.pairs.append_column("place", pa.array(range(len(found.pairs)), pa.int64()))
     is_grouped = pairs["grouped"]

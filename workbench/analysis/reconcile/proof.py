@@ -32,9 +32,9 @@ from workbench.errors import ReconcileRefused
 
 _KEYS = {"account": "string", "source": "string", "currency": "string", "day": "int64"}
 Totals = Sequence[Mapping[str, Any]]
-"""Rows, gross and net effect, and the first and last number, by account, statement, currency and day.
+"""Counts of rows and sums of effects, unsigned (`value`) and `signed`, by account, statement, currency and day.
 
-`good` are the rows that can be used: a closing date is never that of one that cannot. `keyed` have a key of their own.
+`good` counts the rows that can be used: only these set a closing date. `keyed` counts rows with a key of their own.
 """
 
 
@@ -52,12 +52,12 @@ def _summed(engine: Engine, rows: Frame, by: Columns, counts: Mapping[str, str],
 
 
 def totals(engine: Engine, rows: Frame) -> Totals:
-    """Count the rows of one side."""
+    """The Totals of the rows of one side."""
     return _summed(engine, rows, _KEYS, _COUNTED)
 
 
 def told_again(engine: Engine, classified: Classified, accounts: Sequence[str]) -> Totals:
-    """The lines of statements that count once and stand twice: how many of each account and day, and their effects."""
+    """The number and the effects of repeated statement lines, which do not count, by account, day and currency."""
     by = {"account": "int64", "day": "int64", "currency": "string"}
     counts = {name: _COUNTED[name] for name in ("rows", "value", "signed")}
     found = _summed(engine, classified.special, by, counts, "told_again")
@@ -65,18 +65,18 @@ def told_again(engine: Engine, classified: Classified, accounts: Sequence[str]) 
 
 
 def of_account(lines: Totals, account: str) -> Totals:
-    """The part of one account."""
+    """The lines of one account."""
     return [line for line in lines if line["account"] == account]
 
 
 class Book(NamedTuple):
-    """A statement of an account with its first and last day and balance, in minor units or null."""
+    """A statement of an account; days count from 1970, balances are minor units, and None is unknown."""
 
     account: str
     source: str
     lines: Totals
     file: Statement | None
-    """As it was read, if it is a file."""
+    """The statement as it was read, if it came from a file."""
     first_day: int | None
     last_day: int | None
     opening: int | None
@@ -88,12 +88,12 @@ class Book(NamedTuple):
 
     @property
     def currencies(self) -> list[str]:
-        """The currencies of its rows, or else the currency that it declares."""
+        """The currencies of the statement's rows, else the currency that its file declares."""
         return sorted(_currencies(self.lines)) or ([self.file.currency] if self.file else [])
 
     @property
     def jumps(self) -> list[dict[Any, Any]]:
-        """The lines whose running balance does not follow from the one before."""
+        """The lines whose running balance does not follow from the line before."""
         return [] if self.file is None else self.file.findings.to_dict("records")
 
     @property
@@ -117,7 +117,7 @@ class Read:
     """The ledger's last balance of each account."""
     last_numbers: Mapping[str, int]
     everything: Frame
-    """The ledger's rows of these accounts, what was gone through included."""
+    """All ledger rows of these accounts, also those that an earlier run closed."""
     ledger: LedgerRead
     rules: Mapping[str, MatchRules]
     """The rules by which the rows of each account are matched."""
@@ -165,13 +165,13 @@ def period_of(file: Statement | None) -> tuple[int | None, int | None]:
 
 _YEAR = 366
 _ENOUGH = 3
-"""With fewer rows, any of them may be the odd one."""
+"""With fewer rows, each may be the mistaken one."""
 
 
 def limit_of(file: Statement | None, as_of: int) -> int:
-    """The last day by which a file may close books: `as_of`, or what comes before a lone row of a mistyped year.
+    """The last day on which a file may close books: `as_of`, or the last day before a lone row of a mistyped year.
 
-    Such a row is over a year later than all others, and by more than these are apart. Who says `as_of` is believed.
+    Such a row is over a year later than all others, and by more than these are apart. A given `as_of` always holds.
     """
     if file is None or as_of < ANY_DAY:
         return as_of
@@ -231,7 +231,7 @@ def known(balance: int | None) -> bool:
 def _end_balances(
     first: Mapping[str, Any] | None, last: Mapping[str, Any] | None, moved: int
 ) -> tuple[int | None, int | None]:
-    """The balance before the earlier of two rows and after the later one; all rows together moved so much."""
+    """The balance before a statement's earliest row and after its latest; `moved` is the sum of all its rows."""
     opening = first["balance_minor"] - first["signed"] if first else None
     closing = last["balance_minor"] if last else None
     if not (first and last and opening is not None and first["order"] > last["order"]):
@@ -243,7 +243,7 @@ def _end_balances(
 
 
 def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
-    """Raises ReconcileRefused: an account that the ledger does not have, has only in another currency, or in none."""
+    """Raises ReconcileRefused: the ledger lacks a statement's account or its currency, or no side names a currency."""
     for book in found:
         mine = of_account(ledger, book.account)
         currencies = sorted(_currencies(mine))
@@ -252,7 +252,7 @@ def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
                 f"Neither the ledger nor {book.source} names the currency of {book.account}.", account=book.account
             )
         if not mine and not book.sum("value"):
-            # Nothing that moved on either side is no contradiction: a month in which nobody paid by this operator.
+            # Without movements on either side nothing contradicts: nobody paid by this operator in the month.
             continue
         if not mine:
             in_ledger = sorted({line["account"] for line in ledger} - {None})
@@ -292,9 +292,9 @@ _PAIR_HERE: Columns = {"account": "int64"} | {
 def matches_of(
     engine: Engine, classified: Classified, accounts: Sequence[str], settled: pa.Table, decided: pa.Table
 ) -> pd.DataFrame:
-    """The frame MATCH, in an order that depends on nothing but its rows.
+    """The frame MATCH, in an order that depends only on its rows.
 
-    `settled` are the pairs that a rule without a key matched, and `decided` the rows that a person did.
+    `settled` has the pairs that a rule without a key matched, and `decided` the rows that people decided to zero.
     """
 
     def loaded(rows: pa.Table, shape: Columns) -> Frame:
@@ -329,7 +329,7 @@ def matches_of(
 
 
 def _rows_of_pairs(pairs: Frame, **told: str) -> list[Frame]:
-    """A row for each row of these pairs, in the shape _AGREED; `told` has their rule and group."""
+    """SQL for each row of these pairs in the shape _AGREED; `told` has the SQL of `rule` and `group`."""
     apart = {f"{name}_off": f"s_{name} - l_{name}" for name in _OFF}
     own = {
         LEDGER: {"entry": "l_entry", "statement": NULL, "line": _NO_NUMBER},
@@ -357,7 +357,7 @@ _COUNTS = tuple(SUMMARY)[4:]
 
 
 def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.DataFrame:
-    """The frame SUMMARY: of both sides, of lines that stand twice, and of the `rows` that are part of breaks."""
+    """The frame SUMMARY of both sides as `read`, of repeated lines (`again`), and of the `rows` of breaks."""
     made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTS, 0))
 
     def count(line: Mapping[str, Any], code: str, side: str, sign: int = 1) -> None:
@@ -379,7 +379,7 @@ def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.
         line = row | dict(zip(counts, (row["count_all"], row["signed_sum"], row["value_sum"]), strict=True))
         count(line, MATCHED, row["side"], -1)
         count(line, row["code"], row["side"])
-    # What is missing comes first. A day on which every row is part of a break has nothing matched.
+    # Null sorts first. A day on which every row is part of a break has no line for matched rows.
     records = [
         {**dict(zip(_BY, key, strict=True)), **made[key]}
         for key in sorted(made, key=lambda key: [(part is not None, part) for part in key])
@@ -398,8 +398,8 @@ def proof_line(
 ) -> dict[str, Any]:
     """The row of PROOF of an account. `before` is its row of CLOSED from an earlier run, or empty.
 
-    `again` are the lines that stand twice and count once, `explained` is the sum of its breaks, and `tolerated` that
-    of the differences that are let pass.
+    `again` has the repeated statement lines. `explained` is the sum of the account's breaks, and `tolerated` the sum of
+    its differences within the tolerance, in minor units.
     """
     books, ends = read.books_of(account), read.closings.get(account)
     signed = {side: _sum(of_account(lines, account), "signed") for side, lines in read.totals.items()}
@@ -408,7 +408,7 @@ def proof_line(
     brought = int(before.get("brought_minor", 0))
     opening = int(before["statement_minor"]) if before else books[0].opening
     if opening is None:
-        # The file does not tell: it is taken to have begun where the ledger did.
+        # The statement has no opening balance: it is taken to open with the ledger's.
         opening = 0 if ends is None else ends - signed[LEDGER]
     ledger = opening - carried + brought + signed[LEDGER] if ends is None else ends
     closing = books[-1].closing

@@ -1,4 +1,4 @@
-"""The result of a reconciliation: frames with declared columns, notes, and views of all that."""
+"""The result of a reconciliation: frames with declared columns, notes, and reports."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Reconciliation(Reconciled):
-    """A ledger held against statements. Every row of both is in `matches` or is part of a break.
+    """A ledger compared with statements. Every row of both is in `matches` or is part of a break.
 
     Amounts are minor units with their currency beside them; the columns are declared in `analysis.shapes`.
     Use it as a context manager, or `close` it, to let go of what the engine holds.
     """
 
     carry_forward: CarryForward
-    """Give it to the next run."""
+    """The open rows and closings that the next run takes."""
     signatures: Signatures = field(default_factory=Signatures)
     """The preparer and the reviewer, each with the day."""
 
@@ -59,12 +59,12 @@ class Reconciliation(Reconciled):
 
     @property
     def sign_off(self) -> str:
-        """Who decided what, the SHA-256 of inputs, layouts, decisions and rules, and who prepared and reviewed it."""
+        """A text: who decided what, the SHA-256 of inputs, layouts, decisions and rules, preparer and reviewer."""
         return sign_off(self.decided, self.decisions, self.inputs, self.signatures)
 
     @property
     def decided(self) -> pd.DataFrame:
-        """The breaks that a person or a rule has decided, those that are closed by it too."""
+        """The breaks that a person or a rule has decided, also those that the decision has closed."""
         names, applied = ["id", "variance_minor", "verdict", "who", "rule"], self.decisions["state"] == APPLIED
         closed = self.closed[self.closed["id"].isin(self.decisions.loc[applied, "break"]) | self.closed["rule"].isna()]
         open_ = self.breaks[self.breaks["verdict"].notna()]
@@ -84,7 +84,7 @@ class Reconciliation(Reconciled):
         """A table to decide the open breaks in JupyterLab; a script calls its `decide(id, verdict, why=…)`.
 
         `who` decides; `path` is the file that is written, and read with `reconcile(decisions=path)`.
-        Raises ReconcileRefused: the file exists and cannot be used.
+        Raises ReconcileRefused: `path` does not end in .csv, or the file exists and cannot be used.
         """
         from workbench.analysis.reconcile.deciding import DecisionTable
 
@@ -92,7 +92,7 @@ class Reconciliation(Reconciled):
 
     @property
     def rates(self) -> pd.DataFrame:
-        """For each account the share of this period's rows that matched, and of their net value: from 0 to 1."""
+        """For each account the matched shares of this period's rows and of their net value, from 0 to 1."""
         counts = ["matched", "rows", "agreed", "value"]
         made = [(line.account, *line.of_period, *line.value_of_period) for line in by_account(self)]
         sums = pd.DataFrame(made, columns=["account", *counts]).groupby("account", as_index=False).sum()
@@ -110,10 +110,10 @@ class Reconciliation(Reconciled):
     def to_excel(self, path: Path | str, *, moment: datetime | None = None, matches: bool = False) -> None:
         """Write a workbook: the reconciliation and what to do, then breaks, summary, ageing, proof and inputs.
 
-        Suggestions and what this period closed follow where there are any, and with `matches` every row that agrees.
+        Suggestions and closed breaks follow if there are any, and with `matches` every row that agrees.
         Amounts are numbers in major units, and their totals formulas.
 
-        The same results are the same bytes; `moment`, if given, is noted as when it was made.
+        The same results are the same bytes; `moment`, if given, is noted as the moment when the workbook was made.
         Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
         """
         from workbench.analysis.report.workbook import write_workbook
@@ -137,7 +137,7 @@ class Reconciliation(Reconciled):
         return journal_lines.journal(self, accounts, on)
 
     def report(self, path: Path | str) -> None:
-        """Write one HTML page that needs nothing else. Raises ReportRefused: the file cannot be written."""
+        """Write one HTML page that needs no other file. Raises ReportRefused: the file cannot be written."""
         from workbench.analysis.report.page import write_page
 
         write_page(self, path)
@@ -237,7 +237,7 @@ def _unopened(inputs: Inputs, carried: CarryForward, closing: Mapping[str, int])
 
 
 def _booked_after(inputs: Inputs, carried: CarryForward, late: pd.DataFrame) -> Iterator[str]:
-    """The rows that the ledger has since a close to which they are dated."""
+    """Notes the ledger rows that were booked after a close but are dated before it."""
     books = inputs.ledger.read_from
     for account, rows in ((str(name), rows) for name, rows in late.groupby("account", observed=True)):
         called = books.account_names.get(account, account) if books else account

@@ -12,7 +12,7 @@ from workbench.errors import ReconcileRefused
 GROUP: Final = ["account", "g"]
 """Columns that the rows of one movement, or of one batch, share."""
 Frame = str
-"""Rows, as SQL has them: the name of a table, or a SELECT in parentheses."""
+"""SQL for rows: the name of a table, or a SELECT in parentheses."""
 Native = Any
 """A table or a session of a library that may not be installed."""
 
@@ -24,12 +24,12 @@ PREFIX: Final = {LEDGER: "l_", STATEMENT: "s_"}
 
 _UNREAD = {"payment", "description", "words"}
 OPTIONAL: Columns = {"phone_hash": "string"}
-"""Columns of either side that may be missing: then they are empty."""
+"""Columns that a table of either side may lack; they are then null."""
 LEDGER_READ, STATEMENT_READ = (
     {**{name: kind for name, kind in columns.items() if name not in _UNREAD}, **OPTIONAL}
     for columns in (LEDGER_MOVEMENT, STATEMENT_ROW)
 )
-"""The columns that are read; a moment as whole milliseconds, a date as whole days."""
+"""The columns that are read from each side."""
 
 _OTHERS = {
     **dict.fromkeys(("account", "no", "at", "order", "day", "amount", "fee", "signed"), "int64"),
@@ -43,24 +43,24 @@ ROW: Columns = {
         "was",
     )
 }  # fmt: skip
-"""A row of either side. The account is its place in the list of accounts: numbers are compared sooner than names.
+"""A row of either side. `account` is a place in the list of accounts: numbers are compared faster than names.
 
-`g` is the group, `source` and `no` the statement and line, or nothing and the entry's number; `at` may be
-null, `order` stands for it then; `bad` marks a row that no rule can work with, `kind` is the ledger's kind or the
-statement's type, `refers` what a reversal reverses, and `was` the code that an earlier run gave a row that is
-carried forward.
+`g` is the group: the batch, else the key. `source` and `no` are the statement and its line; a ledger row has no
+source, and its `no` is the entry's number. `order` is `at`, or midnight of `day` if `at` is null. `bad` marks a row
+that no rule can use. `kind` is the ledger's kind or the statement's type, `refers` names what a reversal reverses,
+and `was` is the code that an earlier run gave the row.
 """
 
 OF_SIDE: Final = tuple(name for name in ROW if name not in {"side", "account", "g", "bad", "order", "was"})
-"""The columns of a row that a pair has, as `l_…` and `s_…`."""
+"""The columns of a row that a pair has for each side, as `l_…` and `s_…`."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Limits within which the amounts and fees of two rows of one key still agree, in minor units.
+    """The most by which the amounts and the fees of two rows with one key may differ, in minor units.
 
-    By how many days their dates may differ, and what matches rows without a common key, is said for each account: see
-    `match_rules`. Raises ReconcileRefused: not whole numbers from zero up, or what is a rule now.
+    Each account's rules say how many days apart its rows may be, and what matches rows without a common key: see
+    `match_rules`. Raises ReconcileRefused: a limit is not a whole number from 0 up, or one that is a rule now.
 
     >>> Tolerance(amount_minor=1)
     Tolerance(amount_minor=1, fee_minor=0)
@@ -86,7 +86,7 @@ class Tolerance:
 
 
 class Allowed(NamedTuple):
-    """Limits within which two rows of one key agree: amount, fee, and the days of each account by its place."""
+    """Limits within which two rows of one key agree: amount and fee, and the days of each account by its place."""
 
     amount_minor: int
     fee_minor: int
@@ -94,26 +94,26 @@ class Allowed(NamedTuple):
 
     @property
     def days_of_account(self) -> str:
-        """The days by which two rows of an account may be apart, as SQL has it."""
+        """SQL for the number of days by which two rows of an account may be apart."""
         usual, *others = self.days
         places = " ".join(f"when {place} then {days}" for place, days in enumerate(others, start=1))
         return f"case account {places} else {usual} end" if {usual} < {*self.days} else f"{usual}"
 
 
 ANY_DAY: Final = 10**9
-"""No day is as far from 1970, before or after."""
+"""More days than lie between 1970 and any date."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The days, as numbers, outside of which a row that stands alone is wrongly dated."""
+    """The days, counted from 1970, outside of which a row without a partner is wrongly dated."""
 
     periods: Mapping[str, tuple[int, int]]
-    """The first and the last day of a statement, by its name; of one that is not here any day will do."""
+    """Statement → its first and last day; rows of any other statement may have any day up to `as_of`."""
     as_of: int
 
     def why(self, source: str, day: int | None) -> str | None:
-        """Words for a row of the statement named `source`, or of the ledger; null where nothing is wrong."""
+        """Why the `day` of a row of this statement, or of the ledger, is wrong; None if it is missing or possible."""
         first, last = self.periods.get(source, (-ANY_DAY, ANY_DAY))
         if day is None or first <= day <= min(last, self.as_of):
             return None
@@ -123,7 +123,7 @@ class Bounds:
 
 
 def check_whole(name: str, value: object, of: str) -> None:
-    """Raises ReconcileRefused: not a whole number from zero up."""
+    """Raises ReconcileRefused: the `value` of the parameter `name` is not a whole number from 0 up."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ReconcileRefused(
             f"{of} takes a whole number from 0 up as `{name}`, not {value!r}.",
@@ -133,4 +133,4 @@ def check_whole(name: str, value: object, of: str) -> None:
 
 ONE_SIDED: Final = "one_sided"
 TOLERATED: Final = "tolerated"
-"""Two codes of the work in between; no break is called so."""
+"""Codes of pairs while the rules run; no break has one of them."""

@@ -1,6 +1,6 @@
-"""Open breaks that may be one movement, as a person sees it: a slip in a key, a difference, a sum, a text.
+"""Suggests open breaks that may be one movement: by a slip in a key, a text, a difference or a sum.
 
-Only proposed, with every candidate: a person decides. How far is searched is fixed, and what was left out is said.
+A person decides among all candidates. The search has fixed bounds, and says what was left out.
 """
 
 from bisect import bisect_left
@@ -28,20 +28,20 @@ MOST: Final = 5
 _LENGTHS: Final = range(5, 65)
 """In a shorter key one character says too little; longer keys are texts."""
 _EVERY_CHOICE: Final = 12
-"""Out of so many rows every choice is tried; of more, choices of up to `_PARTS` rows."""
+"""Up to so many rows, every choice is tried; out of more, choices of up to `_PARTS` rows."""
 _PARTS: Final = 4
 _CHOSEN_FROM: Final = 16
-"""Choices are made out of so many rows, those of the nearest days."""
+"""The most rows out of which choices are made: those of the nearest days."""
 _TARGETS_AT_MOST: Final = 2_000
-"""For so many rows, the greatest first, sums of others are tried."""
+"""The most rows for which sums of others are tried, the greatest first."""
 _BOTH: Final = "both"
 
 
 class _Open(NamedTuple):
-    """An open break. `apart` is by how much the ledger has more, net; `amount` is gross, with the sign of its effect.
+    """An open break. `apart` is what the ledger has more, net; `amount` is gross, with the sign of its effect.
 
-    A duplicate `is_further`: its side has another row of its key, and it may be what has lost a key of its own. A row
-    that cannot be read has no `amount`, and neither has a batch or a break that both sides have.
+    A duplicate `is_further`: its side has another row with the key, and the duplicate may have lost its own key. The
+    `amount` of a batch is net. A row that moves nothing has no `amount`, and neither has a break with both sides.
     """
 
     name: str
@@ -73,7 +73,7 @@ class _Open(NamedTuple):
 
 
 Proposal = tuple[Sequence[_Open], str]
-"""The breaks, and why."""
+"""The breaks of a suggestion, and the reason."""
 _LeftOut = set[str]
 """Names of the breaks for which a bound ended the search."""
 
@@ -102,7 +102,7 @@ def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> p
 
 
 def _open_breaks(breaks: pd.DataFrame) -> Iterator[_Open]:
-    """The breaks that nobody has decided."""
+    """The undecided breaks that move money, or cannot be read, or that both sides have."""
     names = ("id", "code", "account", "currency", "side", "key", "business_date", "entry", "statement", "line",
              "description", "words", "variance_minor")  # fmt: skip
     told = tuple(f"{side}_{name}" for side in SIDES for name in ("minor", "amount_minor"))
@@ -136,7 +136,7 @@ def _suggestion(kind: str, rows: Sequence[_Open], why: str) -> Mapping[str, Any]
 
 
 def _few(pairs: Sequence[tuple[_Open, _Open, str]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open, str, str]]:
-    """The pairs of rows that have few candidates, with what they say and how many others are as near."""
+    """The pairs whose rows have at most MOST candidates, with their text and a sentence about other candidates."""
     count = Counter(row.name for *both, _ in pairs for row in both)
     for mine, other, said in pairs:
         many = max(count[mine.name], count[other.name])
@@ -224,7 +224,7 @@ def _days_apart(one: _Open, other: _Open) -> str:
 
 
 def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """A row whose key stands whole in what a row of the other side says; amounts may differ."""
+    """A row whose key stands whole in the text of a row of the other side; amounts may differ."""
     keyed = [item for item in opened if item.side in SIDES and len(item.key or "") in _LENGTHS]
     pairs: dict[tuple[str, str], tuple[_Open, _Open, str]] = {}
     for side in SIDES:
@@ -242,14 +242,14 @@ def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]
 
 
 def _differences(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """A difference of a pair, or of an account that nothing explains, that an open row makes up for."""
+    """The difference of a pair, or an account's unexplained difference, and an open row that makes up for it."""
     there: dict[tuple[Any, ...], list[_Open]] = defaultdict(list)
     for item in opened:
         if item.side in SIDES and item.apart:
             there[item.account, item.currency, item.apart].append(item)
     for target in opened:
         if target.side == _BOTH and target.apart:
-            # What is not explained may be a row that was counted twice, or not at all.
+            # The unexplained difference may be a row that was counted twice, or not at all.
             ways = (-target.apart,) if target.name else (-target.apart, target.apart)
             rows = [row for way in ways for row in there[target.account, target.currency, way]]
             if len(rows) > MOST:
@@ -265,7 +265,7 @@ def _differences(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Propos
 
 
 class _Day(NamedTuple):
-    """The open rows of one side on a day, the smallest first, and what they move: alone and together."""
+    """The open rows of one side on a day, the smallest first, the size of each, and the sum."""
 
     rows: Sequence[_Open]
     sizes: Sequence[int]
@@ -274,7 +274,7 @@ class _Day(NamedTuple):
 
 _Days = Mapping[int, _Day]
 _Like = tuple[str, str | None, str, bool]
-"""Account, currency and side of rows, and whether the ledger has more by them."""
+"""Account, currency and side of rows, and True if the rows give the ledger more."""
 
 
 def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
@@ -325,7 +325,7 @@ def _near(day: int, days: _Days) -> _Days:
 
 
 def _choices(target: int, rows: Sequence[_Open]) -> list[list[_Open]]:
-    """The choices of several rows that add up to the target; none of them is the target alone."""
+    """The choices of two or more rows that add up to the target."""
     sizes = np.array([abs(row.apart) for row in rows])
     return [
         [rows[place] for place in places[chosen]]
@@ -341,7 +341,7 @@ def _places(many: int) -> list[NDArray[np.int64]]:
 
 
 def _whole_days(target: int, days: _Days) -> list[list[_Open]]:
-    """Every run of whole days that adds up to the target."""
+    """The rows of every run of whole days that adds up to the target."""
     there = sorted(days)
     runs = [there[first:last] for first in range(len(there)) for last in range(first + 1, len(there) + 1)]
     fitting = [run for run in runs if sum(days[day].apart for day in run) == target]
@@ -383,4 +383,4 @@ KINDS: Final[Mapping[str, Kind]] = {
         f"{_CHOSEN_FROM} rows of the nearest days, and where at most {MOST} sums fit.",
     ),
 }  # fmt: skip
-"""By name, in the order in which they are tried: a later kind does not propose the same breaks again."""
+"""The kinds by name, in the order in which they are tried: a later kind does not propose the same breaks again."""

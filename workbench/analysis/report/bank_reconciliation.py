@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
     @property
     def is_item(self) -> bool:
-        """True for what stands between a balance and the adjusted balance."""
+        """True for an item between a balance and the adjusted balance."""
         return self.items is not None
 
 
@@ -87,7 +87,7 @@ def lines(result: Reconciled) -> Iterator[list[Line]]:
 def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None]]:
     """The account, code, side, variance and proposal of each item.
 
-    Breaks that a person matched are one item of what they leave: of both sides, an error of that amount in the books.
+    Breaks that a person matched are one item with the sum of their variances; of both sides, an error in the books.
     """
     groups: dict[tuple[str, Any], list[list[Any]]] = {}
     names = ("id", "partner", "verdict", "account", "code", "side", "variance_minor", "proposal")
@@ -105,7 +105,7 @@ _PROOF: Final = ("ledger_minor", "statement_minor", "tolerated_minor", "brought_
 
 
 def captioned(result: Reconciled) -> Iterator[tuple[str, list[Line]]]:
-    """The lines of each account below a sentence: which account and day, and whether its reconciliation proves."""
+    """For each account a sentence (account, day, and whether the reconciliation proves) and the lines."""
     days: dict[str, Any] = {}
     for account, day in python_rows(result.inputs, "account", "last_date"):
         if account and day:

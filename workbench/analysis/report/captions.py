@@ -43,7 +43,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "moved_minor": "moved on both sides, unsigned",
     "signed_minor": "net, signed",
 }
-"""Headings that are not the column's name without `_minor` and underscores. Net is with the fee."""
+"""Headings that are not the column's name without `_minor` and underscores. Net includes the fee."""
 PROOF_HEADINGS: Final[Mapping[str, str]] = {
     "ledger_minor": "ledger closing",
     "statement_minor": "statement closing",
@@ -65,10 +65,10 @@ def is_proven(result: Reconciled) -> bool:
 
 
 def unreadable(result: Reconciled) -> list[str]:
-    """A sentence for each file of which half of the rows or more cannot be used: little rests on the others."""
+    """A sentence for each file if half of its rows or more cannot be used."""
     bad = result.breaks[result.breaks["code"] == INVALID].sort_values("line", kind="stable")
     found = []
-    # Inputs are hashed when they are first asked for: not where every row can be used.
+    # Asking for inputs hashes them, which is needless if every row can be used.
     for side, name, sha256, rows, count in python_rows(result.inputs, *_COUNTED) if len(bad) else ():
         mine = bad[(bad["side"] == side) & ((bad["statement"] == name) | (side == "ledger"))]
         if count and 2 * count >= rows and len(mine):
@@ -80,12 +80,12 @@ def unreadable(result: Reconciled) -> list[str]:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """`1 break`, `2 breaks`."""
+    """The number with its noun: `1 break`, `2 breaks`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def headline(result: Reconciled) -> str:
-    """The outcome in one or two sentences, after what makes it worth little, if anything does."""
+    """The outcome in one or two sentences, after sentences about unreadable files and about empty statements."""
     notes = [note for (note,) in python_rows(result.proof, "note")]
     blank = [f"{note}." for note in notes if note and note.endswith(NOTHING_PROVEN)]
     codes = [code for code, verdict in python_rows(result.breaks, "code", "verdict") if verdict is None]
@@ -172,7 +172,7 @@ def accounts(result: Reconciled) -> Table:
 def open_breaks(result: Reconciled, width: int | None, file: Path | None = None) -> Table:
     """The largest of the breaks that are to be settled, by what to do, for a terminal of `width`; `file` has all.
 
-    What cannot be read is not among them: see `unusable`.
+    Rows that cannot be used are left out: see `unusable`.
     """
     waits = result.breaks["code"].isin([TIMING, INVALID])
     mine = result.breaks[result.breaks["verdict"].isna() & ~waits]
@@ -204,7 +204,7 @@ def open_breaks(result: Reconciled, width: int | None, file: Path | None = None)
 _LISTED: Final = 20
 _KEY: Final = 24
 _NARRATIVE, _NARROW, _PIPED = 60, 16, 120
-"""So much of a narrative is listed at least: on a terminal, and where none is, in lines of so many characters."""
+"""The least width of a narrative on a terminal and without a terminal, and the width of lines without a terminal."""
 _OPEN: Final = (
     "id", "account", "key", "code", "ledger_minor", "statement_minor", "currency", "age_days", "description",
     "settlement",
@@ -219,7 +219,7 @@ def _moved(row: Mapping[str, Any]) -> str:
 
 
 def key_text(key: str | None) -> str:
-    """A key as a person reads it."""
+    """A key as a person reads it, or words for a row without a key."""
     return str(key) if has_key(key) else "no key in the file"
 
 
@@ -241,7 +241,7 @@ def codes(result: Reconciled) -> Table:
 
 
 def decided(found: totals.Code) -> str:
-    """The number of decided breaks of a code, and the people or rules that decided."""
+    """A text on the decided breaks of a code: how many, unless all, and who decided; empty if none is decided."""
     if not found.decided:
         return ""
     many = "" if found.is_decided else f"{found.decided:,} of {found.breaks:,} "
@@ -254,7 +254,7 @@ def _days(days: int | None) -> str:
 
 
 def closed(result: Reconciled) -> Table:
-    """The breaks of earlier periods that are closed now, each with the match or the decision that closed it."""
+    """The breaks that this period closed, each with the match or the decision that closed it."""
     made = []
     for account, key, code, variance, currency, *how in python_rows(result.closed, *_CLOSED):
         rule, verdict, who, why = how
@@ -310,7 +310,7 @@ def _nets(caption: str, heading: str, found: Mapping[Any, totals.Net], currency:
 
 
 def proof(result: Reconciled) -> Table:
-    """Ledger closing less statement closing, and what it is made of; what is zero everywhere is left out."""
+    """The closing balances and the parts of their difference; a part that is zero everywhere is left out."""
     always = (*_CLOSINGS, "difference_minor", "breaks_minor", "unexplained_minor")
     names = [
         str(name) for name in result.proof.columns

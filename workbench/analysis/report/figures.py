@@ -1,4 +1,4 @@
-"""The figure of a reconciliation, with a text for who does not see it: the same bytes in every run."""
+"""The figure of a reconciliation, with a text for people who cannot see it: the same bytes in every run."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -69,9 +69,9 @@ class Figures:
 
     @own_look()
     def ageing(self, currency: str | None = None) -> Picture:
-        """The open breaks by age, of the accounts in one currency: amounts of two are never added.
+        """The open breaks by age, of the accounts in one currency: amounts in two currencies are never added.
 
-        Raises ReportRefused: there are several currencies, and none was named.
+        Raises ReportRefused: no currency is named and there are several, or no account has the named currency.
         """
         currency = totals.currency_of(self._result, currency)
         found = totals.by_bucket(self._result, currency)

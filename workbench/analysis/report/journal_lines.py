@@ -1,4 +1,4 @@
-"""Journal lines for what was decided: one balanced entry a decision, in general and as three programs import them.
+"""Journal lines for decided breaks: one balanced entry for each, in a general form and as three programs import it.
 
 The columns are those of the vendors' own pages: "Import audit trail transactions" of Sage 50 Accounts (Sage
 Knowledgebase, UK), "Enter multiple manual journals using an import template" (Xero Central), and "Import journal
@@ -31,21 +31,21 @@ CHARGES, ROUNDING, SUSPENSE, WRITTEN_OFF = "charges", "rounding", "suspense", "w
 AGAINST: Final[Mapping[str, str]] = {
     "fee_raised": CHARGES, "fee_lowered": CHARGES, "rounded_up": ROUNDING, "rounded_down": ROUNDING,
 }  # fmt: skip
-"""The recipe of a proposal → the account that its entry is posted against; of any other it is suspense."""
+"""The recipe of a proposal → the account that its entry is posted against; any other recipe goes against suspense."""
 _WRITE_OFF: Final = "write_off"
 _BOOKED: Final = ("accept", "expected")
-"""The verdicts that are booked where the books have to change; what is written off is always booked."""
+"""The verdicts that are booked where the books have to change; a break that is written off is always booked."""
 _JUDGED: Final = ("verdict", "code", "side", "variance_minor", "proposal", "key")
 _READ: Final = (*_JUDGED, "id", "account", "currency", "business_date", "why")
 
 
 def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:
-    """The entries for what was decided, in the shape JOURNAL: two lines each, in whole minor units.
+    """The entries for decided breaks, in the shape JOURNAL: two lines each, in whole minor units.
 
-    What is written off, and what is accepted or expected and changes the books, is posted to the account that was
+    A break that is written off, or is accepted or expected and changes the books, is posted to the account that was
     reconciled, under the break's key and on its date, against `charges`, `rounding`, `suspense` or `written off`.
-    `accounts` has the codes that one's own books use for any account; `on` is the day of all entries, such as one of
-    the open period. What moves nothing, waits for the other side or has no entry that settles it has no line.
+    `accounts` has the codes of your books for any of these accounts; `on` is the day of all entries, such as a day of
+    the open period. A break that moves nothing, waits for the other side or has no entry that settles it has no line.
     """
     codes, rows = accounts or {}, []
     for *judged, name, account, currency, day, why in python_rows(named(result).breaks, *_READ):
@@ -93,7 +93,7 @@ def note(result: Reconciled) -> str:
 
 
 class Entry(NamedTuple):
-    """A line of JOURNAL, its amounts as text in major units; of debit and credit one is empty."""
+    """A line of JOURNAL, its amounts as text in major units; either debit or credit is empty."""
 
     entry: str
     date: date
@@ -111,7 +111,7 @@ class Entry(NamedTuple):
 
 
 class Form(NamedTuple):
-    """The headings under which a program imports lines, their cells, and the most lines that it takes of one file."""
+    """The headings under which a program imports lines, a line's cells, and the most lines that one file may have."""
 
     headings: Sequence[str]
     cells: Callable[[Entry], Sequence[str]]
@@ -147,7 +147,7 @@ FORMS: Final[Mapping[str, Form]] = {
                       line.credit),
     ),
 }  # fmt: skip
-"""By name. Amounts are in major units with a point, days as 2026-01-31 in general and as 31/01/2026 elsewhere."""
+"""Forms by name. Amounts are in major units with a point, days as 2026-01-31 in general and as 31/01/2026 elsewhere."""
 
 
 def write_journal(
@@ -158,12 +158,12 @@ def write_journal(
     accounts: Mapping[str, str] | None = None,
     on: date | None = None,
 ) -> list[Path]:
-    """Write the lines of `journal` to a .csv file in one of FORMS, and return the paths of what is written.
+    """Write the lines of `journal` to a .csv file in one of FORMS, and return the paths of the written files.
 
-    Where the program takes fewer lines of one file, the next are in files beside it: `journal-2.csv` follows
-    `journal.csv`. Texts are exact, since they are imported: a spreadsheet may run one that begins as a formula does.
-    Raises ReportRefused: there is no such form, a file cannot be written, or a form other than the general one,
-    none of which has a column for it, would mix currencies.
+    If the program takes fewer lines in one file, further lines go into files beside it: `journal-2.csv` follows
+    `journal.csv`. Texts are exact, since they are imported: a spreadsheet may run a text that begins as a formula does.
+    Raises ReportRefused: there is no such form, a file cannot be written, or a form without a column for the currency
+    (all but the general form) would mix currencies.
     """
     if form not in FORMS:
         raise ReportRefused(f"There is no form {form!r} of a journal; there are {', '.join(FORMS)}.")

@@ -1,4 +1,4 @@
-"""Results into files, each by its ending: a workbook, a page, or the table of breaks."""
+"""Writes results to files by their endings: a workbook, a page, or the table of breaks."""
 
 import csv
 import re
@@ -22,13 +22,13 @@ from workbench.errors import ReportRefused
 from workbench.visible import BLANKS, FORMULA_SIGNS, begins_as_formula
 
 _BEGINS_AGAIN: Final = re.compile(rf"([;\t\r\n][\"{BLANKS}]*)([{FORMULA_SIGNS}]?)")
-"""Where semicolons part cells, as in much of Europe, quotes in the middle of a line keep nothing together. A run of
-blanks is taken as one, whatever follows it: else each of its places would be looked at to its end."""
+"""Where a cell may begin inside a text: if semicolons part cells, as in much of Europe, quotes in the middle of a line
+keep nothing together. The pattern takes a run of blanks at once, or it would search from each blank to the end."""
 _TEXTS: Final = ("string", "category")
 _NOT_KEPT: Final = re.compile("0[0-9]+|[0-9]{16,}|[0-9]+[eE][0-9]+|[0-9]{1,4}(?:[-/.][0-9]{1,4}){1,2}")
-"""Digits of which a spreadsheet makes another number, or a date: a zero in front or the sixteenth digit is lost."""
+"""Digits that a spreadsheet turns into another number, or a date: it drops a zero in front or the sixteenth digit."""
 ANY: Final = "any"
-"""For a spreadsheet of whatever locale: whole minor units and days as 2026-01-31, between commas."""
+"""The locale of any spreadsheet: whole minor units and days as 2026-01-31, between commas."""
 
 
 class Locale(NamedTuple):
@@ -48,17 +48,17 @@ LOCALES: Final[Mapping[str, Locale]] = {
     "de-DE": Locale(";", ",", "%d.%m.%Y"),
     **dict.fromkeys(("fr-FR", "fr-CD", "pt-PT", "pt-MZ", "pt-AO"), _CONTINENTAL),
 }
-"""As Windows has them, whose settings Excel goes by."""
+"""The locales by name, as in Windows, whose settings Excel uses."""
 
 
 def write_breaks(result: Reconciled, path: Path | str, *, excel: str | None = None) -> None:
     """Write the breaks to a .csv or .parquet file: every column of BREAK, amounts in whole minor units.
 
-    Text is written as it was found, though a spreadsheet would run some of it. With `excel` a .csv file begins with
-    a UTF-8 mark, and an apostrophe stands before what would be run; such a file is for people, not for programs. For
-    one of LOCALES it has what parts cells there, amounts in major units and days as they are written there, the
-    workbook's headings, and an apostrophe before digits that would be changed; with ANY all that is as without.
-    Raises ReportRefused: the file cannot be written, is no .csv file and `excel` is asked for, or no such locale.
+    Text is written as it was found, even if a spreadsheet would run it. With `excel` a .csv file begins with a UTF-8
+    mark, and has an apostrophe before text that would be run; such a file is for people, not for programs. With one of
+    LOCALES it also has that locale's delimiter, amounts in major units and days, the workbook's headings, an apostrophe
+    before digits that would be changed, and no `proposal`; with ANY it has none of these.
+    Raises ReportRefused: the file cannot be written, `excel` is given for another file than .csv, or no such locale.
     """
     target = Path(path)
     if excel and not is_csv(target):
@@ -110,7 +110,7 @@ def formulas(result: Reconciled) -> int:
 
 
 def _disarmed(frame: pd.DataFrame, shape: Columns) -> pd.DataFrame:
-    """The rows with an apostrophe before each place at which a cell of text would begin as a formula does."""
+    """The rows, with an apostrophe wherever a cell would begin as a formula does: see _quoted."""
     kinds = {name: kind for name, kind in shape.items() if kind in _TEXTS}
     texts = {name: frame[name].astype("string").map(_quoted, na_action="ignore") for name in kinds}
     return frame.assign(**texts).astype(kinds)
@@ -127,14 +127,14 @@ WRITERS: Final[Mapping[str, Callable[[Reconciled, Path], None]]] = {
     ".csv": write_breaks,
     ".parquet": write_breaks,
 }
-"""Ending → what writes it."""
+"""A file's ending → the function that writes the file."""
 
 
 def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
     """Check the files to write before the work begins.
 
-    Raises ReportRefused: an ending that is not known, a folder that is not there, one file for two
-    results, or a file that is an input.
+    Raises ReportRefused: an ending is unknown, a folder is missing, one file is named for two results, or a file is
+    an input.
     """
     read = {path.resolve() for path in inputs}
     for out in outs:
@@ -156,11 +156,11 @@ def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
 
 
 def write(result: Reconciled, out: Path, *, excel: str | None = None, matches: bool = False) -> list[Path]:
-    """Write the results to a file, as its ending says, and say which were written.
+    """Write the results to a file by its ending, and return the paths of the written files.
 
     `excel` is for .csv (see write_breaks), `matches` for .xlsx (see write_workbook).
 
-    Where there are suggestions, those go beside a table of breaks, in a file of their own.
+    Suggestions go into a file of their own beside a table of breaks.
     Raises ReportRefused: a file cannot be written.
     """
     writer = WRITERS[out.suffix.lower()]

@@ -1,4 +1,4 @@
-"""A result as a person reads it in a notebook and at a terminal: reconciliation, to do, closed, how to go on."""
+"""The overview of a result in a notebook and at a terminal: reconciliation, to do, closed, how to go on."""
 
 from pathlib import Path
 from typing import Final
@@ -22,14 +22,14 @@ def text(result: Reconciled) -> str:
 
 
 def html(result: Reconciled) -> str:
-    """As HTML, for a notebook: paragraphs and captioned tables, without a script."""
+    """The overview as HTML, for a notebook: paragraphs and captioned tables, without a script."""
     return "".join(f"<p>{sentence(block)}</p>" if isinstance(block, str) else block.html() for block in _blocks(result))
 
 
 def first(result: Reconciled, width: int | None = None, file: Path | None = None) -> list[Table]:
-    """The beginning of every output: the reconciliation of each account, what is to do, and what is closed.
+    """The first tables of every output: the reconciliation of each account, the breaks to settle and those closed.
 
-    Narratives are as wide as a terminal of `width` lets them be; `file` has the breaks that are not listed.
+    Narratives fill a terminal of `width`; `file` has the breaks that are not listed.
     """
     tables = [captions.open_breaks(result, width, file), captions.closed(result)]
     return [*bank_reconciliation.tables(result), *(table for table in tables if table.rows)]

@@ -34,7 +34,7 @@ MAX_LISTED: Final = 50
 _MAX_AT_ONCE: Final = 5_000
 """The most further breaks of a code that are decided at once."""
 _MAX_LENGTH: Final = 600
-"""A cell of the page shows so many characters; the workbook has the rest."""
+"""The most characters that a cell of the page shows; the workbook has the rest."""
 
 
 def write_page(result: Reconciled, path: Path | str) -> None:
@@ -63,7 +63,7 @@ def page(result: Reconciled) -> str:
         proof=captions.proof(result),
         sign_off=result.sign_off,
         script=script,
-        # By it the page's policy allows this script, and no other.
+        # By this hash the page's policy allows this script, and no other.
         script_hash=f"sha256-{hashed}",
         sections=sections,
         others=_decided_elsewhere(whole, {row["id"] for section in sections for row in section["listed"]}),
@@ -78,7 +78,7 @@ def page(result: Reconciled) -> str:
 
 
 def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
-    """The breaks of each code: how many there are, and the largest variances first."""
+    """For each code the number of breaks, the largest breaks to list, and what to do."""
     counts: Counter[str] = Counter()
     to_do: dict[str, str] = {}
     others, groups = _suggested(result), list(result.suggestions["breaks"])
@@ -120,7 +120,7 @@ _SHOWN: Final = (
 
 
 def _suggested(result: Reconciled) -> dict[str, str]:
-    """The id of a break → the others that may be one movement with it, by their keys: proposed, not taken."""
+    """The id of a break → sentences on the breaks, named by their keys, that may be one movement with it."""
     keys = {name: key for name, key in python_rows(result.breaks, "id", "key") if has_key(key)}
     found: dict[str, list[str]] = defaultdict(list)
     for breaks, why in python_rows(result.suggestions, "breaks", "why"):
@@ -134,7 +134,7 @@ def _suggested(result: Reconciled) -> dict[str, str]:
 def _listed(
     row: Mapping[str, Any], others: Mapping[str, str], partners: Mapping[str, list[str]], called: str
 ) -> dict[str, Any]:
-    """A break as the page shows it: everything is text. `data` is what the script goes by, whole."""
+    """A break as the page shows it: everything is text. `data` has the uncut texts for the script."""
     currency, day, since = (row[name] for name in ("currency", "business_date", "since_date"))
     amounts = ["" if row[name] is None else major_text(row[name], currency) for name in _NET]
     parts = [f"{captions.heading(name)} {major_text(row[name], currency)}" for name in _PARTS if row[name] is not None]
@@ -166,7 +166,7 @@ def _listed(
 
 
 def _decided_elsewhere(result: Reconciled, listed: set[str]) -> str:
-    """The decisions about breaks that the page does not list, as JSON: what is downloaded has them too."""
+    """The decisions about breaks that the page does not list, as JSON: the downloaded file has them too."""
     texts = [[text or "" for text in row] for row in python_rows(result.decisions, *DECIDED)]
     return json.dumps([row for row in texts if listed.isdisjoint({row[0], *row[2].split("; ")})])
 

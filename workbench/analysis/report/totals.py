@@ -33,9 +33,9 @@ class Reconciled(Closing):
     decisions: pd.DataFrame
     """DECISION: people's decisions, given or carried forward, with the state of each."""
     proof: pd.DataFrame
-    """PROOF: ledger closing less statement closing, explained, an account a row."""
+    """PROOF: ledger closing less statement closing, explained, a row for each account."""
     carry_forward: Kept
-    """Give it to the next run."""
+    """The open rows and closings that the next run takes."""
     rows_read: dict[str, int]
     """Rows of each side, `ledger` and `statement`; rows that were brought forward are counted too."""
     told_again: int
@@ -102,7 +102,7 @@ class Reconciled(Closing):
 
 
 class Account(NamedTuple):
-    """An account's rows and values, of both sides together; values are net of fees, without signs, in minor units."""
+    """An account's rows and values on both sides, net of fees, in minor units; only the variance has a sign."""
 
     account: str
     currency: str
@@ -126,20 +126,20 @@ class Account(NamedTuple):
 
     @property
     def of_period(self) -> tuple[int, int]:
-        """The number of this period's rows that matched, and of all."""
+        """The number of this period's rows that matched, and of all this period's rows."""
         return self.matched_rows - self.aside_matched_rows, self.all_rows - self.aside_rows
 
     @property
     def value_of_period(self) -> tuple[int, int]:
-        """The value of this period's rows that matched, and of all of them."""
+        """The value of this period's rows that matched, and of all this period's rows."""
         return self.matched_minor - self.aside_matched_value, self.value_minor - self.aside_value
 
 
 class Code(NamedTuple):
-    """The breaks of one code in one currency; `up` and `down` are what its variances add and take.
+    """The breaks of one code in one currency; `up_minor` and `down_minor` sum the positive and negative variances.
 
-    `decided` are those about which `who` has decided, `oldest_days` is the age of the oldest, where it has one, and
-    `settlement` what is to be done about those that are open.
+    `decided` is the number of breaks that `who` has decided, `oldest_days` the greatest age, if any is known, and
+    `settlement` the advice for open breaks.
     """
 
     code: str
@@ -155,7 +155,7 @@ class Code(NamedTuple):
 
     @property
     def net_minor(self) -> int:
-        """By how much they move the balances apart, together."""
+        """The sum of the variances."""
         return self.up_minor + self.down_minor
 
     @property
@@ -173,12 +173,12 @@ class Net(NamedTuple):
 
 
 def named(result: Reconciled) -> Reconciled:
-    """The result with its accounts called as the books call them, for people to read."""
+    """The result with the accounts' names in the books, for people to read."""
     return cast("Reconciled", _Named(result)) if result.account_names else result
 
 
 class _Named:
-    """Each frame is renamed when it is first asked for, and kept."""
+    """A result with named accounts: each frame is renamed when it is first asked for, and kept."""
 
     def __init__(self, result: Reconciled) -> None:
         self._result = result
@@ -193,7 +193,7 @@ class _Named:
 
 
 def settled(breaks: pd.DataFrame) -> pd.DataFrame:
-    """The breaks, those that are decided with the decision for what is to be done about them."""
+    """The breaks, with the decision as the `settlement` of each decided break."""
     is_decided = breaks["verdict"].notna()
     if not is_decided.any():
         return breaks
@@ -229,7 +229,7 @@ def by_account(result: Reconciled) -> list[Account]:
 
 
 def by_code(result: Reconciled) -> list[Code]:
-    """A row for each code and currency that there is among the breaks, in the order of the rules; what waits, last."""
+    """A row for each code and currency of the breaks, in the order of the rules; TIMING comes last."""
     found: defaultdict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for code, currency, *more in python_rows(
         result.breaks, "code", "currency", "variance_minor", "rows", "age_days", "verdict", "who", "rule", "settlement"
@@ -255,27 +255,27 @@ def by_code(result: Reconciled) -> list[Code]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """The names in one text: `a`, `a and b`, `a, b and c`."""
     return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
 
 
 def by_bucket(result: Reconciled, currency: str) -> Mapping[str, Net]:
-    """The breaks of the accounts in one currency by age, youngest first; those without a date are in none."""
+    """The breaks of the accounts in one currency by age, youngest first; breaks without a date are left out."""
     found = _grouped(python_rows(_in_currency(result, currency), "bucket", "variance_minor"))
     return {bucket: found[bucket] for bucket in BUCKETS if bucket in found}
 
 
 def by_day(result: Reconciled, currency: str) -> Mapping[date, Net]:
-    """The breaks of the accounts in one currency by business date; those without one are in none."""
+    """The breaks of the accounts in one currency by business date; breaks without one are left out."""
     return dict(
         sorted(_grouped(python_rows(_in_currency(result, currency), "business_date", "variance_minor")).items())
     )
 
 
 def currency_of(result: Reconciled, currency: str | None) -> str:
-    """The currency that was asked for, or the only one that the accounts have; nothing where there is no account.
+    """The currency that was asked for, or the accounts' only currency; empty if there is no account.
 
-    Raises ReportRefused: there are several, or no account has that one.
+    Raises ReportRefused: no currency was asked for and there are several, or no account has that currency.
     """
     there = sorted({code for (code,) in python_rows(result.proof, "currency")})
     if currency in there or (not currency and len(there) <= 1):

@@ -38,26 +38,26 @@ READ: Final[Mapping[str, int]] = {
 """The columns of a break that people read, fill in and print, with their widths; the others are folded away."""
 _WRAPPED: Final = {"account", "key", "code", "description", "words", "reason", "why", "what to do", "owner"}
 _COVER: Final = (52, 22, 14, 12, 14, 14, 8, 9, 9, 20)
-"""The widths of its columns, of which a sentence takes all."""
+"""The widths of the cover's columns; a sentence spans all columns."""
 MAX_ROWS: Final = 1_048_576
-"""A sheet has so many rows, the heading's among them."""
+"""The most rows of a sheet, with the heading's."""
 _LINE: Final = 15
 _MOST_LINES: Final = 27
-"""A line is so many points high, and a row at most 409."""
+"""The most lines of a row: a line is _LINE points high, and a row at most 409."""
 _WIDEST: Final = 60
 _NARROWEST: Final = 6
 _MEASURED_ROWS: Final = 5_000
 _CREATED: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """Any fixed moment: two runs over the same inputs are the same file."""
 MAX_TEXT: Final = 32_767
-"""A cell holds so many units of UTF-16."""
+"""The most units of UTF-16 that a cell holds."""
 CUT_MARK: Final = " … (cut)"
 _MAX_DIGITS: Final = 15
-"""A spreadsheet holds and shows so many digits of a number; the next one is lost."""
+"""The most digits of a number that a spreadsheet holds and shows."""
 _FIRST_DAY: Final = date(1900, 3, 1)
-"""Spreadsheets believe in a 29 February 1900: what is before is written as text."""
+"""Spreadsheets believe in a 29 February 1900: an earlier day is written as text."""
 Write = Callable[[Worksheet, int, int, Any, Any], str]
-"""Write a value that is not None into a cell, given the value of the currency; what is shown of it."""
+"""Writes a value into a row and column of a sheet, given its currency, and returns the text that the cell shows."""
 
 
 class Cells:
@@ -80,7 +80,7 @@ class Cells:
         self._totals = [book.add_format({"num_format": pattern, "bold": True, "top": 1}) for pattern in NUMBER_FORMATS]
         self._plain = look("@")
         self._wrapped = look("@", text_wrap=True)
-        # With the prefix it stays text even when somebody goes into the cell and leaves it again.
+        # With the prefix the cell stays text even when somebody goes into it and leaves it again.
         self._hostile = look("@", quote_prefix=True)
         self._muted = look("@", text_wrap=True, italic=True, font_color="#595959")
         self._number = look("0")
@@ -88,11 +88,11 @@ class Cells:
         self._date = look("yyyy-mm-dd", align="left")
 
     def amount(self, currency: str | None) -> Format:
-        """The look of an amount."""
+        """The look of an amount in this currency."""
         return self._amounts[decimals_of(currency)]
 
     def total(self, currency: str | None) -> Format:
-        """The look of a total."""
+        """The look of a total in this currency."""
         return self._totals[decimals_of(currency)]
 
     def writer(self, name: str, values: "pd.Series[Any]") -> Write:
@@ -141,7 +141,7 @@ class Cells:
 
 
 def cut(text: str) -> str:
-    """Text as long as a cell can hold, marked where it is not whole."""
+    """The text, cut to what a cell can hold; a text that was cut ends in CUT_MARK."""
     if len(text) <= MAX_TEXT // 2 or len(text.encode("utf-16-le")) <= 2 * MAX_TEXT:
         return text
     kept = text.encode("utf-16-le")[: 2 * (MAX_TEXT - len(CUT_MARK))]
@@ -165,7 +165,7 @@ def write_workbook(
     The breaks have columns for verdict, partner, owner and comment, filled where somebody has decided. With `matches`,
     a sheet has every row that agrees.
 
-    Amounts are in major units of the currency beside them. `moment`, if given, is noted as when it was made.
+    Amounts are in major units of the currency beside them. `moment`, if given, is noted as the file's creation.
     Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
     """
     result = totals.named(result)
@@ -184,7 +184,7 @@ def write_workbook(
             for name in (*there, *FRAMES, *[MATCHES][: int(matches)]):
                 _write_frame(book, name, getattr(result, name), cells)
         finally:
-            # After a refusal too: that closes what it has open.
+            # After a refusal too: the book closes the files that it has open.
             try:
                 book.close()
             except XlsxWriterException as error:
@@ -192,7 +192,7 @@ def write_workbook(
 
 
 def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
-    """Verdict, the reconciliation of each account, what to do and by whom, and who signs."""
+    """Writes the verdict, the reconciliation of each account, what to do and by whom, and who signs."""
     for column, width in enumerate(_COVER):
         sheet.set_column(column, column, width)
     names = [name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"]
@@ -217,7 +217,7 @@ def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
 
 
 def _write_across(sheet: Worksheet, row: int, text: str, look: Format) -> None:
-    """A sentence over the width of the cover; what is merged is never made high enough by itself."""
+    """Writes a sentence over the width of the cover, and sets the row's height, which merged cells need."""
     shown = cut(text)
     sheet.set_row(row, (15 * look.font_size / 11 + 2) * -(-len(shown) * look.font_size // (11 * sum(_COVER))))
     sheet.merge_range(row, 0, row, len(_COVER) - 1, "", look)
@@ -225,7 +225,7 @@ def _write_across(sheet: Worksheet, row: int, text: str, look: Format) -> None:
 
 
 def _write_lines(sheet: Worksheet, row: int, lines: Sequence[Line], cells: Cells) -> int:
-    """The reconciliation of an account, its adjusted balances and their difference as formulas; the row behind it."""
+    """Writes an account's reconciliation, adjusted balances and difference as formulas; returns the next row."""
     first, adjusted = row, list[str]()
     for line in lines:
         look, value = cells.amount(line.currency), major(line.minor, line.currency)
@@ -272,7 +272,7 @@ def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -
         sheet.write_formula(row, column, formula, cells.amount(of), float(major(value, of)))
         return ""
 
-    # A criterion that is empty finds nothing, and what goes on in another sheet is not in this one.
+    # SUMIFS finds nothing by an empty criterion, and misses breaks that go on in another sheet.
     summed = {"variance_minor": net} if len(result.breaks) < MAX_ROWS and all(total.currency for total in codes) else {}
     to_do = to_do.astype({"oldest, in days": "Int64"})
     _write_table(sheet, to_do, cells, HEADINGS, row, _COVER, **summed)
@@ -302,7 +302,7 @@ def _write_frame(
 
 
 def _printed(sheet: Worksheet) -> None:
-    """On A4 across, as wide as a page."""
+    """Sets a sheet to print on A4 across, fitted to the width of a page."""
     sheet.set_landscape()
     sheet.set_paper(9)
     sheet.fit_to_pages(1, 0)
@@ -329,7 +329,7 @@ def _write_table(
 ) -> list[int]:  # fmt: skip
     """Writes headings and rows from the row `at` on, as high as texts in `fixed` widths; returns the columns' widths.
 
-    The widths go by the first rows. `instead` has the way to write a column that its name and type do not give.
+    The widths fit the first rows. `instead` has functions that write a column in place of that for its name and type.
     """
     names = [str(name) for name in frame.columns]
     headings = [heading(name, called) for name in names]

@@ -1,4 +1,4 @@
-"""A month of a merchant's life: driven through the service, and the folder of its ledger, statements and answers."""
+"""Drives a month of a merchant's payments through the service, and writes its ledger, statements and answers."""
 
 import csv
 import heapq
@@ -59,12 +59,12 @@ LEDGER: Final = "ledger.parquet"
 STATEMENTS: Final = "statements"
 ANSWERS: Final = "answers.csv"
 _FEWEST: Final = 25
-"""So many commands are sent at first, and then as many as are done in a call."""
+"""The least commands in a call; a call sends more if the one before did more."""
 SUCCEEDED: Final = "succeeded"
 OPEN: Final = "open"
-"""The outcome of what the end of the month found unanswered."""
+"""The outcome of a payment that is unanswered at the end of the month."""
 MAX_PAYMENTS: Final = 1_000_000
-"""A workbook holds 1,048,576 rows, and one of the statements is one."""
+"""One of the statements is a workbook, which holds 1,048,576 rows."""
 MAX_DAYS: Final = 366
 _PAYMENTS, _DAYS = (0, MAX_PAYMENTS, "An operator's workbook holds no more."), (1, MAX_DAYS, "")
 _NEEDED: Final[Mapping[str, object]] = {
@@ -73,10 +73,10 @@ _NEEDED: Final[Mapping[str, object]] = {
     "client_secret_on_confirm": "with_publishable_key",
     "failure_triggers": "numbers_header_script",
 }
-"""The rows of the register on which the traffic relies."""
+"""Rows of the register → the values that the traffic needs."""
 _NUMBER: Final = Column("number", numeric=True)
 _NEVER: Final = "webhook_endpoint.disabled"
-"""An event that cannot happen while nothing is sent."""
+"""An event that cannot happen while no webhook is sent."""
 Happens = Callable[[], Iterable[SimulatedCommand] | None]
 """An event of the month, which returns the commands to send then."""
 
@@ -84,9 +84,9 @@ Happens = Callable[[], Iterable[SimulatedCommand] | None]
 class Month:
     """The commands of a plan's month, in order of time, to be iterated once.
 
-    `outcomes` counts the payments by outcome; together they are the plan's. `info` are the payments that operators
-    report and the ledger does not know, with the moments at which they ended, in order of time. `prompt_ms` is how
-    long a prompt waits for its answer.
+    `outcomes` counts the payments by outcome; at the end the counts add up to the plan's payments. `info` are the
+    payments that operators report and the ledger does not know, with the moments at which they ended, in order of
+    time. `prompt_ms` is the time that a prompt waits for its answer.
     """
 
     def __init__(self, plan: Plan, *, prompt_ms: int) -> None:
@@ -118,13 +118,13 @@ class Month:
         self._now_ms = at_ms
 
     def _later(self, at_ms: int, happen: Happens) -> None:
-        """Events after the end are dropped: they are another month's."""
+        """Queues an event; an event after the month's end is dropped."""
         if at_ms <= self._plan.end_ms:
             heapq.heappush(self._waiting, (at_ms, next(self._places), happen))
 
     def _pay(self, payment: Payment) -> Iterator[SimulatedCommand]:
         if payment.at_ms < self._rings_until_ms[payment.phone]:
-            # A handset that shows a prompt would take the PIN for that one.
+            # A handset that shows a prompt would take the PIN for that prompt.
             payment = payment._replace(way=CHARGE)
         asked = self._command(payment, payment.way, payment.amount_minor)
         if payment.scenario != APPROVE:
@@ -136,7 +136,7 @@ class Month:
         if payment.refund_minor:
             refunded_ms = payment.at_ms + payment.refund_after_ms
             self.refunds += refunded_ms <= self._plan.end_ms
-            # The whole of it is refunded by naming no amount.
+            # A full refund names no amount.
             part_minor = payment.refund_minor % payment.amount_minor
             self._later(refunded_ms, lambda: [self._command(payment, "refund", part_minor)])
 
@@ -145,7 +145,7 @@ class Month:
         return SimulatedCommand(self._now_ms, what, order, payment.phone, payment.operator, amount_minor)
 
     def _follow(self, payment: Payment) -> None:
-        """The handset shows a prompt, beside earlier ones, until the payment ends; a charge ends within the call."""
+        """Queues the payment's end; until then its handset shows a prompt, unless a charge ends within the call."""
         if payment.scenario in (LATE, TIMEOUT):
             rings_ms = self._prompt_ms
         elif payment.way == CHARGE:
@@ -170,7 +170,7 @@ class Month:
 
 
 def _drive(session: Session, name: str, month: Iterable[SimulatedCommand], payments: int) -> None:
-    """Send a month's commands to the sandbox, as many at a time as it does in a second.
+    """Send a month's commands to the sandbox, in each call about as many as the calls before did.
 
     Standard error shows each tenth of `payments` that is done; 0 shows nothing.
     """
@@ -179,7 +179,7 @@ def _drive(session: Session, name: str, month: Iterable[SimulatedCommand], payme
     while ahead := [*ahead, *itertools.islice(commands, max(0, size - len(ahead)))]:
         done = session.control.simulate(name, cursor, ahead[:size]).done
         cursor += done
-        # Commands that are sent and not done were read in vain.
+        # The sandbox reads in vain the commands that it does not do.
         size = min(MAX_COMMANDS, max(_FEWEST, 2 * done if done == size else done))
         for _ in (command for command in ahead[:done] if payments and command.what in (CHARGE, INTENT)):
             paid += 1
@@ -190,10 +190,10 @@ def _drive(session: Session, name: str, month: Iterable[SimulatedCommand], payme
 
 @dataclass
 class Books:
-    """The movements of a month, kept in `path` and read from there as often as they are needed.
+    """The movements of a month, kept in the file `path` and read again each time that they are needed.
 
-    `after` is the number of the last entry before the month, `last` that of its own last. Memory holds a batch of rows
-    at a time.
+    `after` is the number of the last entry before the month, `last` of the last entry in it. Memory holds a batch of
+    rows at a time.
     """
 
     path: Path
@@ -204,9 +204,9 @@ class Books:
     last: int = 0
     opening_minor: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ACCOUNTS, 0))
     closings: dict[str, date] = field(default_factory=dict)
-    """Account → the last day that its statement tells of."""
+    """Account → the last day of its statement."""
     deciding: set[str] = field(default_factory=set)
-    """The entries that decide it: without the last row a statement might close earlier."""
+    """The entries of the last rows, which decide the closing days: no break is planted on them."""
 
     def keep(self, pages: Iterable[pa.Table], last_day: date) -> None:
         """Write the movements of the month that ended on `last_day`, and set the closing day of each statement."""
@@ -220,7 +220,7 @@ class Books:
             self.closings[account] = last_day if account == BANK.name else max(days, default=last_day)
 
     def write(self, pages: Iterable[pa.Table]) -> int:
-        """Write the movements, again with those that were posted since; the number of the last entry."""
+        """Write the month's movements, over earlier ones, and return the number of the last entry."""
         last = self.after
         with pq.ParquetWriter(self.path, schema_of(LEDGER_MOVEMENT)) as file:
             for page in pages:
@@ -234,7 +234,7 @@ class Books:
         return last
 
     def known(self, account: str) -> Iterator[Known]:
-        """An account's movements as its statement has them, of the ledger as it was when the month ended."""
+        """An account's movements as its statement has them, without entries posted after the month ended."""
         with pq.ParquetFile(self.path) as file:
             here = (
                 batch.filter(pc.and_(pc.equal(batch["account"], account), pc.less_equal(batch["number"], self.last)))
@@ -243,11 +243,11 @@ class Books:
             yield from known_from((row for batch in here for row in batch.to_pylist()), self.chances)
 
     def reported(self, account: str) -> Iterator[Row]:
-        """The rows that an operator tells and the ledger does not know."""
+        """The rows that an account's operator reports and the ledger does not know."""
         return (statement_row(payment, self.gaps) for payment in self.info if payment.operator == ACCOUNTS[account])
 
     def rows(self, account: str, planting: Planting) -> Iterator[Row]:
-        """A statement's rows in time order, with what is planted in place of some."""
+        """A statement's rows in time order, with the planted rows in place of the withheld ones."""
         written = (known for known in self.known(account) if known.entry not in planting.withheld)
         known = (row for movement in written for row in movement.rows)
         return heapq.merge(known, self.reported(account), planting.rows[account], key=lambda row: row.at_ms)
@@ -288,9 +288,9 @@ class Simulation(Tabular):
 
 @contextmanager
 def _prepared(out: Path) -> Iterator[Path]:
-    """An empty folder to write to; a simulation that fails leaves nothing in it.
+    """Yields an empty folder to write to; a simulation that fails leaves nothing in it.
 
-    Raises SimulationRefused: it holds something, or cannot be written to.
+    Raises SimulationRefused: the folder is not empty, or cannot be written to.
     """
     statements = out / STATEMENTS
     try:
@@ -310,13 +310,13 @@ def _prepared(out: Path) -> Iterator[Path]:
 
 
 def _write(made: Simulation, books: Books, planting: Planting, out: Path) -> None:
-    """Write the statements and the answers, and note how many answers there are of each code, and the decoys."""
+    """Write the statements and the answers, and set `breaks` and `decoys` of the simulation."""
     answers: list[tuple[str, int | None, str | None, str]] = []
     for account, layout in ACCOUNTS.items():
         name = FILES[layout]
         for line, row in _written(made, books, planting, account, out / STATEMENTS / name):
             if row.code:
-                # What has no partner on the last day may still come: then it is a matter of time.
+                # A row without a partner on the last day is a matter of time: the partner may still come.
                 is_new = row.code == MISSING["statement"] and day_of(row.at_ms) >= books.closings[account]
                 answers.append((name, line, row.key, TIMING if is_new else row.code))
             if row.decoy:
@@ -364,7 +364,7 @@ def simulate(  # noqa: PLR0913  settings of the month
         # The clock moves to the last moment before midnight: the statements show what the month clears and sweeps.
         start_ms = day_start_ms(session.clock.now_ms, days_on=1)
         session.clock.advance(Decimal(start_ms - 1 - session.clock.now_ms) / 1000)
-        # Without a seed, draws follow from the sandbox's own, of which its keys are made, and from the month.
+        # Without a seed, draws follow from the sandbox's seed, of which its keys are made, and from the month.
         chances = Chances(f"{session.secret_key}/{start_ms}" if seed is None else str(seed))
         late = 0 if target is None else asked[LATE_SUCCESS]
         plan = Plan(chances, traffic or Traffic(), payments=payments, days=days, start_ms=start_ms, late=late)
@@ -402,9 +402,9 @@ def _usable(control: SandboxControl) -> Gaps:
 
 @contextmanager
 def _quiet(session: Session) -> Iterator[None]:
-    """Send no webhooks meanwhile: nobody handles them, and they would pile up.
+    """Send no webhooks while the block runs: nobody handles them, and they would pile up.
 
-    Endpoints listen to an event that never happens; where the register has none, they are paused.
+    Endpoints listen to an event that never happens; if the register has no such event, they are paused.
     """
     endpoints = session.acting.webhook_endpoints
     heard = {endpoint.id: endpoint.enabled_events for endpoint in endpoints.each() if endpoint.status == "enabled"}
@@ -419,7 +419,7 @@ def _quiet(session: Session) -> Iterator[None]:
 
 
 def _tell(session: Session, made: Simulation, books: Books, planting: Planting, target: Path) -> None:
-    """Keep the ledger, plant, post what is planted there, and write what the operators tell."""
+    """Keep the ledger, plant the breaks and decoys, post their entries, and write the statements and answers."""
     planting.expect(LATE_SUCCESS, made.outcomes.get(LATE, 0))
     books.keep(Ledger(session.control).movements(), made.last_day)
     for account in ACCOUNTS:

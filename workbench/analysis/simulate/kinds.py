@@ -1,4 +1,4 @@
-"""Every kind of break and decoy: which rows can carry it, what it makes of them, and on which of them it is planted."""
+"""The kinds of breaks and decoys: which rows can carry a kind, what it makes of them, and where it is planted."""
 
 import difflib
 import heapq
@@ -21,7 +21,7 @@ _SECOND_MS: Final = 1_000
 _MINUTE_MS: Final = 60_000
 _DAY: Final = timedelta(days=1)
 _TOLERATED_DAYS: Final = 1
-"""By `reconcile` unless it is told otherwise, as is the cut-off: T+1."""
+"""The days between two dates that `reconcile` tolerates by default."""
 _LATE_HOURS_MS: Final = 3 * 3_600_000
 _THOUSAND_MINOR: Final = 100_000
 _NATIONAL: Final = len("+260")
@@ -31,13 +31,13 @@ _BAD_CELLS: Final[tuple[Mapping[str, str], ...]] = ({"key": ""}, {"moment": "00-
 _SPARE: Final = 16
 
 Fits = Callable[[Known, date], bool]
-"""Which rows can carry a kind, asked with the closing date of the statement."""
+"""True if a movement can carry a kind, given the closing date of its statement."""
 
 
 class Making(NamedTuple):
-    """The means to plant a break: its mark on a row, draws by the row that carries it, and keys that nobody has.
+    """The means to plant a kind: its mark on a row, draws by the row that carries it, and new keys.
 
-    `known` is the movement that carries it, which both sides know.
+    `known` is the movement that carries the kind, which both sides know.
     """
 
     known: Known
@@ -47,28 +47,28 @@ class Making(NamedTuple):
     end_ms: int
 
     def between(self, low: int, high: int, why: str, row: Row) -> int:
-        """A draw from `low` to `high`."""
+        """A number from `low` to `high`, drawn by the word `why` and the row."""
         return self.chances.between((low, high), "plant", why, row.natural_key)
 
     def later(self, row: Row, low_ms: int, high_ms: int, why: str) -> Row:
-        """The row, so much later, and not after the end."""
+        """The row, later by a draw from `low_ms` to `high_ms`, but not after the end."""
         return row._replace(at_ms=min(self.end_ms, row.at_ms + self.between(low_ms, high_ms, why, row)))
 
     def reversal_of(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
-        """Money that the operator gives back, without a fee, under a key of its own."""
+        """A marked row in which the operator gives back the row's money, without a fee, under a new key."""
         back = row._replace(direction=OUT, fee_minor=0, type="reversal", description="Reversal", related=row.key)
         return back._replace(key=self.new_key(row), **self.mark, **changes)
 
 
 Plant = Callable[[Row, Making], tuple[Row, ...]]
-"""The statement's rows in place of those that both sides know."""
+"""Returns the statement's rows in place of those of the movement."""
 
 
 class Kind(NamedTuple):
-    """A kind of break or decoy: the rows that can carry it, and what it makes of one.
+    """A kind of break or decoy: a test of the movements that can carry the kind, and how it changes their rows.
 
-    `is_alone` tells that a row has no partner, so that no other such row may look like it; `lacks_line` that the
-    statement has no line for the ledger's row; `posts` what the ledger then posts. `says` is what a decoy is.
+    `is_alone` says that a row has no partner, so that no other such row may look like it; `lacks_line` that the
+    statement has no line for the ledger's row. `posts` is what the ledger then posts, `says` describes a decoy.
     """
 
     fits: Fits
@@ -81,7 +81,7 @@ class Kind(NamedTuple):
 
 
 def _payment(fits: Callable[[Row, date, date], bool] = lambda *_: True) -> Fits:
-    """Payments that fit by their row, the ledger's day and the closing date."""
+    """A test that is true for payments whose row, ledger's day and closing date fit."""
     return lambda known, closing: known.kind == SECURED and fits(known.rows[0], known.day, closing)
 
 
@@ -102,19 +102,19 @@ def _layout(row: Row) -> Layout:
 
 
 def _changed(change: Callable[[Row, Making], Mapping[str, Any]]) -> Plant:
-    """Some fields of the statement's row differ."""
+    """A plant that changes some fields of the statement's row, and marks the row."""
     return lambda row, making: (row._replace(**making.mark, **change(row, making)),)
 
 
 def _other_amount(row: Row, making: Making) -> Mapping[str, Any]:
-    """Up to a tenth more or less, and a ngwee at least."""
+    """An amount that is up to a tenth more or less, and differs by a ngwee at least."""
     off = making.between(1, max(2, row.amount_minor // 10), "off", row)
     more = row.amount_minor - off <= row.fee_minor or making.between(0, 1, "more", row)
     return {"amount_minor": row.amount_minor + (off if more else -off)}
 
 
 def _other_date(row: Row, making: Making) -> Mapping[str, Any]:
-    """Two to four days later, as far as the period goes."""
+    """A moment two to four days later, but within the period."""
     days = making.between(_TOLERATED_DAYS + 1, _TOLERATED_DAYS + 3, "days", row)
     last_ms = making.end_ms - (making.end_ms - row.at_ms) % DAY_MS
     return {"at_ms": min(row.at_ms + days * DAY_MS, last_ms)}
@@ -132,21 +132,21 @@ def _with_thousands(row: Row, _: Making) -> Mapping[str, Any]:
 
 
 def _ambiguous(row: Row, making: Making) -> tuple[Row, ...]:
-    """Two rows under keys that nobody knows, and one movement that either may be."""
+    """Two rows under new keys, either of which may be the ledger's one movement."""
     row = row._replace(**making.mark)
     second = making.later(row, 30 * _SECOND_MS, 5 * _MINUTE_MS, "second")
     return row._replace(key=making.new_key(row)), second._replace(key=making.new_key(second))
 
 
 def _unheard(row: Row, making: Making) -> tuple[Row, ...]:
-    """A second payment of the same customer, of another amount, is missing in the ledger."""
+    """The row, and a second payment of the same customer, of another amount, that the ledger lacks."""
     other = making.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "unheard")
     amount_minor = row.amount_minor + making.between(101, 9_999, "unheard", row)
     return row, other._replace(key=making.new_key(other), amount_minor=amount_minor, **making.mark)
 
 
 def _part_differs(_: Row, making: Making) -> tuple[Row, ...]:
-    """One part of a whole is another amount; the break stands at the first."""
+    """The rows of a movement, the last with another amount; the first is marked as the break."""
     last = making.known.rows[-1]
     first, *rest = *making.known.rows[:-1], last._replace(**_other_amount(last, making))
     return first._replace(**making.mark), *rest
@@ -160,7 +160,7 @@ def _invalid(row: Row, making: Making) -> tuple[Row, ...]:
 
 
 def _both_reverse(row: Row, making: Making) -> tuple[Row, ...]:
-    """Net of the fee, which an operator gives back, too; the file names the payment as the whole of both rows."""
+    """The row, and its reversal net of the fee, which an operator gives back, too, with the payment's key as batch."""
     at_ms = max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row))
     net_minor = row.amount_minor - row.fee_minor
     return row, making.reversal_of(row, at_ms=at_ms, amount_minor=net_minor, batch=row.key)
@@ -204,9 +204,9 @@ BREAKS: Final[Mapping[str, Kind]] = {
         is_alone=True,
     ),
 }
-"""How each code of `analysis.break_codes` is planted, those that fewest rows can carry first."""
+"""Code of `analysis.break_codes` → how it is planted; codes that fewest rows can carry come first."""
 PLANTABLE: Final = (*BREAKS, LATE_SUCCESS)
-"""The last is planted while the month is driven, not in a statement."""
+"""The codes that can be planted; the last is planted while the month is driven, not in a statement."""
 
 
 def _decoy(says: str, change: Callable[[Row, Making], Mapping[str, Any]], fits: Fits = _IS_PAYMENT) -> Kind:
@@ -222,11 +222,11 @@ DECOYS: Final[Mapping[str, Kind]] = {
     "national": _decoy("the number in national form", lambda row, _: {"phone": f"0{(row.phone or '')[_NATIONAL:]}"}),
     "other_word": _decoy("another word for completed", lambda *_: {"cells": {"status": "Completed"}}),
 }
-"""Name → what is done, two of each where there are rows for it.
+"""Name → how a decoy is planted, two of each if there are rows for it.
 
-Others come with the traffic: the same customer and amount within the minute under two right keys, attempts
-that failed and were paid after, a payment repeated whose first try the ledger never heard of, fees of zero,
-a night's sweeps that the bank credits as one, and a payout that it sends in tranches.
+Other decoys come with the traffic: the same customer and amount within the minute under two right keys, attempts
+that failed and were paid after, a repeated payment whose first try the ledger does not know, fees of zero,
+a night's sweeps that the bank credits as one, and a payout that the bank sends in tranches.
 """
 KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
 
@@ -234,7 +234,7 @@ KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
 def checked(breaks: Mapping[str, int] | None, payments: int) -> dict[str, int]:
     """The number of each kind to plant, by default some of every kind; `all` stands for the kinds not named.
 
-    Raises SimulationRefused: no such kind, no number of them, or more of one than there are payments.
+    Raises SimulationRefused: no such kind, no whole number from 0, or more of a kind than there are payments.
     """
     if breaks is None:
         return {**{name: kind.by_default for name, kind in BREAKS.items()}, LATE_SUCCESS: 1}
@@ -283,16 +283,16 @@ class Planting:
         self._keys = first_key
         self._room = 2 * sum(self._wanted.values()) + _SPARE
         self._best: dict[str, list[tuple[int, str, Known]]] = {name: [] for name in self._wanted}
-        """Kind → a heap of the movements of lowest rank; the highest of these is its first."""
+        """Kind → a heap of the movements of lowest rank, the highest of these first."""
         self._looks: set[tuple[str, str, int, str | None]] = set()
         self.withheld: set[str] = set()
-        """Entries whose rows are not written as they are."""
+        """The entries whose own rows are not written."""
         self.rows: dict[str, list[Row]] = {account: [] for account in ACCOUNTS}
-        """Account → the rows written instead, in time order."""
+        """Account → the planted rows, in time order."""
         self.ledger_only: dict[str, list[tuple[str | None, str]]] = {account: [] for account in ACCOUNTS}
         """Account → key and code of the breaks without a line: the statement lacks them."""
         self.posts: list[tuple[str, str]] = []
-        """Entries that are `repeated` or `reversed`, each after that word."""
+        """Pairs of what the ledger posts, `repeated` or `reversed`, and the entry that it is about."""
 
     def consider(self, known: Known, closing: date) -> None:
         """Keep a movement if it is among the best for any kind."""
@@ -304,9 +304,9 @@ class Planting:
                     heapq.heappop(best)
 
     def choose(self, alone: Iterable[Row], closings: Mapping[str, date]) -> None:
-        """Plant. `alone` are rows without a partner: no row that looks like one of them is planted.
+        """Plant every kind. `alone` are rows without a partner: no row that looks like one of them is planted.
 
-        Raises SimulationRefused: more are asked for than there are rows.
+        Raises SimulationRefused: more of a kind are asked for than there are rows.
         """
         candidates = {known.rows[0].looks for best in self._best.values() for *_, known in best}
         self._looks |= {row.looks for row in alone if row.looks in candidates}
@@ -320,7 +320,7 @@ class Planting:
             rows.sort(key=lambda row: row.at_ms)
 
     def expect(self, name: str, found: int) -> None:
-        """Raises SimulationRefused: fewer than exactly asked for were found of a kind."""
+        """Raises SimulationRefused: fewer of a kind were found than exactly asked for."""
         wanted = self._all_wanted.get(name, 0)
         if self._exactly and found < wanted:
             raise SimulationRefused(

@@ -28,15 +28,15 @@ def day_of(at_ms: int) -> date:
 
 
 class Chances(Draws):
-    """Shares and choices by their natural key; asking for one more shifts none of the others."""
+    """Numbers and choices drawn by a natural key; a further draw changes no other draw."""
 
     def share(self, *natural_key: str | int) -> float:
-        """A number above 0 and below 1, drawn for the key. Amounts are chosen by it, and computed in integers."""
+        """A number above 0 and below 1, drawn for the key."""
         drawn = int.from_bytes(self.digest("share", *natural_key, size=8), "big") >> (64 - _BITS)
         return (drawn + 0.5) / (1 << _BITS)
 
     def rank(self, *natural_key: str | int) -> int:
-        """A place in a shuffled order: the lowest are taken first."""
+        """The key's place in a shuffled order; users take the lowest places first."""
         return int.from_bytes(self.digest("rank", *natural_key, size=8), "big")
 
     def between(self, bounds: tuple[int, int], *natural_key: str | int) -> int:
@@ -49,7 +49,7 @@ class Chances(Draws):
         return self.below(100_000, *natural_key) < per_100k
 
     def one_of(self, weights: Mapping[str, int], *natural_key: str | int) -> str:
-        """One of the names, as often as its weight says."""
+        """A name from `weights`, drawn as often as its weight says."""
         at = self.below(sum(weights.values()), *natural_key)
         return next(name for name, reached in zip(weights, accumulate(weights.values()), strict=True) if at < reached)
 
@@ -58,19 +58,19 @@ HOURLY_SHARES: Final = (
     3.97, 1.43, 0.35, 0.03, 0.01, 0.01, 0.09, 0.42, 1.01, 1.38, 1.13, 1.57,
     2.33, 3.37, 4.10, 4.19, 5.66, 6.53, 9.88, 12.23, 12.73, 10.68, 9.32, 7.59,
 )  # fmt: skip
-"""Share of a day's merchant payments in each hour of Lusaka, in percent (PaySim's aggregate); their sum is no 100."""
+"""Share of a day's merchant payments in each hour of Lusaka, in percent (PaySim's aggregate); the sum is not 100."""
 MAX_CUSTOMERS: Final = 3_000
-"""Of one operator: a masked number tells three prefixes and three digits, and each customer has another one."""
+"""The most customers of an operator that differ in a masked number, which shows a prefix of three and three digits."""
 FAILURES: Final[Mapping[str, int]] = {
     "insufficient_funds": 3_500, "prompt_timeout": 2_000, "declined_by_customer": 1_200, "wrong_pin": 800,
     "limit_reached": 400, "operator_unavailable": 300, "payer_not_found": 250, "payer_busy": 150,
 }  # fmt: skip
-"""Our code → payments in a hundred thousand. Nobody publishes rates; these come to a success rate of nine in ten."""
+"""Failure code → payments in a hundred thousand. Nobody publishes rates; with these, nine in ten succeed."""
 UNREPORTED: Final = {"operator_unavailable", "payer_not_found", "payer_busy"}
 """Failures that no operator's statement shows."""
 _OPERATOR_WEIGHTS: Final = {"mtn": 46, "airtel": 42, "zamtel": 12}
 _FULL_REFUNDS_PER_100K: Final = 60_000
-"""Of the refunds, those of the whole amount."""
+"""Full refunds in a hundred thousand refunds."""
 PAYOUTS_MS: Final = (2 * DAY_MS + 10 * _HOUR_MS, 7 * DAY_MS)
 """The first payout is asked for at ten o'clock of the third day, for what is available then; others every week."""
 PIN_AFTER_MS: Final = (4_000, 45_000)
@@ -84,7 +84,7 @@ class Traffic:
     mean_minor: int = 20_200
     """K202, the national average of a mobile-money transaction in 2023; merchants' are taken to have the same."""
     sigma: float = 0.81
-    """Of the logarithm of the amount: amounts are lognormal."""
+    """The standard deviation of the amount's logarithm: amounts are lognormal."""
     smallest_minor: int = 100
     largest_minor: int = 2_000_000
     """K20,000, what a wallet of the first tier may pay in a day (Bank of Zambia, 2020)."""
@@ -93,14 +93,14 @@ class Traffic:
     intents_per_100k: int = 30_000
     """Payments by an intent and a PIN on the handset; the others are charged in one call."""
     late_per_100k: int = 150
-    """Money that arrives after its prompt has expired."""
+    """Payments whose money arrives after the prompt has expired."""
     unknown_per_100k: int = 100
-    """Money that moves without a word from the operator."""
+    """Payments whose money moves without a word from the operator."""
     again_per_100k: int = 2_000
-    """The same customer pays the same amount again within the minute."""
+    """Payments that repeat customer and amount of the payment before, within a minute."""
     refunds_per_100k: int = 2_500
     refund_after_ms: tuple[int, int] = (600_000, 172_800_000)
-    """Money is given back so long after it was paid: ten minutes to two days."""
+    """The time from a payment to its refund, at least and at most: ten minutes to two days."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.customers <= MAX_CUSTOMERS:
@@ -108,9 +108,9 @@ class Traffic:
 
 
 class Payment(NamedTuple):
-    """One attempt of a customer to pay; `scenario` is what an operator's script calls what becomes of it.
+    """One attempt of a customer to pay; `scenario` is its outcome, by the name in an operator's script.
 
-    `refund_minor` is given back `refund_after_ms` after it was paid, 0 for nothing.
+    `refund_minor` is given back `refund_after_ms` after the payment; 0 means no refund.
     """
 
     number: int
@@ -143,7 +143,7 @@ class Plan:
         total = sum(HOURLY_SHARES)
         self._reached = [0.0, *accumulate(share / total for share in HOURLY_SHARES)]
         others = {**FAILURES, LATE: self.traffic.late_per_100k, UNKNOWN: self.traffic.unknown_per_100k}
-        # The last of the month may end too late for theirs to come.
+        # Late money of the month's last payments might come after its end.
         early = max(1, self.payments - self.payments // 10) if self.payments else 0
         places = (self.chances.below(early, "late", number) for number in count())
         self._late: set[int] = set()
@@ -174,7 +174,7 @@ class Plan:
             yield before
 
     def _moments(self) -> Iterator[int]:
-        """Moments in order, without holding them: the smallest of n uniforms, then of the n - 1 above it, and on.
+        """Yields moments in order, one at a time: the smallest of n uniforms, then of the n - 1 above it, and so on.
 
         The smallest of n uniforms above `low` is 1 - (1 - low) · v^(1/n). Logarithms keep the last as exact
         as the first.
@@ -194,14 +194,14 @@ class Plan:
         return self.start_ms + min(offset_ms, self.days * DAY_MS - 1)
 
     def _amount_minor(self, index: int) -> int:
-        """Lognormal in whole ngwee: here, and only here, a drawn number is rounded to money."""
+        """A lognormal amount in whole ngwee: here, and only here, a drawn number is rounded to money."""
         traffic = self.traffic
         mu = math.log(traffic.mean_minor) - traffic.sigma**2 / 2
         drawn = round(math.exp(mu + traffic.sigma * _NORMAL.inv_cdf(self.chances.share("amount", index))))
         return min(max(drawn, traffic.smallest_minor), traffic.largest_minor)
 
     def _phone(self, operator: str, index: int) -> str:
-        """A customer's number; the square of a share makes regulars of some."""
+        """A customer's number; drawn by the square of a share, some customers pay often."""
         number = int(self.chances.share("customer", index) ** 2 * self.traffic.customers)
         prefix, suffix = divmod(number, _SUFFIXES)
         return phone_of(f"{COUNTRY_CODE}{OPERATORS[operator].prefixes[prefix]}", f"{suffix:03}", self.chances)
@@ -229,8 +229,8 @@ class Plan:
 
 
 def phone_of(start: str, end: str, chances: Chances) -> str:
-    """A whole number for a masked one; its first six and last three characters decide the four digits between.
+    """An unmasked number for a masked one, whose `start` and `end` decide the four digits between.
 
-    The four never begin with 0, as a test number's do: a test number acts by itself.
+    The four digits never begin with 0, as a test number's do: a test number acts by itself.
     """
     return f"{start}{1000 + chances.below(9000, 'phone', start, end)}{end}"

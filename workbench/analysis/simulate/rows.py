@@ -41,19 +41,19 @@ _TYPES: Final[Mapping[str, tuple[str, str]]] = {
     PAID_OUT: ("payout", "Payout to merchant"),
     "payout_returned": ("reversal", "Payout returned"),
 }
-"""Kind of entry → what the other side calls it, and its words."""
+"""Kind of entry → the row's type and description on a statement."""
 _SAME: Final = ("account", "key", "direction", "amount_minor", "fee_minor", "currency", "status", "batch")
-"""Of a movement and its row."""
+"""The columns that a movement and its row share."""
 _OTHER: Final = ("other", "Adjustment")
 _TRANCHE_MINOR: Final = 500_000
 _MOST_TRANCHES: Final = 5
 _TRANCHE_MS: Final = 420_000
 _OWN_SEQ: Final = 90_000_000
-"""Where the keys begin that an operator gave and the ledger never heard of; the ledger's stay far below."""
+"""The first number of keys that only an operator knows; the ledger's numbers stay far below."""
 
 
 class Row(NamedTuple):
-    """A row as it will be written; `code` is the break that it is, `cells` are written instead of its values."""
+    """A statement's row to be written; `code` is its planted break, and `cells` are written instead of its values."""
 
     account: str
     key: str | None
@@ -75,7 +75,7 @@ class Row(NamedTuple):
 
     @property
     def effect_minor(self) -> int:
-        """The change of the balance."""
+        """The change of the file's balance by the row; 0 if the row moves nothing."""
         # The file's own balance does not count an amount that cannot be read.
         if self.status != COMPLETED or (self.code == INVALID and "amount" in self.cells):
             return 0
@@ -83,16 +83,16 @@ class Row(NamedTuple):
 
     @property
     def natural_key(self) -> str:
-        """Names the row in draws: amount, payer and moment, whatever ids a sandbox gave it."""
+        """The row's name in draws: account, moment, amount and payer, whatever ids a sandbox gave it."""
         return f"{self.account} {self.at_ms} {self.amount_minor} {self.phone}"
 
     @property
     def looks(self) -> tuple[str, str, int, str | None]:
-        """The fields by which a partner is sought where keys differ."""
+        """The fields by which a partner with another key is sought."""
         return self.account, self.direction, self.amount_minor, self.phone
 
     def record(self, balance_minor: int) -> dict[str, Any]:
-        """The row in the columns of a statement."""
+        """The row in the columns of a statement, with the balance after it."""
         when = {"occurred_at": moment(self.at_ms), "business_date": day_of(self.at_ms)}
         return {**self._asdict(), **when, "balance_minor": balance_minor}
 
@@ -106,13 +106,13 @@ class Known(NamedTuple):
     day: date
     """The ledger's business date."""
     in_parts: bool = False
-    """Whether either side has it in several rows."""
+    """True if either side has the movement in several rows."""
 
 
 def known_from(movements: Iterable[Mapping[str, Any]], chances: Chances) -> Iterator[Known]:
-    """The ledger's movements on one account, in order, as its operator or bank tells them.
+    """Yields the ledger's movements on one account, in order, with the rows of its statement.
 
-    A night's credits are one for the bank, and a large payout leaves it in several.
+    The bank has one row for a night's credits, and several for a large payout.
     """
     for _, (first, *others) in groupby(movements, key=lambda movement: movement["batch"] or movement["entry"]):
         row, kind = _row(first, chances), first["kind"]

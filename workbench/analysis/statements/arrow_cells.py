@@ -1,4 +1,4 @@
-"""An Arrow table as rows of the cells that a workbook would have, so that books in a database are read as a file is."""
+"""Turns an Arrow table into the cells of a workbook, so that a ledger in a database is read as one in a file."""
 
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
@@ -22,11 +22,14 @@ _AS_NUMERIC: Final = (
 _To = Callable[[Any], Cell] | None
 _DAY_US: Final = 86_400_000_000
 _DAYS: Final = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
-"""The first and the last day of a calendar, counted from 1970."""
+"""The first and the last day of Python's calendar, in days since 1970."""
 
 
 def cells_in(name: str, given: pa.Table, layout: Layout) -> tuple[Found, Sequence[str]]:
-    """A table as rows of the cells that a workbook would have, and the formats of its moments."""
+    """The table as a recognised file with a workbook's cells, and the formats of its moments.
+
+    Raises StatementRefused: two columns of one heading, or a column that cannot be read.
+    """
     fields = {key: field for field, key in layout.keys.items()}
     used = [(column, fields[key]) for column in given.schema if (key := heading_key(column.name)) in fields]
     header: list[Cell] = [column.name for column, _ in used]
@@ -48,9 +51,9 @@ def cells_in(name: str, given: pa.Table, layout: Layout) -> tuple[Found, Sequenc
 def _cells_of(
     name: str, field: pa.Field, column: pa.ChunkedArray, what: str, layout: Layout
 ) -> tuple[pa.ChunkedArray, _To]:
-    """A column, and what makes cells of its values; a float of money is read once, by its shortest decimal.
+    """The values of a column, and the function that turns a value into a cell; None if the values are texts.
 
-    Raises StatementRefused: a float as key, whole numbers that may be kwacha or ngwee, or a type that no cell has.
+    Raises StatementRefused: a float that is no amount, whole numbers that may be kwacha or ngwee, or an unknown type.
     """
     if column.null_count == len(column):
         return pa.chunked_array([pa.nulls(len(column), pa.string())]), None
@@ -69,13 +72,13 @@ def _cells_of(
         return column, _exact if is_money else lambda value: value if isinstance(value, str) else format(value, "f")
     if pa.types.is_floating(kind):
         precision = kind.to_pandas_dtype()
-        # By its shortest decimal: a float of 32 bits has another one than that of 64 with the same value.
+        # A float of 32 bits has another shortest decimal than the float of 64 bits with the same value.
         return column, lambda value: "" if isnan(value) else _exact(str(precision(value)))
     return _texts(column, kind)
 
 
 def _texts(column: pa.ChunkedArray, kind: pa.DataType) -> tuple[pa.ChunkedArray, _To]:
-    """A column as text, and what makes a text of values that Arrow does not write so."""
+    """A column as text, and the function that turns its values into text; None if the values are texts."""
     if pa.types.is_boolean(kind):
         return pc.if_else(column, "true", "false"), None
     if pa.types.is_integer(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
@@ -86,7 +89,7 @@ def _texts(column: pa.ChunkedArray, kind: pa.DataType) -> tuple[pa.ChunkedArray,
 
 
 def _moments(name: str, column: pa.ChunkedArray, offset: timedelta) -> pa.ChunkedArray:
-    """Days or moments as local moments. Raises StatementRefused: a day that no calendar has."""
+    """Days or moments as local moments, moved by `offset` if they have a zone. Raises StatementRefused: no such day."""
     kind = column.type
     if pa.types.is_date(kind):
         _refuse_beyond(name, column.cast(pa.date32()).cast(pa.int32()), 1)
@@ -98,7 +101,7 @@ def _moments(name: str, column: pa.ChunkedArray, offset: timedelta) -> pa.Chunke
 
 
 def _refuse_beyond(name: str, numbers: pa.ChunkedArray, day: int) -> None:
-    """Raises StatementRefused: a day, in so many parts since 1970, that no calendar has."""
+    """Raises StatementRefused: a number, counted from 1970 with `day` to a day, is beyond the years 1 to 9999."""
     first, last = _DAYS
     is_beyond = pc.or_(pc.less(numbers, first * day), pc.greater_equal(numbers, (last + 1) * day))
     place = pc.index(is_beyond, value=True).as_py()
@@ -108,7 +111,7 @@ def _refuse_beyond(name: str, numbers: pa.ChunkedArray, day: int) -> None:
 
 
 def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool) -> tuple[str, str] | None:
-    """The reason why a column cannot be read, and the hint what to write instead."""
+    """The reason why a column cannot be read, and a hint what to write instead; None if it can be read."""
     called, of = field.name, pa.types
     numeric = _AS_NUMERIC.format(called)
     if of.is_floating(kind) and not is_money:

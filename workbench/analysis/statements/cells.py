@@ -1,4 +1,4 @@
-"""What stands in one cell: amounts, numbers of phones, keys. Texts become values here, or words why not."""
+"""Columns of cells, and their readers: a cell becomes an amount, a key or another value, or words why it has none."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -17,30 +17,30 @@ from workbench.domain.money import ZMW, decimals_of
 from workbench.errors import StatementRefused
 
 Cell = str | Decimal | datetime
-"""A cell of a CSV file is text; one of a workbook may be a number (exact) or a moment (local) as well."""
+"""A cell of a CSV file is text; a cell of a workbook may also be an exact number or a local moment."""
 
 MAX_DIGITS: Final = 13
-"""Amounts and balances have at most so many digits before the point, fewer where a currency has more than two
-decimals: sums stay far within 64 bits."""
+"""The most digits of an amount before the point, fewer for a currency with more than two decimals: sums stay far
+within 64 bits."""
 _EXACT_DIGITS: Final = 15
-"""A spreadsheet's number holds so many digits exactly."""
+"""The number of digits that a spreadsheet's number holds exactly."""
 _USUAL_DECIMALS: Final = 2
-"""Software writes so many in any currency: `15,000.00` of UGX, which has none, is 15,000."""
+"""The decimals that software writes in any currency: `15,000.00` of UGX, which has none, is 15,000."""
 _SHOWN: Final = 40
 LONGEST_KEY: Final = 32_767
-"""As many as a cell of a workbook holds; a key goes through every step, and many of more fill the memory."""
+"""The most characters of a key, as of a workbook's cell: many longer keys would fill the memory."""
 _LIKE_AN_AMOUNT: Final = re.compile(r"[+-]?[0-9][0-9.,' \u00a0\u202f]*")
 CUT_BY_SPREADSHEET: Final = re.compile(r"[0-9][.,][0-9]+[Ee]\+[0-9]+")
-"""A key of digits as a spreadsheet saves it: the number has lost its last digits, so it names no row any more."""
+"""A key of digits that a spreadsheet saved as a number, such as 7.71E+09: the last digits are lost."""
 _ERRORS: Final = frozenset((
     "#BLOCKED!", "#BUSY!", "#CALC!", "#CONNECT!", "#DIV/0!", "#FIELD!", "#GETTING_DATA", "#N/A", "#NAME?", "#NULL!",
     "#NUM!", "#REF!", "#SPILL!", "#UNKNOWN!", "#VALUE!",
 ))  # fmt: skip
-"""As a spreadsheet writes them; in what it saves as CSV, they are this text."""
+"""The errors of a spreadsheet's formulas, as they stand in a CSV file that it saves."""
 
 
 class Wrong(str):
-    """Why a cell has no value, to be read after the name of its column."""
+    """Words why a cell has no value; in a message they follow the name of its column."""
 
     __slots__ = ()
 
@@ -48,7 +48,7 @@ class Wrong(str):
 Whole = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Quick = Callable[[pa.Array], tuple[pa.Array, Mask]]
-"""Reads the plain ones among texts, all at once: their values, and which were plain."""
+"""Reads the plain texts of an array at once: returns the values, and a mask of the plain texts."""
 
 
 _SAMPLE_ROWS: Final = 1 << 16
@@ -58,7 +58,7 @@ _MANY_DIFFERENT: Final = 0.9
 class Column:
     """A column of a file: its different cells, and for each row the place of its cell among them.
 
-    Each of them stands there once, unless hardly any repeats: then all stand there as they come.
+    Each different cell is held once; if hardly any cell repeats, the cells of all rows are held in their order.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class Column:
         self.different = different
         self.codes = codes
         self._to = to
-        """Makes cells of Arrow's values; None where these are texts already."""
+        """Turns a value of Arrow into a cell; None if the values are texts."""
         self._has_repeats = has_repeats
-        """True where one of the different cells may stand there twice."""
+        """True if `different` may hold a cell twice."""
 
     @classmethod
     def of(cls, values: pa.Array | pa.ChunkedArray, to: Callable[[Any], Cell] | None = None) -> "Column":
-        """An Arrow array as a column; a null is an empty cell."""
+        """An Arrow array as a column; `to` turns a value into a cell, and a null is an empty cell."""
         whole = in_one_piece(values)
         if pa.types.is_dictionary(whole.type):
             if not whole.null_count:
@@ -94,7 +94,7 @@ class Column:
 
     @classmethod
     def of_cells(cls, cells: Iterable[Cell]) -> "Column":
-        """Cells as a column."""
+        """A column of these cells, one for each row."""
         seen: dict[Cell, int] = {}
         codes = np.fromiter((seen.setdefault(cell, len(seen)) for cell in cells), np.int32)
         return cls([*seen], codes)
@@ -103,7 +103,7 @@ class Column:
         return len(self.codes)
 
     def cells(self, places: Sequence[int] | NDArray[Any] | None = None) -> list[Cell]:
-        """The different cells, or those at these places among them."""
+        """The different cells; with `places`, only the different cells at these places."""
         if not isinstance(self.different, pa.Array):
             return [*self.different] if places is None else [self.different[place] for place in places]
         values = (self.different if places is None else self.different.take(pa.array(places, pa.int64()))).to_pylist()
@@ -115,7 +115,7 @@ class Column:
 
     @property
     def texts(self) -> pa.Array | None:
-        """The different cells as an Arrow array, where all of them are texts."""
+        """The different cells as an Arrow array; None unless all are texts."""
         if isinstance(self.different, pa.Array):
             return None if self._to else self.different
         is_text = all(type(cell) is str for cell in self.different)
@@ -126,20 +126,20 @@ class Column:
 
     @property
     def moments(self) -> pa.Array | None:
-        """The different cells as an Arrow array, where all of them are moments."""
+        """The different cells as an Arrow array; None unless all are moments."""
         is_moments = isinstance(self.different, pa.Array) and pa.types.is_timestamp(self.different.type)
         return self.different if is_moments else None
 
     @property
     def numbers(self) -> pa.Array | None:
-        """The texts of the different cells, where all of them are numbers of Arrow."""
+        """The texts of the different cells; None unless all are numbers of Arrow."""
         if not isinstance(self.different, pa.Array):
             return None
         is_number = pa.types.is_decimal(self.different.type) or pa.types.is_floating(self.different.type)
         return self.different.cast(pa.string()) if is_number else None
 
     def where(self, holds: Callable[[Cell], bool], within: Sequence[str] = ()) -> Mask:
-        """A mask of the rows whose cell `holds`; texts without every part of `within` are not asked."""
+        """A mask of the rows whose cell `holds`; a text that lacks a part of `within` is False without a call."""
         may = np.ones(len(self.different), bool)
         if within and (texts := self.texts) is not None:
             for part in within:
@@ -169,7 +169,7 @@ class Column:
         return made
 
     def replaced(self, where: Mask, other: "Column") -> "Column":
-        """The column with the cells of another in these rows, of which the other has one each."""
+        """The column with other cells in the rows of `where`; `other` has one cell for each of these rows."""
         codes = self.codes.astype(np.int64)
         codes[where] = len(self.different) + other.codes
         mine, others = self.texts, other.texts
@@ -183,7 +183,7 @@ class Column:
         return Column(self.different, self.codes[rows], self._to, has_repeats=self._has_repeats)
 
     def coded(self) -> Whole:
-        """A whole number from 0 for each row, equal for cells that are alike."""
+        """A whole number from 0 for each row; rows with equal cells have equal numbers."""
         if not self._has_repeats:
             return self.codes.astype(np.int64)
         places = pa.array(self.different).dictionary_encode(null_encoding="encode").indices
@@ -200,10 +200,9 @@ class Column:
     def read(
         self, read: Callable[[Any], Any], kind: pa.DataType, quick: Quick | None = None, of_numbers: Quick | None = None
     ) -> tuple[pa.Array, list[tuple[int, "Wrong"]]]:
-        """The rows' values, null where there is none; and the rows whose cell is wrong, with why.
+        """The value of each row, null for an empty or wrong cell; and the rows with a wrong cell, each with the reason.
 
-        Each different cell is read once: texts that `quick`, or numbers that `of_numbers` can read, by it, the others
-        by `read`.
+        Each different cell is read once: plain texts by `quick`, plain numbers by `of_numbers`, all others by `read`.
         """
         made, slow = None, np.arange(len(self.different))
         for way, texts in ((quick, self.texts), (of_numbers, self.numbers)):
@@ -223,7 +222,7 @@ class Column:
 
 
 def spread(values: pa.Array, codes: NDArray[Any]) -> pa.Array:
-    """The value of each row by its place among the different ones; texts stay there once, in a dictionary."""
+    """The value of each row: `codes` has its place among `values`. Texts become a dictionary array."""
     if len(values) == len(codes) and (codes == np.arange(len(codes))).all():
         return values
     if not pa.types.is_string(values.type):
@@ -253,7 +252,7 @@ def mask_of(holds: pa.Array | pa.ChunkedArray) -> Mask:
 
 
 def codes_of(columns: Sequence[Column]) -> Whole:
-    """A whole number for each row, equal for rows that are alike in these columns."""
+    """A whole number for each row; rows with equal cells in these columns have equal numbers."""
     codes, *others = [column.coded() for column in columns]
     for other in others:
         codes = np.unique(codes, return_inverse=True)[1] * (other.max(initial=0) + 1) + other
@@ -267,12 +266,12 @@ def distinct_rows(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], ND
 
 
 def refused(name: str, why: str, *, hint: str = "", **facts: object) -> StatementRefused:
-    """The refusal of a file: a sentence that begins with its name."""
+    """The exception that refuses a file; its message is the file's name and `why`."""
     return StatementRefused(f"{name} {why}", hint=hint, file=name, **facts)
 
 
 def error_in(cell: Cell) -> Wrong | None:
-    """Words for a cell that holds a spreadsheet's error, such as `#DIV/0!`, instead of a value."""
+    """Words for a cell that holds a spreadsheet's error, such as `#DIV/0!`; None for any other cell."""
     if type(cell) is not str or "#" not in cell:
         return None
     text = cell.strip()
@@ -280,7 +279,7 @@ def error_in(cell: Cell) -> Wrong | None:
 
 
 def shown(cell: Cell) -> str:
-    """The beginning of a cell, as it is quoted in words."""
+    """The beginning of a cell in quotes, for a message."""
     return repr(shortened(text_of(cell), _SHOWN, counts_mark=False))
 
 
@@ -292,7 +291,7 @@ def text_of(cell: Cell) -> str:
 
 
 class Amount(NamedTuple):
-    """An amount as it is written: its minor units without a sign, and how it says on which side of zero it is."""
+    """An amount as written: its minor units without a sign, and the style that shows its side of zero."""
 
     minor: int
     style: str
@@ -309,7 +308,7 @@ _STYLES: Final = {
     "0": "plain", "+0": "plain", "0+": "plain", "-0": "minus", "0-": "minus", "(0)": "parentheses",
     "0CR": "CR", "+0CR": "CR", "0DR": "DR", "+0DR": "DR",
 }  # fmt: skip
-"""A 0 in the place of the digits → the style: a text that says twice on which side it is, says nothing."""
+"""An amount's text with 0 for its digits → the style; a text that shows its side twice has no style."""
 _PART: Final = re.compile(
     r"(?P<digits>[0-9](?:[0-9.,'\s]*[0-9])?)|(?P<word>[A-Za-z$£€]+)\.?|(?P<sign>[-+()])|\s+|(?P<other>.)", re.DOTALL
 )
@@ -317,13 +316,13 @@ _SYMBOLS: Final = {"K": ("ZMW", "MWK"), "ZK": ("ZMW",), "KSH": ("KES",), "$": ("
 _CURRENCY: Final = re.compile("[A-Z]{3}")
 _LONGEST_AMOUNT: Final = 64
 _NOTHING: Final = frozenset("-\u2013\u2014")
-"""How accountants write that there is no amount."""
+"""The dashes that accountants write for no amount."""
 
 
 class Amounts:
-    """Reads and writes amounts of a currency in minor units, the way a layout declares.
+    """Reads a currency's amounts as minor units, and writes them, with the separators of a layout.
 
-    With `is_minor` they are written in minor units: whole numbers, whatever the currency.
+    With `is_minor` the cells hold whole minor units, whatever the currency.
     """
 
     def __init__(self, decimal: str, thousands: str, currency: str = ZMW.code, *, is_minor: bool = False) -> None:
@@ -333,20 +332,20 @@ class Amounts:
         self._decimals = 0 if is_minor else decimals_of(currency)
         self._most_digits = MAX_DIGITS - max(0, decimals_of(currency) - _USUAL_DECIMALS)
         self.names_currencies = False
-        """Whether any amount ever named a currency: only then must they be compared with the rows'."""
-        # A space is written as several characters; they mean the same.
+        """True once an amount has named a currency: only then are currencies compared with the rows'."""
+        # Several characters are written as a space, and mean the same.
         separator = "[ \u00a0\u2009\u202f]" if thousands == " " else re.escape(thousands)
         whole = rf"[0-9]+|[0-9]{{1,3}}(?:{separator}[0-9]{{3}})+" if thousands else "[0-9]+"
         self._regex = re.compile(rf"([+-]?)({whole})(?:{re.escape(decimal)}([0-9]+))?")
         self._thousands = thousands
 
     def read(self, cell: Cell) -> int | Wrong | None:
-        """Whole minor units, exactly, below zero for DR; None for an empty cell, words for what is no amount."""
+        """The exact minor units, below zero on the debit side; None for an empty cell, words for any other text."""
         found = self.styled(cell)
         return found.signed if isinstance(found, Amount) else found
 
     def styled(self, cell: Cell) -> Amount | Wrong | None:
-        """The amount with its style; None for an empty cell, words for text that is no amount."""
+        """The amount with its style; None for an empty cell, words for any other text."""
         if isinstance(cell, Decimal):
             minor = self._whole(cell)
             return minor if isinstance(minor, Wrong) else Amount(abs(minor), "minus" if minor < 0 else "plain")
@@ -374,9 +373,9 @@ class Amounts:
         )
 
     def quick(self, read: Callable[[Cell], Any], *, exact: bool = False) -> Quick:
-        """Reads plain digits, with or without a minus, as `read` reads the amounts of one and of minus one.
+        """A reader of plain digits at once, which gives them the signs that `read` gives to the amounts 1 and -1.
 
-        The texts of `exact` numbers have a point, no thousands, and zeros at their ends.
+        With `exact` the texts are exact numbers: they have a point, no thousands, and zeros at their ends.
         """
         one = 10**self._decimals
         above, below = ({one: 1, -one: -1}.get(read(text), 0) for text in ("1", "-1"))
@@ -396,7 +395,7 @@ class Amounts:
             if point != ".":
                 plain = pc.replace_substring(plain, point, ".")
             whole = plain.cast(pa.decimal128(18, self._decimals))
-            # A decimal number of Arrow is a whole one of 128 bits, of which these need the lower 64.
+            # Arrow stores a decimal as an integer of 128 bits; these amounts need the lower 64.
             minor = np.frombuffer(whole.buffers()[1], np.int64)[::2][: len(texts)]
             sign = np.where(minor > 0, above, below)
             return pa.array(np.abs(minor) * sign), is_plain & (minor != 0) & (sign != 0)
@@ -404,7 +403,7 @@ class Amounts:
         return several
 
     def _undressed(self, text: str) -> tuple[str, str]:
-        """The digits of a text, and its style; empty where a word is neither a currency nor CR or DR, or too many."""
+        """The digits and the style of a text; the style is empty for an unclear sign, both if it is no amount."""
         if len(text) > _LONGEST_AMOUNT:
             return "", ""
         parts = [
@@ -424,11 +423,11 @@ class Amounts:
         return digits[0], _STYLES.get(shape, "")
 
     def write(self, amount: Decimal) -> str:
-        """`1234.50`, with the layout's point and no separators of thousands."""
+        """The text of an amount in major units, `1234.50`, with the layout's point and no separators of thousands."""
         return f"{amount:f}".replace(".", self._decimal)
 
     def _whole(self, number: Decimal) -> int | Wrong:
-        """A workbook's number in minor units."""
+        """A workbook's number in minor units; words if it has too many digits or decimals."""
         if number and number.adjusted() >= self._most_digits:
             return Wrong(f"{number} has more than {self._most_digits} digits before the point")
         # Exact: the shortest text of a workbook's number has 17 digits at most.
@@ -449,7 +448,7 @@ class Amounts:
 
 
 def currencies_named(cell: Cell) -> tuple[str, ...]:
-    """The currencies that an amount may be in by its own words; none where it names none."""
+    """The currencies that the word beside an amount may mean, as `K` means ZMW or MWK; empty without a word."""
     words = [found["word"].upper() for found in _PART.finditer(cell) if found["word"]] if type(cell) is str else []
     named = [_SYMBOLS.get(word, (word,)) for word in words if word not in ("CR", "DR")]
     return named[0] if named else ()
@@ -464,7 +463,7 @@ def quick_keys(texts: pa.Array) -> tuple[pa.Array, Mask]:
 
 
 def key_of(cell: Cell) -> str | Wrong | None:
-    """A transaction's id as text, trimmed, leading zeros kept; None for an empty cell."""
+    """A transaction's id as trimmed text; None for an empty cell, words for an id that is too long or lost digits."""
     if error := error_in(cell):
         return error
     text = text_of(cell).strip()

@@ -1,4 +1,4 @@
-"""A check of a layout: the first rows as it reads them, its problems, and the running balance."""
+"""A check of a layout: the first rows as the layout reads them, the problems of all, and the running balance."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from workbench.visible import visible
 
 
 def read_as(path: Path, layout: Layout, **options: Unpack[Reading]) -> Statement:
-    """The statement in a file; one without an account is read as well."""
+    """The statement in a file; without a known account its account is NOT_TOLD."""
     told = layout if layout.account or options.get("account") else replace(layout, account=NOT_TOLD)
     return read_statement(path, layout=told, **options)
 
@@ -29,7 +29,7 @@ _REASONS: Final = 5
 
 
 class Check(Tabular):
-    """Ten rows as a layout reads them, and the problems of all.
+    """The first ten rows as a layout reads them, and the problems of all rows.
 
     `doubts` are the open doubts of a draft; None for a layout.
     """
@@ -41,7 +41,7 @@ class Check(Tabular):
 
     @property
     def is_sound(self) -> bool:
-        """True if every row can be used, and the balance follows where the file has one."""
+        """True if there are rows, all can be used, and the running balance follows if the file has one."""
         return (
             bool(len(self.statement.rows))
             and not self.statement.rows["problem"].notna().any()
@@ -49,7 +49,7 @@ class Check(Tabular):
         )
 
     def _table(self) -> Table:
-        """The columns that have anything in them."""
+        """The first rows, in the columns that have anything in them."""
         rows = [*map(_row, self.statement.rows.head(_SHOWN).to_dict("records"))]
         told = [name for name in dict.fromkeys(chain(*rows)) if any(row[name] not in _NOTHING for row in rows)]
         columns = [Column(name, name in _AMOUNTS_SHOWN) for name in told]
@@ -57,7 +57,7 @@ class Check(Tabular):
         return table(caption, columns, [[row[name] for name in told] for row in rows])
 
     def text(self, width: int | None = None) -> str:
-        """As text, in lines of at most `width` columns, or of 80."""
+        """The check as text, in lines of at most `width` characters, 80 by default."""
         width = width or _WIDTH
         reasons = [
             f"{why} ({f'line {line}' if count == 1 else f'{count:,} rows, the first in line {line}'})"
@@ -72,7 +72,7 @@ class Check(Tabular):
         return "\n\n".join([self._table().text(width), *(wrapped(part, width) for part in parts)])
 
     def reasons(self) -> dict[str, tuple[int, int]]:
-        """The commonest reasons why rows cannot be used → first line and number of rows."""
+        """Reason why rows cannot be used → first line and number of rows, for the five commonest reasons."""
         bad = self.statement.rows.dropna(subset=["problem"])
         found: dict[str, tuple[int, int]] = {}
         for line, problem in zip(bad["line"].tolist(), bad["problem"], strict=True):
@@ -90,7 +90,7 @@ _WIDTH: Final = 80
 
 
 def _row(row: Mapping[Any, Any]) -> dict[str, str]:
-    """Heading → the text of a row."""
+    """Heading → the text of a row's cell, with numbers masked."""
 
     def text(name: str) -> str:
         return "" if absent(row[name]) else shortened(" ".join(mask(str(row[name])).split()), _LONGEST)

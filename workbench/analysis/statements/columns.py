@@ -1,4 +1,4 @@
-"""Which column of a file holds what: headings help, and cells prove. Days by parsing, money by its balance."""
+"""Finds the column of each field by headings and cells: days by parsing, money by the running balance."""
 
 import re
 from collections import Counter
@@ -54,7 +54,7 @@ _MOST_MONEY: Final = 8
 
 
 def is_date(cell: Cell) -> bool:
-    """True for a moment, and for text that begins as days do."""
+    """True for a moment, and for text that begins like a date."""
     return isinstance(cell, datetime) or _LIKE_A_DATE.match(text_of(cell).strip()) is not None
 
 
@@ -64,9 +64,9 @@ def is_amount(cell: Cell) -> bool:
 
 
 def readings_of(texts: Iterable[tuple[int, str]]) -> dict[DateFormat, dict[int, int]]:
-    """Format → line or place → moment, by each way to write a day with each way in which a time follows it.
+    """Format → line or place → milliseconds, for each format of a day with each format of a time in the texts.
 
-    A midnight that a spreadsheet has put behind every day is no time, but part of the format.
+    A midnight that a spreadsheet put after every day becomes fixed text of the format.
     """
     days = [(place, text) for place, text in texts if re.search("[0-9]", text)]
     midnights = [found[0] for _, text in days if (found := _MIDNIGHT.search(text))]
@@ -80,7 +80,7 @@ def readings_of(texts: Iterable[tuple[int, str]]) -> dict[DateFormat, dict[int, 
 
 
 def time_of(text: str) -> str:
-    """The format of the time at the end of a text; empty where it has none."""
+    """The format of the time at the end of a text; empty if the text has no time."""
     found = TIME.search(text)
     if not found:
         return ""
@@ -90,7 +90,7 @@ def time_of(text: str) -> str:
 
 
 def in_order(moments: Sequence[int], *, newest_first: bool | None = None) -> bool:
-    """True if the moments are sorted in the given order, or without one in either."""
+    """True if the moments are sorted as `newest_first` says; None accepts either order."""
     ways = (False, True) if newest_first is None else (newest_first,)
     return any(all(a >= b if way else a <= b for a, b in pairwise(moments)) for way in ways)
 
@@ -100,7 +100,7 @@ def assigned(
     fits: Callable[[str, str], bool] = lambda *_: True,
     known: Mapping[str, str] = HEADINGS,
 ) -> dict[str, str]:
-    """Field → the heading under which it likely stands; `fits` says whether a column can hold a field."""
+    """Field → its likely heading by the words of `known`; `fits` says whether a column can hold a field."""
     left = {plain(heading): heading for heading in reversed(headings) if heading}
     found: dict[str, str] = {}
     for name, words in known.items():
@@ -111,7 +111,7 @@ def assigned(
 
 
 class _Money(NamedTuple):
-    """A column read as amounts: minor units, 0 where nothing is told."""
+    """A column read as amounts: signed minor units, 0 for a cell without an amount."""
 
     values: NDArray[np.int64]
     told: NDArray[np.bool_]
@@ -122,7 +122,7 @@ class _Money(NamedTuple):
 
     @classmethod
     def of(cls, cells: Sequence[Cell], read: Sequence[object]) -> "_Money":
-        """The column of these cells, as they were read."""
+        """The column of these cells; `read` has an Amount for each cell that is one."""
         amounts = [cell if isinstance(cell, Amount) else Amount(0, "") for cell in read]
         styles = Counter(amount.style for amount in amounts if amount.minor)
         usual = max(styles, key=styles.__getitem__, default="plain")
@@ -135,7 +135,7 @@ class _Money(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """Columns that explain a balance, with the lines in which it is the balance before plus what the row moves."""
+    """Columns that explain a balance, and the lines whose balance is the one before plus the row's effect."""
 
     columns: dict[str, str]
     lines: tuple[int, ...]
@@ -143,12 +143,12 @@ class Proof(NamedTuple):
     newest_first: bool
     moves: NDArray[np.int64]
     agreed: int
-    """The number of fields for which the headings say the same."""
+    """The number of these columns that the headings suggest too."""
     rank: tuple[int, bool, bool]
 
     @property
     def weight(self) -> tuple[int | tuple[int, bool, bool], ...]:
-        """The key by which proofs are compared, greatest best; a proof that explains few rows comes last."""
+        """The sort key of proofs, greatest for the best; a proof that explains few rows comes last."""
         holds = bool(self.lines) and len(self.lines) >= NEARLY_ALL * self.of
         return holds, len(self.lines), self.agreed, self.rank
 
@@ -164,24 +164,24 @@ class Sample:
         self.file = head._replace(rows=tuple(head.rows[place] for place in dated))
         self.lines = [line for line, _ in self.file.rows]
         self.days = {name: [[*read.values()] for read in readings] for name, readings in days.items()}
-        """Heading → its moments, by each of the likeliest formats."""
+        """Heading → its moments as each of the likeliest formats reads them."""
         columns = {name: [cell for _, cell in self.file.column(name)] for name in self.headings}
         self.cells: dict[str, list[Cell]] = {**columns, "": [""] * len(dated)}
         self.texts = {name: [text for _, text in self.file.texts(name)] for name in self.headings}
         """Heading → the cells that are not blank, as text."""
         self.said = {name: [heading_key(text_of(cell)) for cell in cells] for name, cells in self.cells.items()}
-        """Heading → the word of each row, as words are compared."""
+        """Heading → the text of each row's cell in the form of `heading_key`."""
 
     def says_only(self, words: Collection[str], heading: str) -> bool:
         """True if a column has words, and only these."""
         return bool(found := {*self.said[heading]} - {""}) and found <= {*words}
 
     def share(self, kind: Callable[[str], object], heading: str) -> float:
-        """The share of a column's cells that are of a kind."""
+        """The share of a column's filled cells that are of a kind, from 0 to 1."""
         return sum(map(bool, map(kind, self.texts[heading]))) / max(1, len(self.texts[heading]))
 
     def fits(self, field: str, heading: str) -> bool:
-        """True if a column's cells can be of a field; without a row any column can."""
+        """True if the cells of a column can hold a field; without rows any column can."""
         if not self.lines or field not in ("moment", *AMOUNTS):
             return True
         if field == "moment":
@@ -190,7 +190,7 @@ class Sample:
 
     @cached_property
     def money(self) -> dict[str, _Money]:
-        """The columns that can be read as amounts, by the separators that read most of them."""
+        """Heading → its amounts, for columns that can be amounts, by the separators that read most cells."""
         likely = [h for h in self.headings if h not in self.days and self.share(masked_number, h) <= 1 - NEARLY_ALL]
         best: dict[str, list[Any]] = {}
         most = -1
@@ -208,7 +208,7 @@ class Sample:
 
 
 def _days(cells: Sequence[Cell]) -> list[dict[int, int]]:
-    """Place → moment for each of the likeliest formats, if these read at least half of a column."""
+    """Place → moment for each of the likeliest formats; empty if they read less than half of a column."""
     moments = {
         place: milliseconds(at.replace(tzinfo=UTC)) for place, at in enumerate(cells) if isinstance(at, datetime)
     }
@@ -223,16 +223,16 @@ def _days(cells: Sequence[Cell]) -> list[dict[int, int]]:
 
 
 _Way = tuple[dict[str, str], NDArray[np.int64], Sequence[object], bool]
-"""Columns that may tell how the balance moves, by how much each row moves it, the word of each row, and if the columns
-alone show its direction. Without words the sizes have their signs."""
+"""Columns that may move the balance, the size of each row's move, the word of each row for its direction, and if the
+columns alone show the direction. Without words the sizes are signed."""
 
 
 def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
-    """Columns that may show the moves: two of which a row fills one, or one by sign, by words or by the balance."""
+    """Candidate columns of the moves: debit and credit, or an amount with its sign, with words or by the balance."""
     money = sample.money
     for debit, credit in permutations(money, 2):
         out, into = money[debit], money[credit]
-        # A line of totals may have both.
+        # A line of totals may fill both columns.
         if ((out.values != 0) & (into.values != 0)).sum() <= 1 and (out.values.any() or into.values.any()):
             for debits in (out.debits, np.abs(out.debits)) if (out.debits < 0).any() else (out.debits,):
                 yield {"debit": debit, "credit": credit}, into.values - debits, (), True
@@ -255,7 +255,7 @@ def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
 def _proofs(
     sample: Sample, found: Mapping[str, str], idle: NDArray[np.bool_], fee: str | None = None
 ) -> Iterator[Proof]:
-    """A proof for each way with each balance, in the orders of the file that its days allow."""
+    """A proof for each way with each candidate for the balance, in the orders of rows that the days allow."""
     money, lines = sample.money, np.array(sample.lines)
     less = np.abs(money[fee].values) if fee else np.int64(0)
     of_account = np.array([text_of(cell) for cell in sample.cells[found.get("account", "")]])
@@ -275,7 +275,7 @@ def _proofs(
         changes = np.diff(values[::step][at])
         moved = np.zeros(len(values), np.int64)
         moved[at[1:]] = changes
-        # The signs of words are those of most changes that are as large as their rows.
+        # A word has the sign of most changes that are as large as the word's rows.
         votes: Counter[object] = Counter()
         for word, size, change in zip(words, sizes.tolist(), (moved[::step] + less).tolist(), strict=False):
             votes[word] += (change == size) - (change == -size) if size else 0
@@ -296,11 +296,11 @@ _INSTEAD: Final = {
     "debit": {"amount"}, "credit": {"amount"}, "amount": {"debit"}, "direction": {"debit", "from"},
     "phone": {"from", "to"},
 }  # fmt: skip
-"""A field → others with which it is not looked for any further."""
+"""Field → the fields that make it needless once they are found."""
 
 
 def put_columns(draft: Draft) -> None:
-    """Put each field by its heading where cells fit, by the balance, by a part of its heading, or by cells alone."""
+    """Put each field by a heading whose cells fit, by the balance, by a part of its heading, or by cells alone."""
     file = draft.file
     sample = Sample(file)
     known = LEDGER_HEADINGS if file.is_ledger else HEADINGS
@@ -327,7 +327,7 @@ def put_columns(draft: Draft) -> None:
 
 
 def _one_of_two(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
-    """Put two columns of which each row fills one, where nothing else shows a way; a doubt asks which is which."""
+    """Take two columns of which each row fills one as debit and credit, if no other way is found, and doubt this."""
     money = sample.money
     if "amount" in found or {"debit", "credit"} <= found.keys():
         return
@@ -349,7 +349,7 @@ def _one_of_two(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
 
 
 def _settle_ways(file: Cut, sample: Sample, found: dict[str, str]) -> None:
-    """Leave one way to show the direction."""
+    """Remove columns from `found` until one way to show the direction is left."""
     money = sample.money.get(found.get("amount", ""))
     if {"debit", "credit"} <= found.keys():
         # A column CR/DR beside the two is that of the balance.
@@ -367,7 +367,7 @@ def _settle_ways(file: Cut, sample: Sample, found: dict[str, str]) -> None:
 
 
 def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
-    """Put the columns of money as the balance proves them, where the headings are not as good."""
+    """Put the columns of money that the balance proves, in place of those that headings suggest."""
     status = next((name for name in sample.headings if sample.says_only(STATUS_WORDS, name)), "")
     # Failed and pending rows move no balance.
     words = sample.said[found.get("status", status)]
@@ -409,7 +409,7 @@ def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
 
 
 def _in_words(sample: Sample, proof: Proof) -> str:
-    """The first row that proves a balance, with its numbers, and the number of such rows."""
+    """The sum in the first row that proves a balance, as text, and the number of such rows."""
     first = proof.lines[0]
     texts = {name: dict(sample.file.texts(heading)) for name, heading in proof.columns.items()}
     told = [*texts["balance"]][:: -1 if proof.newest_first else 1]
@@ -439,7 +439,7 @@ def _by_share(kind: Callable[[str], object], sample: Sample, heading: str) -> fl
 
 
 def _like_keys(sample: Sample, heading: str) -> float:
-    """The share of different codes; 0 for a column that only counts its rows."""
+    """The share of codes times that of different texts; 0 for a column that only counts its rows."""
     texts = sample.texts[heading]
     counts = [int(text) for text in texts if re.fullmatch("[0-9]{1,6}", text)]
     if len(counts) == len(texts) > 0 and min(counts) <= 1 and {abs(b - a) for a, b in pairwise(counts)} <= {1}:
@@ -453,13 +453,13 @@ def _like_keys(sample: Sample, heading: str) -> float:
 
 
 def _like_money(sample: Sample, heading: str) -> float:
-    """The number of amounts with decimals, and twice that with a minus: plain counts have neither."""
+    """The number of amounts with decimals plus twice the number of negative ones: plain counts have neither."""
     money = sample.money.get(heading)
     return float(money.decimals + 2 * (money.values < 0).sum()) if money else 0
 
 
 def _like_narrative(sample: Sample, heading: str) -> float:
-    """The number of letters in a row; 0 where most rows say the same."""
+    """The mean number of letters in a filled cell; 0 for dates, for few letters, or if most cells repeat."""
     texts = sample.texts[heading]
     letters = sum(sum(map(str.isalpha, text)) for text in texts) / max(1, len(texts))
     is_free = heading not in sample.days and 2 * len({*texts}) >= len(texts)

@@ -57,10 +57,10 @@ DIRECTIVES: Final[dict[str, tuple[str, Callable[[datetime], str]]]] = {
     "%z": ("Z|z|[+-][0-9]{2}(?::?[0-9]{2})?", lambda at: f"{at:%z}"),
     "%p": ("[AaPp][Mm]", lambda at: "AM" if at.hour < _NOON else "PM"),
 }
-"""What a format is made of, how it is read and written; everything else in it stands for itself.
+"""Directive → the pattern that reads it and the function that writes it; a format's other characters are literal.
 
-Days, months and hours may lack their zero, and a month may be short or long. Of a fraction of a second milliseconds
-are kept. A moment with its zone is read as UTC.
+Days, months and hours may lack their zero, and a month's name may be short or long. Fractions of a second are cut
+to milliseconds. A moment with its zone is read as UTC.
 """
 _pieces = cache(re.compile("%.|.", re.DOTALL).findall)
 _NAME = re.compile(r"\(\?P<.>")
@@ -68,7 +68,10 @@ _DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H[^ T]
 
 
 class DateFormat:
-    """One way to write a day, or a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`."""
+    """One way to write a day, or a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`.
+
+    Raises StatementRefused: an unknown directive, or not exactly one day, one month and one year.
+    """
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -87,40 +90,40 @@ class DateFormat:
         self.has_zone = "%z" in used
         is_fixed = used <= _FIXED.keys() and pattern.isascii()
         self.fixed = sum(_FIXED.get(piece, 1) for piece in pieces) if is_fixed else 0
-        """The number of characters of a text with all its digits; 0 where that differs."""
+        """The length of a text with all its digits; 0 if the length varies."""
         split = _DAY_WITH_TIME.fullmatch(pattern)
         self._parts = split.group("day", "time") if split else (pattern, "")
         gap = split["gap"] if split else ""
         self.is_parted = gap == " "
         self.day = _regex(self._parts[0])
-        """A pattern that each text of this format has in it."""
+        """A pattern that is found in each text of this format."""
         day, time = (_NAME.sub("(?:", _regex(part)) for part in self._parts)
         # Where a column of times has an empty cell, a blank ends the text: a day alone.
         self._match = re.compile(f"({day}){gap}({time}){'?' * self.is_parted}").fullmatch
 
     def read(self, text: str) -> int | None:
-        """Milliseconds since 1970, without a zone as if in UTC; None where it is not of this format, or no day."""
+        """Milliseconds since 1970, as if in UTC without a zone; None for another format or an impossible date."""
         if not (found := self._match(text)):
             return None
         day_ms, time_ms = map(_milliseconds, self._parts, found.groups(""))
         return None if day_ms is None or time_ms is None else day_ms + time_ms
 
     def all_in(self, text: str) -> list[int | None]:
-        """The days that stand in a text between others, such as `From 01-10-2026 To 31-10-2026`."""
+        """The dates within a text such as `From 01-10-2026 To 31-10-2026`; None for an impossible date."""
         return [self.read(found[0]) for found in re.finditer(_regex(self.pattern), text)]
 
     def with_time(self, day: datetime, time: str) -> datetime | None:
-        """A workbook's day with a time of this format; None where it is not of this format."""
+        """A workbook's day with a time of this format; None for a time of another format."""
         after = _milliseconds(self._parts[1], time) if self._parts[1] else None
         return None if after is None else day + timedelta(milliseconds=after)
 
     def day_and_time(self, at: datetime) -> tuple[str, str]:
-        """The texts of a local moment for two columns."""
+        """The texts of a local moment for a column of days and a column of times."""
         day, time = (_written(part, at) for part in self._parts)
         return day, time
 
     def write(self, at: datetime | date) -> str:
-        """The text of a local moment or day; what is finer than the format is left out."""
+        """The text of a local moment or day, as fine as the format."""
         return _written(self.pattern, at if isinstance(at, datetime) else datetime.combine(at, time()))
 
 
@@ -137,7 +140,7 @@ def _written(pattern: str, at: datetime) -> str:
 
 @lru_cache(maxsize=8192)  # days recur, and so do the times of a short file
 def _milliseconds(pattern: str, text: str) -> int | None:
-    """The milliseconds of a day or of a time, 0 for an empty text; None if the text is not of this format."""
+    """Milliseconds of a day since 1970 or of a time, 0 for an empty text; None for another format or no such day."""
     found = re.fullmatch(_regex(pattern), text)
     if not found:
         return None if text else 0
@@ -158,7 +161,7 @@ def _milliseconds(pattern: str, text: str) -> int | None:
     try:
         zone = parts.get("z", "Z")
         hours, minutes = (0, 0) if zone in "Zz" else (int(zone[1:3]), int(zone[3:].strip(":") or 0))
-        # A zone of a day or more is none.
+        # There is no zone of a day or more.
         ahead = timezone((-1 if zone[0] == "-" else 1) * timedelta(hours=hours, minutes=minutes))
         at = datetime(year, month, day, hour, int(parts.get("M", 0)), int(parts.get("S", 0)), tzinfo=ahead)
     except ValueError:
@@ -167,18 +170,18 @@ def _milliseconds(pattern: str, text: str) -> int | None:
 
 
 ABSENT: Final = np.iinfo(np.int64).min
-"""Stands for a date that could not be read."""
+"""The value in place of a date that could not be read."""
 
 
 class Dates(NamedTuple):
-    """The moments of a file's rows, local, ABSENT where a date is bad; and the format by which they were read."""
+    """The local milliseconds of a file's rows, ABSENT for a bad date, and the format that read them."""
 
     local: NDArray[np.int64]
     by: DateFormat
     bad: list[tuple[int, Wrong]]
-    """The places of bad dates, and why."""
+    """The rows with a bad date, each with the reason."""
     without_time: NDArray[np.bool_]
-    """The rows of which a column of times says nothing: their day is no moment."""
+    """Marks rows whose cell in the column of times is empty: they have a day and no moment."""
 
 
 def dates_in(
@@ -189,11 +192,11 @@ def dates_in(
     times: Column | None = None,
     iso: timedelta | None = None,
 ) -> Dates:
-    """Read the dates of a file by the one format that fits; `times` stand beside days.
+    """Read the dates of a file by the one format that fits; `times` is the column of times beside days.
 
-    With `iso`, the offset of local time, moments of ISO 8601 are read besides, whatever the format. A text that no
-    format reads is a bad row. Among the others, a format that cannot read one that another reads is out. Raises
-    StatementRefused: none is left, or two formats read the whole column, with different results.
+    With `iso`, the offset of local time, moments of ISO 8601 are read too, whatever the format. A text that no format
+    reads is a bad date. A format that cannot read a text that another format reads is ruled out. Raises
+    StatementRefused: every format is ruled out, or two formats read the whole column with different results.
     """
     empty = np.zeros(len(column), bool)
     texts_of: Callable[[Sequence[Cell]], list[str | datetime]] = _stripped
@@ -269,7 +272,7 @@ _ISO: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
 
 
 def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
-    """The different cells that are moments as databases write them, with a zone or not, as local ones."""
+    """The local milliseconds of a column's different cells that are moments of ISO 8601; ABSENT for other cells."""
     values, slow = _quickly(DateFormat("%Y-%m-%d %H:%M:%S"), column)
     for place, cell in zip(slow.tolist(), column.cells(slow), strict=True):
         if isinstance(cell, str) and _ISO.fullmatch(text := cell.strip()):
@@ -283,11 +286,11 @@ def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
 def _read(
     by: DateFormat, column: Column, known: NDArray[np.int64], texts_of: Callable[[Sequence[Cell]], list[str | datetime]]
 ) -> NDArray[np.int64]:
-    """The milliseconds of the different cells of a column, of which some are known."""
+    """The milliseconds of a column's different cells: `known`, or read by this format, or ABSENT."""
     values, slow = _quickly(by, column)
     values = np.where(known == ABSENT, values, known)
     slow = slow[values[slow] == ABSENT]
-    # A workbook's own moment has no zone either, and may be finer than ours: the nearest millisecond is meant.
+    # A workbook's own moment has no zone and may be finer than a millisecond: the nearest one is taken.
     for place, at in zip(slow.tolist(), texts_of(column.cells(slow)), strict=True):
         unzoned = None if by.has_zone or isinstance(at, str) else milliseconds((at + _HALF).replace(tzinfo=UTC))
         value = by.read(at) if isinstance(at, str) else unzoned
@@ -296,7 +299,7 @@ def _read(
 
 
 def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The milliseconds of moments, or of texts that have every digit of a format, and the places of other cells."""
+    """The milliseconds of moments and of texts with every digit of a format, and the places of cells left to read."""
     if (moments := column.moments) is not None and not by.has_zone:
         nearest = pc.add(moments.cast(pa.int64()), _HALF // timedelta(microseconds=1)).fill_null(0).to_numpy() // 1000
         return np.where(moments.is_valid().to_numpy(zero_copy_only=False), nearest, ABSENT), np.empty(0, np.int64)
@@ -319,7 +322,7 @@ _WITHIN: Final = {
 
 
 def _read_fixed(by: DateFormat, texts: pa.Array, values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Set the values of texts that have every digit of the format, where there is such a day; the other places."""
+    """Set the values of texts with every digit of the format, ABSENT for no such day; return the other places."""
     pattern, width = by.pattern, by.fixed
     places = np.flatnonzero(mask_of(pc.equal(pc.binary_length(texts), width)))
     if not places.size:
@@ -333,7 +336,7 @@ def _read_fixed(by: DateFormat, texts: pa.Array, values: NDArray[np.int64]) -> N
             if piece == "%b":
                 parts[piece] = parts[piece] << 8 | octets[:, at] | _SMALL
             elif piece in _FIXED:
-                # What stands before 0 becomes a large number.
+                # A character below 0 becomes a large number.
                 digit = octets[:, at] - np.uint8(ord("0"))
                 holds &= digit <= _NINE
                 parts[piece] = parts[piece] * 10 + digit
@@ -349,7 +352,7 @@ def _read_fixed(by: DateFormat, texts: pa.Array, values: NDArray[np.int64]) -> N
         holds &= (parts[name] >= least) & (parts[name] <= most)
     months = np.where(holds, (parts["%Y"] - 1970) * 12 + parts["%m"] - 1, 0).astype("datetime64[M]")
     days = months.astype("datetime64[D]") + (parts["%d"] - 1)
-    # What is beyond the last day of a month is a day of the next one.
+    # A day beyond the end of its month has become a day of the next month.
     holds &= days.astype("datetime64[M]") == months
     clock = (parts["%H"] * 60 + parts["%M"]) * 60 + parts["%S"]
     values[places] = np.where(holds, (days.astype(np.int64) * 86_400 + clock) * 1000, ABSENT)

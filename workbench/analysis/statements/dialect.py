@@ -1,4 +1,4 @@
-"""A file as rows of cells, each with its number: CSV or the sheets of a workbook, and what stands above the header."""
+"""Cuts CSV files and the sheets of workbooks into numbered rows of cells, and reads the labels above the header."""
 
 import codecs
 import csv
@@ -44,7 +44,7 @@ from workbench.domain.moments import moment
 from workbench.errors import StatementRefused
 
 Line = tuple[int, list[Cell]]
-"""The number of a line (of the file, from 1; of the sheet) and its cells."""
+"""The number of a line, from 1 in its file or sheet, and its cells."""
 _ZIP: Final = b"PK\x03\x04"
 _OLD_OFFICE: Final = bytes.fromhex("d0cf11e0a1b11ae1")
 _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
@@ -56,39 +56,39 @@ _OTHERS: Final[Mapping[bytes, tuple[str, str]]] = {
     b"%pdf": ("a PDF", "Ask for the statement as .csv or .xlsx: a printed page does not show where its columns are."),
     b"\x1f\x8b": ("packed", "Unpack it first."),
 }
-"""How files begin that are handed out as statements and are none that can be read: what they are, and what to do."""
+"""The first bytes of a file that cannot be read as a statement → what the file is, and what to do."""
 EXPORT_AGAIN: Final = "Export it again."
 _HEAD: Final = 4096
 _BLOCK: Final = 1 << 20
 _DAMAGES: Final = (
     python_calamine.CalamineError, BadZipFile, ExpatError, zlib.error, OSError, EOFError, ValueError, RuntimeError,
 )  # fmt: skip
-"""What reading a file that is damaged raises; a RuntimeError where its parts are encrypted or packed otherwise."""
+"""The exceptions of reading a damaged file; RuntimeError for parts that are encrypted or packed in another way."""
 _LONGEST_CELL: Final = 1 << 20
-"""Characters. The csv module takes 131,072 by default, and fewer stand in a description that nobody would cut."""
+"""The most characters of a cell; by default the csv module takes 131,072."""
 
 
 class CellRows(NamedTuple):
     """One way to cut a file into cells."""
 
     says: str
-    """Which reading of the file this is, for people."""
+    """The name of this way in messages, such as `sheet 'October'`."""
     kind: str
-    """One of KINDS."""
+    """The kind of file, one of `layouts.KINDS`."""
     delimiter: str | None
     """The character between two cells; None in a sheet."""
     lines: Callable[[], Iterator[Line]]
-    """The lines that have anything in them; they can be gone through more than once."""
+    """Returns the lines that have anything in them, from the first again at each call."""
     encoding: str | None = None
-    """The encoding of the layouts that this reading is for, where the file does not tell its own."""
+    """The encoding that a layout must have to use this way; None if the file shows its own."""
     name: str = ""
     """The file's name."""
     columns: Callable[[int, int], "Body | None"] | None = None
-    """What makes columns of the lines below one, so many cells wide, without going through the lines; None where
-    these must be gone through."""
+    """Turns the lines below a line number into columns, for a width in cells, all at once; None, or a result of None,
+    if the lines must be read one by one."""
 
     def body(self, after: int, width: int) -> "Body":
-        """The lines below a line as columns, so many cells wide."""
+        """The lines below line `after` as `width` columns."""
         made = self.columns(after, width) if self.columns else None
         return made or _cut((line for line in self.lines() if line[0] > after), width)
 
@@ -100,14 +100,14 @@ class Body(NamedTuple):
     """The line of each row."""
     columns: list[Column]
     odd: dict[int, list[Cell]]
-    """The place of a row → all its cells, where it has more or fewer than the header."""
+    """The place of a row → all its cells, if it has more or fewer than the header."""
 
     def row(self, place: int) -> list[Cell]:
         """The cells of a row."""
         return self.odd.get(place) or [column.row(place) for column in self.columns]
 
     def only(self, rows: NDArray[np.bool_]) -> "Body":
-        """These rows alone."""
+        """The body with only the rows of this mask."""
         if rows.all():
             return self
         now = np.cumsum(rows) - 1
@@ -116,7 +116,7 @@ class Body(NamedTuple):
 
 
 def _cut(lines: Iterable[Line], width: int) -> Body:
-    """Turns lines into as many columns as the header has; a row that is shorter, or has further cells, is odd."""
+    """Turns lines into `width` columns; a row that is shorter, or has further filled cells, is odd."""
     numbers = array("q")
     odd: dict[int, list[Cell]] = {}
     seen: list[dict[Cell, int]] = [{} for _ in range(width)]
@@ -136,18 +136,18 @@ _QUOTE, _LINE_FEED, _RETURN = b'"\n\r'
 _ASCII: Final = 128
 _BLOCK_BYTES: Final = 4 * _LONGEST_CELL
 _LEAST_BETWEEN: Final = 3
-"""Characters for each delimiter, quote or line break, in a large file."""
+"""The least characters per delimiter, quote or line break in a large file that Arrow cuts."""
 _MANY_ODD: Final = 1_000
-"""The most rows of another width that are put between the others; of more, all are gone through."""
+"""The most rows of another width in a file that Arrow cuts."""
 _MOST_COLUMNS: Final = 1_000
-"""A file of more columns is gone through line by line: each would take memory of its own."""
+"""The most columns of a file that Arrow cuts: each takes memory of its own."""
 
 
 def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: int) -> Body | None:
-    """The rows of a CSV file as Arrow cuts them; None where the csv module might cut them otherwise, or refuse them.
+    """The rows of a CSV file as Arrow cuts them; None if the csv module might cut them in another way or refuse them.
 
-    Arrow takes a quote that stays open, or is followed by text, as it comes: all quotes are looked at before. A file
-    in UTF-8 is read a block at a time; a file in another encoding is decoded whole.
+    Arrow accepts a quote that stays open or is followed by text, so all quotes are checked before. A file in UTF-8
+    is read a block at a time; a file in another encoding is decoded whole.
     """
     try:
         is_utf_8 = encoding.startswith("utf-8")
@@ -173,7 +173,7 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
         return None
     if odd:
         padded = zip(*([*cells, *[""] * (count - len(cells))] for cells in odd.values()), strict=False)
-        # Each odd row stands between the others with the cells of another row, before it has its own.
+        # Each odd row first gets its place and the cells of another row, and then its own cells.
         wide = [column.only(np.cumsum(~is_odd) - 1) for column in columns]
         columns = [column.replaced(is_odd, Column.of_cells(cells)) for column, cells in zip(wide, padded, strict=False)]
     whole = Body(rows.lines, columns, {place: cells for place, cells in odd.items() if len(cells) != count})
@@ -187,7 +187,7 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
 
 
 def _arrow_columns(file: IO[bytes], count: int, delimiter: str, *, has_breaks: bool) -> list[Column]:
-    """The columns of what follows in a file; rows of another width than `count` are left out."""
+    """The columns of the rest of a file; rows with more or fewer than `count` cells are left out."""
     names = [str(nth) for nth in range(count)]
     cut = pyarrow.csv.read_csv(
         file,
@@ -197,23 +197,23 @@ def _arrow_columns(file: IO[bytes], count: int, delimiter: str, *, has_breaks: b
         ),
         pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
     ).columns
-    # Each is let go of when it has become a column of ours.
+    # Each column of Arrow is freed when it has become a Column.
     return [Column.of(cut.pop(0)) for _ in names]
 
 
 class _Rows(NamedTuple):
-    """The places of a text's rows."""
+    """The rows of a CSV file: their first and last bytes, their lines, and their numbers of cells."""
 
     starts: Whole
     stops: Whole
     lines: Whole
     widths: Whole
     has_breaks: bool
-    """A cell has a line break in it."""
+    """True if a cell has a line break in it."""
 
 
 def _rows_in(file: IO[bytes], delimiter: str, after: int) -> _Rows:
-    """The rows below a line that are not empty. Raises csv.Error: the csv module is to decide."""
+    """The rows below line `after` that are not empty. Raises csv.Error: only the csv module can read the file."""
     begins = len(codecs.BOM_UTF8) * (file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8)
     file.seek(begins)
     parts = zip(*_ends(file, ord(delimiter), begins), strict=True)
@@ -228,16 +228,16 @@ def _rows_in(file: IO[bytes], delimiter: str, after: int) -> _Rows:
 
 
 def _ends(file: IO[bytes], mark: int, at: int) -> Iterator[tuple[NDArray[Any], ...]]:
-    """The ends of rows from a place on, block by block: memory holds figures of rows, not of characters.
+    """Yields the ends of rows from byte `at` on, block by block: memory holds numbers of rows, not characters.
 
-    Each has its place, the line breaks and delimiters up to it, and whether a return stands before it; the last is the
+    An end has its byte, the line breaks and delimiters up to it, and whether a return comes before it; the last is the
     end of the file. Raises csv.Error: quotes, line ends or other characters leave a doubt.
     """
     quotes = breaks = marks = returns = 0
     block, before = file.read(_BLOCK_BYTES), b"\n"
     while block:
         following = file.read(_BLOCK_BYTES)
-        # The characters before and behind; a line feed stands for an end.
+        # With the character before the block and the one after it, or a line feed at an end of the file.
         octets = np.frombuffer(before + block + (following[:1] or b"\n"), np.uint8)
         inner, is_open = octets[1:-1], quotes % 2
         quoted, broken, marked = (1 + np.flatnonzero(inner == sign) for sign in (_QUOTE, _LINE_FEED, mark))
@@ -253,7 +253,7 @@ def _ends(file: IO[bytes], mark: int, at: int) -> Iterator[tuple[NDArray[Any], .
         told = breaks + np.searchsorted(broken, ends, "right"), marks + np.searchsorted(marked, ends)
         yield at + ends - 1, *told, octets[ends - 1] == _RETURN
         breaks, marks, at = breaks + len(broken), marks + len(marked), at + len(inner)
-        # Each row, and each cell, takes memory; a file of little else is gone through.
+        # Each row and each cell takes memory; a file of little else is read line by line.
         if mark >= _ASCII or not inner.all() or quotes + breaks + marks > max(at // _LEAST_BETWEEN, _BLOCK):
             raise csv.Error
         block, before = following, block[-1:]
@@ -263,9 +263,9 @@ def _ends(file: IO[bytes], mark: int, at: int) -> Iterator[tuple[NDArray[Any], .
 
 
 def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
-    """The lines of a file as the csv module reads them strictly.
+    """Yields the lines of a file that are not blank, as the csv module reads them strictly.
 
-    Raises StatementRefused: what is not text, or an open quote, which would swallow the rows after it.
+    Raises StatementRefused: another encoding, a cell that is too long, or an open quote, which would swallow rows.
     """
     # The limit is the whole process's: it is raised for every reader, which does no harm, and never lowered.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
@@ -293,7 +293,7 @@ def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
 
 
 def _sheet_lines(sheet: python_calamine.CalamineSheet, failed: Failed) -> Iterator[Line]:
-    """Rows with their number in the sheet: results of formulas, and the errors from `failed`."""
+    """Yields a sheet's rows that are not blank, with results of formulas and the errors in `failed`."""
     # The sheet begins with its first column that has anything in it.
     _, first = sheet.start or (0, 0)
     for number, row in enumerate(sheet.iter_rows(), 1):
@@ -321,9 +321,9 @@ def digest_of(path: Path) -> str:
 
 
 def cell_rows_of(path: Path, ways: Iterable[tuple[str, str]]) -> list[CellRows]:
-    """Every way in which a file can be cut into cells, told by its content, not its name.
+    """Every way in which a file can be cut into cells, by its content and not its name.
 
-    `ways` are encodings, each of a file that does not tell its own, and delimiters.
+    `ways` are pairs of encoding and delimiter for CSV; a file that shows its own encoding is read by that.
 
     Raises StatementRefused: an older, encrypted or damaged workbook, or a file that is not text.
     """
@@ -373,7 +373,7 @@ def _sheets(path: Path) -> Iterator[CellRows]:
     try:
         failed = inspected(path)
         with path.open("rb") as file:
-            # Of a path the reader would go by its ending.
+            # Given a path, the reader would go by its ending.
             book = python_calamine.CalamineWorkbook.from_filelike(file)
         cells = 0
         for number in range(len(book.sheet_names)):
@@ -402,7 +402,7 @@ def _sheets(path: Path) -> Iterator[CellRows]:
 
 
 def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:
-    """Says the line, where the encoding has lines of bytes."""
+    """The refusal of a file in another encoding; for UTF-8 it names the first wrong line, else line `after`."""
     line = after
     if encoding.startswith("utf-8"):
         with path.open("rb") as handle:
@@ -418,7 +418,7 @@ def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:
 
 
 def without_strays(body: Body, told: Iterable[int]) -> Body:
-    """The rows without those that are empty but for errors, as a formula that was filled too far leaves them."""
+    """The body without rows whose columns `told` are empty and whose other cells are at most errors of formulas."""
     is_stray = all_hold(body.columns[place].has("") for place in told)
     for place in np.flatnonzero(is_stray).tolist():
         is_stray[place] = all(cell == "" or error_in(cell) for cell in body.row(place))
@@ -426,7 +426,7 @@ def without_strays(body: Body, told: Iterable[int]) -> Body:
 
 
 def of_sections(body: Body, moves: Iterable[int]) -> Body:
-    """The rows of sections, each with the account that stands above it in its first cell; `moves` are of amounts."""
+    """The rows with an amount in the columns `moves`, each with the account of its section in its first cell."""
     titles, *others = body.columns
     texts = ["", *(text_of(cell).strip() for cell in titles.cells())]
     codes = np.append(0, titles.codes + 1)
@@ -438,10 +438,10 @@ def of_sections(body: Body, moves: Iterable[int]) -> Body:
 
 
 def continued(body: Body, narrative: int, ends: Sequence[str]) -> tuple[Body, list[int]]:
-    """Joins each line that has a narrative alone to the row above it, as statements copied from a PDF have them.
+    """Joins each line with a narrative alone to the row above it, as statements copied from a PDF need it.
 
-    `narrative` is the place of that column, and `ends` are beginnings of lines that are totals or balances: they stay
-    lines. The numbers of the lines that were joined come with the rows.
+    `narrative` is the place of its column; a line that begins with one of `ends` is a total or a balance, and stays.
+    Returns the body, and the numbers of the joined lines.
     """
     others = [column for place, column in enumerate(body.columns) if place != narrative]
     is_joined = all_hold(column.where_blank() for column in others) if others else np.zeros(len(body.lines), bool)
@@ -468,7 +468,7 @@ def continued(body: Body, narrative: int, ends: Sequence[str]) -> tuple[Body, li
 
 
 def _cell(value: object) -> Cell:
-    """A workbook's value: a number by its shortest decimal text, a day as its midnight."""
+    """A workbook's value as a cell: a number by its shortest decimal, a day as its midnight, others as text."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float | int) and isfinite(value):
@@ -482,16 +482,16 @@ def _cell(value: object) -> Cell:
 
 _CODE: Final = re.compile(r"[A-Za-z]{3}\b")
 _ENDS: Final = {"first": 0, "last": -1}
-"""Field → where its day stands, where one value has both."""
+"""Field → the place of its day in a value that has both days."""
 _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "closing": "an amount"}
 
 
 def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str | None = None) -> tuple[Preamble, int]:
-    """The preamble, from `Label,value`, `Label:,value` or `Label: value`, and the line of its closing balance.
+    """The preamble, from `Label,value`, `Label:,value` or `Label: value`, and the line of its closing balance, else 0.
 
-    Several labels may stand in a line, each before its value. Raises StatementRefused: a value that is no day, code or
-    amount, a label twice with different values, an amount in another currency than the file's (`currency` is passed by
-    the caller), or a period that ends before it begins.
+    A line may have several labels, each before its value. `currency` is the caller's. Raises StatementRefused: a value
+    that is no day, code or amount, a label with two different values, a balance in another currency than the file's,
+    or a period that ends before it begins.
     """
     labels = {field: heading_key(label) for field, label in layout.preamble.items()}
     made: dict[str, tuple[int, Any]] = {}
@@ -526,7 +526,7 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str 
 
 
 def pairs_of(cells: list[Cell]) -> Iterator[tuple[str, Cell]]:
-    """The labels in a line, each with its value: in one cell with a colon, or in two."""
+    """Yields the labels in a line, each with its value: both in one cell with a colon, or in two cells."""
     filled = [cell for cell in cells if cell != ""]
     if len(filled) == 1:
         label, _, value = text_of(filled[0]).partition(":")
@@ -541,7 +541,7 @@ def _code(cell: Cell) -> str | None:
 
 
 def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) -> dict[str, Callable[[Cell], Any]]:
-    """Field → what reads its value; `ends` are the period's, of which one format is to read all if any does."""
+    """Field → the reader of its value; of the formats of days, those that read all `ends` are used, if any do."""
     amounts = Amounts(layout.decimal, layout.thousands, currency)
     is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")
 

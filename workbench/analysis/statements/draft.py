@@ -1,4 +1,4 @@
-"""A layout in the making: what is declared, what proves it and what is doubted, as a TOML file with comments."""
+"""A draft of a layout: its settings, their proofs and the open doubts, written as a TOML file with comments."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from workbench.errors import StatementRefused
 from workbench.visible import visible
 
 MOST_ROWS: Final = 20_000
-"""A draft looks at this many rows of a file; `read_statement` reads them all."""
+"""The most rows of a file that a draft looks at; `read_statement` reads them all."""
 _SETTINGS: Final = [setting.name for setting in fields(Layout)]
 _ORDER: Final = (
     "account", "currency", "encoding", "delimiter", "dates", "sections", "utc_offset_hours", "decimal", "thousands",
@@ -31,7 +31,7 @@ _ORDER: Final = (
 )  # fmt: skip
 WORDS: Final = ("accounts", "directions", "statuses", "types")
 _TABLES: Final = ("columns", *WORDS, "preamble")
-"""The order in which a person reads a layout; it is TOML's too: tables come last."""
+"""The tables of a layout in the order in which a person reads them; TOML has them last."""
 _OF_A_HEADING: Final = re.compile(r"\w\W+([A-Z]{3})\W*$")
 _OF_AN_AMOUNT: Final = re.compile(r"(?=.*[0-9])[-+(]?(?:[0-9., ']+ )?([A-Z]{3})(?: [0-9., ']+)?\)?")
 _A_CODE: Final = re.compile("([A-Za-z]{3})")
@@ -39,7 +39,7 @@ _CURRENCIES: Final = {*HEADINGS["currency"].split(", ")}
 
 
 class Cut(NamedTuple):
-    """A file, cut into cells, with the line that is like a header."""
+    """A file cut into cells, with its likeliest header."""
 
     path: Path
     rows_of: CellRows
@@ -55,18 +55,18 @@ class Cut(NamedTuple):
     """True for the user's own books."""
 
     def column(self, heading: str) -> list[tuple[int, Cell]]:
-        """The line and the cell of each row, an empty text where a row is too short; nothing without such a column."""
+        """The line of each row and its cell under a heading, empty in a short row; no rows for an unknown heading."""
         if not heading or heading not in self.headings:
             return []
         place = self.headings.index(heading)
         return [(line, cells[place] if place < len(cells) else "") for line, cells in self.rows]
 
     def texts(self, heading: str) -> list[tuple[int, str]]:
-        """The line and the text of each cell that is not blank."""
+        """The line and the text of each filled cell under a heading."""
         return [(line, text) for line, cell in self.column(heading) if (text := text_of(cell).strip())]
 
     def labelled(self) -> Iterator[tuple[int, str, str, Cell]]:
-        """Each value above the header: its line, its label, what that means or an empty text, and itself."""
+        """Yields line, label, the label's meaning (empty if unknown) and value for each value above the header."""
         for line, cells in self.above:
             yield from ((line, label, LABELS.get(plain(label), ""), value) for label, value in pairs_of(cells))
 
@@ -76,7 +76,7 @@ class Cut(NamedTuple):
 
 
 def named_currency(file: Cut) -> tuple[str, str] | None:
-    """The only currency that headings, cells or lines above the header name, and its place; None without one."""
+    """The only currency named in headings, cells or lines above the header, and its place; None for none or several."""
     told = [(found[1], f"heading {name!r}") for name in file.headings if (found := _OF_A_HEADING.search(name))]
     told += [
         (found[1], f"line {line} {text!r}")
@@ -94,29 +94,29 @@ def named_currency(file: Cut) -> tuple[str, str] | None:
 
 
 class Draft:
-    """A layout in the making: `declared` as a TOML file has it, what proves it, and what is doubted.
+    """A draft of a layout: the settings `declared`, their proofs and the open doubts. Its repr is the TOML file.
 
-    It shows itself as that file. Columns are those of a statement: of a ledger, whose debit is what comes in, the file
-    has `debit` and `credit` the other way round.
+    Columns have the fields of a statement. In a ledger a debit comes in, so that its TOML file has `debit` and `credit`
+    the other way round.
     """
 
     def __init__(self, file: Cut) -> None:
         self.file = file
         self.declared: dict[str, Any] = {"columns": {}}
         self.proofs: dict[str, str] = {}
-        """Where in the layout, such as `dates` or `statuses.TS` → what stands behind it as a comment."""
+        """Place in the layout, such as `dates` or `statuses.TS` → the comment behind it."""
         self.doubts: dict[str, list[str]] = {}
-        """Where in the layout → what a person has to decide, a line each."""
+        """Place in the layout → what a person has to decide, one text for each doubt."""
         self.above: list[str] = []
-        """The result of reading the file by the draft; empty once something else is declared."""
+        """Lines about reading the file by the draft; empty after the draft has changed."""
         self.readings: Mapping[DateFormat, Mapping[int, int]] = {}
-        """Format → line → moment, by all formats that were tried."""
+        """Format → line → milliseconds, for all formats that were tried."""
         self.moving: set[int] = set()
         """The lines of rows that are movements."""
         self.directions: dict[str, str] = {}
         """A word → the direction that the balance gives it."""
         self.newest_first: bool | None = None
-        """As the balance tells it."""
+        """True if the balance proves that the newest row stands first; None if it proves no order."""
 
     @property
     def columns(self) -> dict[str, str]:
@@ -125,19 +125,19 @@ class Draft:
 
     @property
     def names_accounts(self) -> bool:
-        """The file names the account of each row."""
+        """True if the file names the account of each row."""
         return "account" in self.declared["columns"] or "sections" in self.declared
 
     def cells(self, field: str) -> list[tuple[int, Cell]]:
-        """The line and the cell of each row in the column of a field; nothing where it has none."""
+        """The line and the cell of each row in the column of a field; empty if the field has no column."""
         return self.file.column(self.declared["columns"].get(field, ""))
 
     def texts(self, field: str) -> list[tuple[int, str]]:
-        """The line and the text of each cell in the column of a field that is not blank."""
+        """The line and the text of each filled cell in the column of a field."""
         return self.file.texts(self.declared["columns"].get(field, ""))
 
     def moments(self) -> list[tuple[int, Cell]]:
-        """The line of each row with its day, followed by its time if times have a column of their own."""
+        """The line and the moment of each row: a text of its day and time, or a workbook's own moment."""
         times = [text_of(cell).strip() for _, cell in self.cells("time")] or [""] * len(self.file.rows)
         pairs = zip(self.cells("moment"), times, strict=False)
         return [
@@ -146,7 +146,7 @@ class Draft:
         ]
 
     def put(self, columns: Mapping[str, str]) -> None:
-        """Declare these columns alone; the others are ignored."""
+        """Declare these columns, field → heading, and no others; ignore the other headings."""
         self.above = []
         self.declared["columns"] = {name: columns[name] for name in (*LEDGER_FIELDS, *FIELDS) if name in columns}
         self.declared["ignored"] = [name for name in self.file.headings if name and name not in columns.values()]
@@ -158,11 +158,11 @@ class Draft:
             self.proofs[name] = proof
 
     def doubt(self, where: str, text: str) -> None:
-        """Leave something to be decided."""
+        """Add a doubt about a place in the layout, for a person to decide."""
         self.doubts.setdefault(where, []).append(text)
 
     def declare(self, **settings: object) -> None:
-        """Set settings of `Layout` by name; None takes one out, and its doubts are settled.
+        """Set settings of `Layout` by name, and settle their doubts; None removes a setting.
 
         Raises StatementRefused: there is no such setting.
         """
@@ -178,7 +178,7 @@ class Draft:
 
     @property
     def layout(self) -> Layout:
-        """The declared layout. Raises StatementRefused: it cannot be used yet, and why."""
+        """The declared layout. Raises StatementRefused: it cannot be used yet."""
         return layout_from(self.toml.encode(), self.file.path.stem, self.file.path.name)
 
     @property
@@ -208,7 +208,7 @@ class Draft:
             yield line if value else f"# ? {line}"
 
     def statement(self) -> Statement:
-        """The file, read so. Raises StatementRefused: see `read_statement`."""
+        """The file, read by this draft. Raises StatementRefused: see `read_statement`."""
         return read_as(self.file.path, self.layout)
 
     def ledger(self) -> Ledger:
@@ -224,9 +224,9 @@ class Draft:
         return self.toml
 
     def write(self, path: str | Path, *, replace: bool = False) -> None:
-        """Write the layout to a `.toml` file, over one that is there only with `replace`.
+        """Write the layout to a `.toml` file; only with `replace` over an existing file.
 
-        Raises StatementRefused: it is there, it ends otherwise, or it cannot be written.
+        Raises StatementRefused: the file exists, has another ending, or cannot be written.
         """
         target = Path(path)
         if target.suffix != SUFFIX:
@@ -241,16 +241,16 @@ class Draft:
 
 
 def masked(text: str) -> str:
-    """One line of others' text: long numbers are masked, and nothing in it steers a terminal."""
+    """A file's text as one line for people: long numbers are masked, and no character steers a terminal."""
     return visible(mask_accounts(text))
 
 
 def toml_value(value: object) -> str:
-    """A text, a list of texts or a truth as TOML writes it; what cannot be seen is written as a number."""
+    """A text, a list or a boolean as TOML writes it; invisible characters are written by their code."""
     if isinstance(value, str) and "\\" in value and value.isprintable() and "'" not in value:
         return f"'{value}'"
     if isinstance(value, str):
-        # TOML's own escapes, which JSON's are but beyond 16 bits.
+        # JSON's escapes are TOML's too, except beyond 16 bits.
         quoted = json.dumps(value, ensure_ascii=False)
         return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in quoted)
     if isinstance(value, list | tuple):

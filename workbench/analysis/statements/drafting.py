@@ -1,4 +1,4 @@
-"""A first draft of a layout, made from a file: what its rows prove is declared, and what they do not is a doubt."""
+"""Drafts a layout from a file: what its rows prove is declared, and what they leave open becomes a doubt."""
 
 import re
 from collections import Counter
@@ -51,7 +51,7 @@ _LIKE_A_DAY: Final = re.compile(r"\W*[0-9]|[A-Za-z]{3,9} [0-9]{1,2},? [0-9]{4}")
 _NAME: Final = re.compile(r"[^\W\d_]{3}")
 _ACCOUNT: Final = re.compile(r"[a-z_]+(?::[a-z0-9_]+)+")
 _REFERENCE: Final = re.compile(r"(?<![A-Z0-9])([A-Z]{2,4})([0-9][A-Z0-9.]{5,})(?![A-Z0-9])")
-"""Something like `SW2610130001` in a narrative: letters that say whose it is, and the rest."""
+"""A reference in a narrative, such as `SW2610130001`: letters that say whose it is, and the rest."""
 _NUMBER: Final = re.compile(r"\+?[0-9][0-9*•]{7,13}[0-9]")
 _BEFORE_A_NAME: Final = re.compile(r"\W*\s\W*(?=\w)")
 _PHONE: Final = re.compile(r"\b(?:260|0)[579][0-9]{8}\b")
@@ -63,7 +63,7 @@ _LEAST_DAYS: Final = 3
 def cut(path: Path, *, ledger: bool = False) -> Cut:
     """Cut a file into cells by the delimiter that gives the likeliest header.
 
-    Raises StatementRefused: it cannot be read at all, or no line has the headings of a statement.
+    Raises StatementRefused: the file cannot be read, or has no line like a header.
     """
     digest_of(path)
     heads = [*map(head_of, cell_rows_of(path, [("cp1252", mark) for mark in ",;\t|"]))]
@@ -97,7 +97,7 @@ def _is_row(cells: Sequence[Cell]) -> bool:
 
 
 def _columns(draft: Draft) -> None:
-    """The column of each field, by headings, cells and the balance; doubts about columns that stay open."""
+    """Declares the column of each field, by headings, cells and the balance; adds doubts about the others."""
     put_columns(draft)
     if draft.file.is_ledger and not draft.file.headings[0]:
         _sections(draft)
@@ -117,7 +117,7 @@ def _columns(draft: Draft) -> None:
 
 
 def _sections(draft: Draft) -> None:
-    """The accounts that stand in lines of their own, above their rows."""
+    """Declares the accounts that stand in lines of their own above their rows."""
     titles = [(line, text_of(cells[0]).strip()) for line, cells in draft.file.rows]
     named = {text: line for line, text in reversed(titles) if text and not TOTAL.match(text)}
     if named and "account" not in draft.columns:
@@ -128,7 +128,7 @@ def _sections(draft: Draft) -> None:
 
 
 def _dates(draft: Draft) -> None:
-    """The formats that read most rows; of those that read fewer, the row that shows it."""
+    """Declares the formats that read most rows; the proof is a row that another format cannot read."""
     moments = [cell for _, cell in draft.moments() if isinstance(cell, datetime)]
     texts = [(line, cell) for line, cell in draft.moments() if isinstance(cell, str) and cell]
     read = draft.readings = readings_of(texts)
@@ -180,7 +180,7 @@ def _dates(draft: Draft) -> None:
 
 
 def _in_english(text: str) -> str:
-    """A day that no format reads, with a hint that months are English where it names one."""
+    """The text of a day that no format reads, in quotes; if it names a month, with a hint that months are English."""
     return f"{text!r}{': a month has its English name, or a number' * bool(_NAME.search(text))}"
 
 
@@ -190,7 +190,7 @@ def _is_day_first(pattern: str) -> bool | None:
 
 
 _IN_A_TEXT: Final = [pattern for pattern in DAYS if pattern != "%Y%m%d"]
-"""Formats of a day within a text; eight digits are rather an account's number."""
+"""Formats of a day within a text, without eight digits, which are more likely an account's number."""
 
 
 def _in_period(draft: Draft, by: DateFormat, read: Mapping[int, int], _: object) -> str:
@@ -227,7 +227,7 @@ def _in_sequence(draft: Draft, _: object, read: Mapping[int, int], texts: Mappin
 
 
 def _amounts(draft: Draft) -> None:
-    """The separators that read most amounts; and how a debit is written in a column of its own."""
+    """Declares the separators that read most amounts, the currency, and the style of debits."""
     texts = [pair for name in AMOUNTS for pair in draft.texts(name)]
 
     def unread(pair: tuple[str, str]) -> list[str]:
@@ -265,7 +265,7 @@ def _styles(amounts: Amounts, texts: Sequence[tuple[int, str]]) -> Counter[str]:
 
 
 def _parties(draft: Draft) -> None:
-    """The account's own party, which stands in each row on one side alone; and how numbers stand in the others."""
+    """Declares the account's own party, on one side of each row, and how the other parties write a number."""
     sides = [[text_of(cell).strip() for _, cell in draft.cells(name)] for name in ("from", "to")]
     pairs = list(zip(*sides, strict=True))
     parties = [name for name, _ in Counter(name for pair in pairs for name in pair if name).most_common(_LIKELY_OWN)]
@@ -295,7 +295,7 @@ def _is_like(own: str, party: str) -> bool:
 
 
 def _alike(texts: Sequence[str], *, from_end: bool) -> str:
-    """The text on one side of every number; `*` for a part that differs, and for a word: one customer's name."""
+    """The text that all share on one side of the number; `*` for a part that differs, or is a customer's name."""
     step = -1 if from_end else 1
     characters = zip(*(text[::step] for text in texts), strict=False)
     common = "".join(first for first, *_ in takewhile(lambda column: len({*column}) == 1, characters))
@@ -305,7 +305,7 @@ def _alike(texts: Sequence[str], *, from_end: bool) -> str:
 
 
 def _words(draft: Draft) -> None:
-    """The words of a column with their numbers of rows; unknown words are left to be filled in."""
+    """Declares the meanings of columns' words, with the number of rows; unknown words are left to be filled in."""
     for name, (table, known, meaning) in _MEANINGS.items():
         heading = draft.columns.get(name)
         if heading is None:
@@ -347,11 +347,11 @@ _MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]
 
 
 def _lines(draft: Draft) -> None:
-    """The lines of totals below the rows, and the rows that only tell a balance."""
+    """Declares how totals below the rows begin, and rows that only state a balance; sets `moving`."""
     moments: list[tuple[int, Cell]] = draft.moments() or [(line, "") for line, _ in draft.file.rows]
     read = {line for by, at in draft.readings.items() if by.pattern in draft.declared["dates"] for line in at}
     dated = [place for place, (line, cell) in enumerate(moments) if isinstance(cell, datetime) or line in read]
-    # A row with a date that cannot be is no total.
+    # A row with an impossible date is no total.
     end = dated[-1] + 1 if dated else len(moments)
     after = zip(draft.file.rows[end:], moments[end:], strict=True)
     below = [row for row, (_, cell) in after if not _LIKE_A_DAY.match(text_of(cell).strip())]
@@ -383,7 +383,7 @@ def _lines(draft: Draft) -> None:
 
 
 def _keys(draft: Draft) -> None:
-    """Doubts about movements without a key of their own, with the key that the narrative would give."""
+    """Adds doubts about movements without a key of their own, with a pattern that finds keys in narratives."""
     keys = [text for line, text in draft.texts("key") if line in draft.moving]
     of_rows, lacking = f"of {len(draft.moving)} rows", len(draft.moving) - len(keys)
     if repeated := len(keys) - len(set(keys)):
@@ -446,7 +446,7 @@ def _preamble(draft: Draft) -> None:
 
 
 def _result(draft: Draft) -> None:
-    """Read the file by the draft; a fee without which alone the balance follows is in the amounts already."""
+    """Reads the file by the draft; drops the column of fees if the balance follows only without it."""
     if len(draft.file.rows) == MOST_ROWS:
         draft.above.append(f"? Its first {MOST_ROWS:,} rows were looked at; --check reads them all.")
         return
@@ -473,7 +473,7 @@ def _result(draft: Draft) -> None:
 
 
 def _shipped(draft: Draft) -> None:
-    """Say whether a shipped layout with the same headings reads the file to its end."""
+    """Says in the draft whether a shipped layout with the same headings reads the file to its end."""
     if len(draft.file.rows) == MOST_ROWS or draft.file.is_ledger:
         return
     with suppress(StatementRefused):
@@ -492,11 +492,11 @@ _STEPS: Final = (_columns, _dates, _amounts, _parties, _words, _lines, _keys, _p
 
 
 def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
-    """Draft the layout in which a statement is written, or with `ledger` your own books.
+    """Draft the layout of a statement's file or, with `ledger`, of your own books.
 
     In books a debit is what comes in: the layout of a ledger names its debits and credits as the file does.
 
-    Raises StatementRefused: it cannot be read at all, or has no line like a header.
+    Raises StatementRefused: the file cannot be read, or has no line like a header.
 
     >>> draft_layout("october.csv").write("zanaco.toml")  # doctest: +SKIP
     """
@@ -520,7 +520,7 @@ def checked(
     layouts: str | Path | Iterable[Layout | str | Path] | None = None,
     **options: Unpack[Reading],
 ) -> Check:
-    """Check how the named or recognised layout reads a file; without one, how a draft does.
+    """Check how the named or recognised layout reads a file; if no layout is recognised, check a draft.
 
     Raises StatementRefused: see `read_statement`.
     """

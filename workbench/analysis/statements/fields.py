@@ -42,11 +42,11 @@ from workbench.domain.phones import COUNTRY_CODE, MARK, masked_number
 
 _CODE: Final = re.compile("[A-Z]{3}")
 _WILD: Final = re.compile(r"[*?\[].*[*?\]]|[*?\[\]]")
-"""The marks that stand for anything in a party, with the text between them."""
+"""The wildcards of a party, from the first to the last, with the text between them."""
 
 
 def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
-    """Name → reader of a cell, with `amounts` of the currency; only a party may hold a spreadsheet's error."""
+    """Field → the reader of its cells, and the `amounts` of the currency; only a party may be a spreadsheet's error."""
     own = re.compile(translate(layout.own))
     party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
     amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
@@ -79,9 +79,9 @@ def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
 
 
 def _plain_number(party: str) -> str:
-    """A pattern of a party with a mobile number of this country, whose nine digits it finds.
+    """A pattern that finds the nine digits of a Zambian mobile number in a party.
 
-    It is empty where `*` or digits beside the number would leave it open where the number ends.
+    The pattern is empty if `*` or digits beside the number leave open where the number ends.
     """
     before, after = party.split("{phone}", 1)
     if "*" in before or before[-1:].isdigit() or after[:1] == "*" or after[:1].isdigit():
@@ -95,7 +95,7 @@ def _sound(read: Callable[[Cell], Any]) -> Callable[[Cell], Any]:
 
 
 def _checked(amounts: Amounts, is_wrong: Callable[[int], bool], words: str) -> Callable[[Cell], int | Wrong]:
-    """A reader that refuses some amounts, and empty cells."""
+    """A reader of amounts that refuses an empty cell, and an amount that `is_wrong`, with these `words`."""
 
     def read(cell: Cell) -> int | Wrong:
         minor = amounts.read(cell)
@@ -107,7 +107,7 @@ def _checked(amounts: Amounts, is_wrong: Callable[[int], bool], words: str) -> C
 
 
 def _half(amounts: Amounts, ordinary: Collection[str], reversed_: Collection[str]) -> Callable[[Cell], int | Wrong]:
-    """A reader of one side's column: amounts in an ordinary style, or in a reversed one, which are below zero."""
+    """A reader of debits, credits or fees: an amount in a reversed style is below zero, other styles are refused."""
 
     def read(cell: Cell) -> int | Wrong:
         found = amounts.styled(cell)
@@ -123,7 +123,7 @@ def _half(amounts: Amounts, ordinary: Collection[str], reversed_: Collection[str
 
 
 def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Callable[[Cell], str | Wrong]:
-    """A reader of declared words; any other word means `otherwise`, or is wrong."""
+    """A reader of declared words; any other word means `otherwise`, or is Wrong if that is None."""
     values = {heading_key(word): value for word, value in words.items()}
 
     def read(cell: Cell) -> str | Wrong:
@@ -137,7 +137,7 @@ def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Callabl
 
 
 def _currency(cell: Cell, otherwise: str) -> str | Wrong:
-    """Any code of three letters: whether it is the account's is for the reconciliation to say."""
+    """The code of three letters in a cell, known or not; `otherwise` for an empty cell, words for any other text."""
     text = text_of(cell).strip().upper() or otherwise
     return text if _CODE.fullmatch(text) else Wrong(f"{shown(cell)} is not a currency")
 
@@ -146,7 +146,7 @@ _BATCH_ROWS: Final = 50_000
 """The number of phone numbers that are Python objects at a time."""
 _MAY_HAVE_A_NUMBER: Final = r"(?s)0.{0,2}[5-79]|\+|%2|FRI:|002|254[17]"
 _MANY_DIGITS: Final = r"(?:\p{Nd}[^\p{Nd}]*){8}"
-"""Every customer's number matches both patterns, see `mask_numbers`."""
+"""A text with a customer's number matches both patterns; see `mask_numbers`."""
 Made = dict[str, Any]
 
 
@@ -207,7 +207,7 @@ class Fields:
             self.blame(place, why, field=field)
 
     def money(self, field: str, *, by: str = "", absent: int | None = None) -> pa.Array:
-        """The minor units of a column, by the reader of its name or of `by`."""
+        """The minor units of a column, by the reader of its name or of `by`; `absent` throughout without the column."""
         if field not in self.cells:
             return self.all_are(absent, pa.int64())
         parts, column = [], self.cells[field]
@@ -240,7 +240,7 @@ class Fields:
         return self.read("description", pa.string(), by=lambda cell: mask_numbers(text_of(cell)) or None, quick=quick)
 
     def keys(self) -> Made:
-        """Keys, related keys and phones, from the layout's pattern in the descriptions, else from the columns."""
+        """Descriptions, phones by the layout's pattern in them, and keys and related keys by pattern or column."""
         layout, found = self.layout, dict.fromkeys(FOUND, self.all_are(None, pa.string()))
         if layout.groups:
             on_a_line = self.read("description", pa.string(), by=lambda cell: " ".join(text_of(cell).split()) or None)
@@ -256,7 +256,7 @@ class Fields:
         return {**made, "phone": found["phone"], "description": self.descriptions()}
 
     def phones(self, found: pa.Array, directions: pa.Array) -> list[pa.Array]:
-        """Customers' numbers, masked, and their hashes: found, of a column, or of the party on the other side."""
+        """Customers' numbers, masked, and their hashes: `found` in descriptions, else of a column or other party."""
         numbers = [self.all_are(None, pa.string())] * 2
         if "phone" in self.cells:
             numbers = self._numbers(self.cells["phone"])
@@ -342,7 +342,7 @@ class Fields:
         return is_opening
 
     def words(self) -> pa.Array:
-        """Type and status as they stand."""
+        """The type and the status of each row as written, with a comma between."""
         columns = [self.cells[name] for name in ("type", "status") if name in self.cells]
         if not columns:
             return self.all_are(None, pa.string())
@@ -351,7 +351,7 @@ class Fields:
         return spread(pa.array(said, pa.string()), codes)
 
     def sentences(self) -> pa.Array:
-        """The problems of each row as one text, null without any."""
+        """The problems of each row as one text; null for a row without a problem."""
         said = [None, *("; ".join(words) for words in self._problems.values())]
         codes = np.zeros(self.count, np.int64)
         codes[[*self._problems]] = np.arange(1, len(said))
@@ -366,9 +366,9 @@ def fields_of(
     key: PhoneKey,
     iso: timedelta | None = None,
 ) -> tuple[Made, Dates, Mask, pa.Array]:
-    """The columns of STATEMENT_ROW that a file has, the dates of the rows, and what they are besides.
+    """The columns of STATEMENT_ROW that a file has, the dates of the rows, a mask and an array.
 
-    The mask is of rows that only state a balance; the last array has the type of a supposed reversal if it is none.
+    The mask marks rows that only state a balance; the array has the type of a supposed reversal as an ordinary row.
     """
     fields, layout = Fields(found, body, key, currency), found.layout
     made: Made = {"line": pa.array(body.lines), **fields.keys()}
@@ -410,7 +410,7 @@ def _by_sign(fields: Fields) -> Made:
 
 
 def _by_columns(fields: Fields) -> Made:
-    """Exactly one of debit and credit is filled, and not zero; an amount below zero is a reversal."""
+    """Direction and amount by the one of debit and credit that is not zero; below zero it is a supposed reversal."""
     debits = fields.money("debit", absent=0)
     told = pc.unique(debits.drop_null()).to_numpy()
     if (told < 0).any() and not (told > 0).any() and not fields.negative and "balance" not in fields.cells:
@@ -437,7 +437,7 @@ def _by_columns(fields: Fields) -> Made:
 
 
 def _by_parties(fields: Fields) -> Made:
-    """One of the two parties is the account's own; the other is the customer."""
+    """Amount, and direction by which of the two parties is the account's own; the other is the customer."""
     own = fields.layout.own
     begins, *_, ends = [*_WILD.split(own), ""] if _WILD.search(own) is None else _WILD.split(own)
     sends, takes = (fields.cells[name].where(fields.readers["own"], within=(begins, ends)) for name in ("from", "to"))

@@ -1,4 +1,4 @@
-"""A layout: how one operator or bank writes its statements, declared as a table; those that ship, and TOML files."""
+"""Layouts: how operators and banks write their statements; the shipped layouts, and layouts in TOML files."""
 
 import hashlib
 from collections import Counter
@@ -25,25 +25,25 @@ FIELDS: Final = (
     "key", "moment", "time", "status", "type", "description", "amount", "debit", "credit", "direction", "fee",
     "balance", "side", "currency", "phone", "from", "to", "batch", "related",
 )  # fmt: skip
-"""What a column can hold."""
+"""The fields that a column can hold."""
 LEDGER_FIELDS: Final = ("account", "entry", "number", "kind", "payment", "reverses", "state", "day")
-"""What a column of a ledger can hold besides; `day` is the business date, where it is not that of the moment."""
+"""The further fields of a ledger's columns; `day` is the business date, if it is not that of the moment."""
 PREAMBLE_FIELDS: Final = ("account", "currency", "first", "last", "opening", "closing")
-"""What can stand above the header, as `Preamble` has it; `first` and `last` are the days of the period."""
+"""The fields above the header, in the order of `Preamble`; `first` and `last` are the days of the period."""
 TYPES: Final = ("payment", "refund", "reversal", "transfer", "payout", "fee", "other")
 KINDS: Final = ("csv", "xlsx")
 DEBITS: Final = ("plain", "minus", "parentheses")
 NEGATIVE: Final = ("reversal", "debit")
 FOUND: Final = ("key", "phone", "related")
-"""What a pattern may find in a description."""
+"""The fields that a pattern may find in a description."""
 SUFFIX: Final = ".toml"
 _WAYS: Final = {
     "words": ("direction", "amount"), "columns": ("debit", "credit"), "parties": ("from", "to", "amount"),
     "sign": ("amount",),
 }  # fmt: skip
-"""How the direction of a row is told → the columns that this needs; the first one tells which way it is."""
+"""Way to show the direction of a row → the columns that it needs; the first column decides on the way."""
 AMOUNTS: Final = ("amount", "debit", "credit", "fee", "balance")
-"""Those that are read as amounts."""
+"""The fields that are read as amounts."""
 _UNITS: Final = ("", "major", "minor")
 
 
@@ -63,35 +63,35 @@ class Preamble:
 class Layout:
     """The way a file is written. Give a layout of your own to `read_statement(layout=…)`.
 
-    The direction of a row is told by what `columns` has: `direction` (words, see `directions`), `debit` and
-    `credit`, `from` and `to` (see `own`), or else by the sign of `amount`.
+    The columns decide how the direction of a row is read: by `direction` (words, see `directions`), by `debit` and
+    `credit`, by `from` and `to` (see `own`), or else by the sign of `amount`.
 
     name: what messages call it.
     columns: field (one of FIELDS, of a ledger also of LEDGER_FIELDS) → the heading of its column. Headings are compared
-    without case and double spaces;
-    of headings that stand several times the second is `Currency#2`. `time` is a time of day beside a day in `moment`,
-    and `dates` are then of both with a blank between; without its time a row has a day alone. `side` is a column of CR
-    or DR beside the balance.
+    without case and double spaces; the second of two equal headings is `Currency#2`. `time` is a time of day beside a
+    day in `moment`, and `dates` are then of both with a blank between; without its time a row has a day alone. `side`
+    is a column of CR or DR beside the balance.
     key_pattern: a regular expression (RE2's, at most 500 characters; other groups are `(?:…)`) that is looked for in
     the description, on one line; its group `key` is the row's key, `phone` the customer's number, `related` another
-    row's key or an order's number. What is found goes before the columns.
-    makes_keys: whether a row that has no key is given one, made from what it says; else it cannot be used.
-    debits: how an ordinary debit is written in a column of debits: `plain`, `minus` or `parentheses`. One written
-    below zero otherwise is a reversal, and so is a credit below zero, unless the balance proves that it is not. A fee
-    may be written as debits are.
-    negative: what a debit below zero is where no balance proves it, `reversal` or `debit`.
-    openings: how the description of a row begins that only tells a balance, such as that brought forward; it is no
-    movement, and no row.
-    dates: the formats in which `moment` may stand, in local time; one holds for a whole file. The first is written.
+    row's key or an order's number. A value that it finds goes before that of a column.
+    makes_keys: whether a row without a key gets a key made from its cells; otherwise such a row cannot be used.
+    debits: how an ordinary debit is written in a column of debits: `plain`, `minus` or `parentheses`. A debit below
+    zero in another style is a reversal, and so is a credit below zero, unless the balance proves otherwise. A fee may
+    be written as debits are.
+    negative: what a debit below zero is if no balance proves it, `reversal` or `debit`.
+    openings: how the description of a row begins that only states a balance, such as the balance brought forward; such
+    a row is no movement, and left out.
+    dates: the formats in which `moment` may stand, in local time; one holds for a whole file. Files are written in the
+    first.
     account: the ledger account that the statement is of, unless the file or the caller says another.
-    currency: of the file, where neither a column nor the preamble says it. Amounts have as many decimals as their
+    currency: of the file, if neither a column nor the preamble says it. Amounts have as many decimals as their
     currency has in ISO 4217: 150.00 of ZMW, 15,000 of UGX, 15.500 of KWD. Zeros beyond them, as in 15,000.00 of UGX,
     are read; other digits are not.
-    units: what amounts are in, `major` (150.00) or `minor` (15000). Where this is not said, they are minor units if
-    the headings of all of them end in `_minor`.
-    accounts: word in the column `account` → the ledger account; without any, the column has the accounts themselves.
+    units: what amounts are in, `major` (150.00) or `minor` (15000). Without this setting, they are minor units if
+    the headings of all amounts end in `_minor`.
+    accounts: word in the column `account` → the ledger account; by default the column has the accounts themselves.
     sections: whether the account stands in the first column of a line of its own above its rows, as QuickBooks writes a
-    general ledger. Its totals, and lines without an amount, are no rows.
+    general ledger. Totals, and lines without an amount, are left out.
     optional: fields whose column a file may lack.
     ignored: further headings, of columns that are not read.
     kinds: the kinds of file, `csv` and `xlsx`.
@@ -99,21 +99,21 @@ class Layout:
     encoding: of CSV files that are not UTF-8 and have no byte order mark. They are written as UTF-8.
     decimal, thousands: the separators in amounts; `thousands` is none by default. A sign, parentheses, CR or DR and
     a currency are read wherever they stand.
-    directions: word → `in` or `out`, from where the account stands. Of several words the first is written, as below.
+    directions: word → `in` or `out` of the account. Of several words for one value the first is written, as also below.
     own: how the account's own party is written, `*` standing for anything: `FRI:*/USER`.
     party: how a customer's number is written, `*` standing for anything: `FRI:{phone}/MSISDN`, `{phone} - *`.
     statuses: word → `completed`, `failed` or `pending`; without a column `status`, every row is completed.
-    types: word → one of TYPES; a word that is not here means `other`.
+    types: word → one of TYPES; any other word means `other`.
     preamble: field (one of PREAMBLE_FIELDS) → its label, in lines above the header: label, then value. Where `first`
     and `last` have one label, its value has both days.
-    preamble_date: the format of the period's days, or a list of those in which they may stand; the first is written.
-    footers: how lines of totals below the rows begin; they are no rows.
+    preamble_date: the format of the period's days, or a list of possible formats; the first is written.
+    footers: how lines of totals below the rows begin; they are left out.
     utc_offset_hours: of the times in the file; Lusaka's by default.
     match: the rules by which the account's rows are matched, in their order, such as
-    `[{ on = ["key"] }, { on = ["key in narrative"] }, { on = ["amount"], days = 3 }]`: see `match_rules`. Where nothing
-    is said, rows match by key; those of an account whose statement has no keys, by amount within two days.
+    `[{ on = ["key"] }, { on = ["key in narrative"] }, { on = ["amount"], days = 3 }]`: see `match_rules`. By default
+    rows match by key or, if the statement has no keys, by amount within two days.
 
-    Raises StatementRefused: a field, word or format that does not exist, or too little to read a row by.
+    Raises StatementRefused: a field, word or format that does not exist, or too few columns to read a row.
     """
 
     name: str
@@ -203,12 +203,12 @@ class Layout:
 
     @property
     def direction_by(self) -> str:
-        """`words`, `columns`, `parties` or `sign`: how the direction of a row is told."""
+        """The way in which the layout shows the direction of a row: `words`, `columns`, `parties` or `sign`."""
         return next(way for way, (first, *_) in _WAYS.items() if first in self.columns or way == "sign")
 
     @cached_property
     def groups(self) -> list[str]:
-        """The groups of `key_pattern`, of which one may stand several times."""
+        """The names of the groups of `key_pattern`; a name may be there several times."""
         if not self.key_pattern:
             return []
         why = refusal(self.key_pattern)
@@ -226,7 +226,7 @@ class Layout:
 
     @property
     def keys(self) -> dict[str, str]:
-        """Field → heading, as it is compared."""
+        """Field → heading in the form of `heading_key`."""
         return {name: heading_key(heading) for name, heading in self.columns.items()}
 
     @property
@@ -267,7 +267,7 @@ SHIPPED: Final = (
     "mtn", "airtel", "airtel_signed", "zamtel", "aggregator", "mtn_portal", "airtel_merchant", "mpesa", "zanaco",
     "stanbic", "fnb",
 )  # fmt: skip
-"""The layouts of this package, a file each: any of them may be copied, and the copy changed."""
+"""The layouts of this package, a file for each; a user may copy and change a file."""
 
 
 @cache
@@ -295,9 +295,9 @@ LAYOUTS: Final[Mapping[str, Layout]] = _Layouts()
 
 
 def layout_in(path: Path) -> Layout:
-    """The layout in a file: the names of `Layout` as keys, mappings as tables; `name` is the file's, if it has none.
+    """The layout in a TOML file: keys are the names of `Layout`, mappings are tables; by default `name` is the file's.
 
-    Raises StatementRefused: the file cannot be read, has a key that a layout has not, or makes no layout.
+    Raises StatementRefused: the file cannot be read, has an unknown key, or makes no layout.
     """
     try:
         return layout_from(path.read_bytes(), path.stem, path.name)
@@ -309,11 +309,11 @@ def layout_in(path: Path) -> Layout:
 
 
 def layout_from(content: bytes, name: str, file: str) -> Layout:
-    """The layout that these bytes declare; `file` is what messages call it. Raises ValueError: they are no TOML."""
+    """The layout in bytes of TOML, called `file` in messages. Raises StatementRefused, or ValueError: not TOML."""
     declared = {"name": name, **read_toml(content)}
     kinds = get_type_hints(Layout)
     for key, value in declared.items():
-        # Texts are words or fields of that table; what is none was meant for the layout.
+        # A table has texts for its words or fields; a setting with another value was meant for the layout.
         within = value if isinstance(value, dict) else {}
         if below := [name for name in within if name in kinds and not isinstance(within[name], str)]:
             names = " and ".join(below)

@@ -1,4 +1,4 @@
-"""A ledger of one's own, brought to the shape LEDGER_MOVEMENT: from a file, a table or a query to a database."""
+"""Reads your own ledger into the shape LEDGER, from a file, a table or a query to a database."""
 
 import hashlib
 import re
@@ -59,7 +59,7 @@ from workbench.errors import StatementRefused
 from workbench.text.render import Table, Tabular, pairs, table
 
 LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "string"}
-"""The columns that `read_ledger` gives: a balance that follows from nothing is null."""
+"""The columns of a ledger that `read_ledger` returns; an unknown balance is null."""
 _COLUMNS: Final = (
     ("account", "text", "needed, or account='…'", "operator:mtn:float", "the account that the statement is of"),
     ("key", "text", "needed", "7712345678", "the transaction's id that the statement has too"),
@@ -86,32 +86,32 @@ _ALIKE: Final = {
     **{name: name for name in ("account", "key", "batch", "direction", "currency", "status", "phone")},
     **{name: name for name in LEDGER_FIELDS}, "moment": "occurred_at", "day": "business_date",
 }  # fmt: skip
-"""Field → the column of that name; one of amounts is `amount_minor`, or `amount` in major units."""
+"""Field → its column without a layout; columns of amounts are `amount_minor`, or `amount` in major units."""
 
 
 def ledger_columns() -> Table:
-    """Each column of a ledger: what it holds, what is assumed without it, and an example."""
+    """A table of a ledger's columns: what each holds, what is assumed without it, and an example."""
     return table("The columns of a ledger", ("column", "holds", "without it", "example", "meaning"), _COLUMNS)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Ledger(Tabular):
-    """A ledger as it was read."""
+    """A ledger that was read from a file, a query or a table."""
 
     name: str
-    """Of the file or the query, without its folder, or the kind of table."""
+    """The name of the file or query without its folder, or the kind of table."""
     sha256: str | None
-    """Of the file, or of the query's text; None for a table."""
+    """The SHA-256 of the file, or of the query's text; None for a table."""
     layout: str
     table: pa.Table
     """`rows` as Arrow has them; columns of few different texts are dictionaries."""
     account_names: Mapping[str, str]
-    """Account → what the file calls it, where its layout says that."""
+    """Account → the file's words for it, if the layout has `accounts`."""
     layout_sha256: str | None = None
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """Columns as LEDGER declares them: a row for each of the ledger, in its order."""
+        """The ledger's rows in their order, with the columns of LEDGER."""
         return typed([self.table], LEDGER)
 
     @property
@@ -140,28 +140,27 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     """Read a ledger of your own, for `reconcile`.
 
     `source` is the path of a `.csv`, `.xlsx` or `.parquet` file, a DataFrame of pandas or Polars, an Arrow table, or
-    the address of a database with `query`, the path of a `.sql` file or the query itself. Where its columns are called
-    as `ledger_columns()` shows them, it needs no `layout`; the smallest has four:
+    the address of a database with `query`, the path of a `.sql` file or the query itself. A source with the column
+    names of `ledger_columns()` needs no `layout`; the smallest has four:
 
         account,key,occurred_at,amount
         operator:mtn:float,7712345678,2026-10-30 08:15:00,150.00
         operator:mtn:float,7712345680,2026-10-31 17:40:00,-60.00
 
-    A `layout` is one as of statements, with the fields of a ledger besides; of its two columns `debit` and `credit`,
-    in books the debit is what comes in. Amounts are in major units (150.00), those of columns called `…_minor` whole
-    minor units (15000); `units` in the layout says it where the name does not. A float is taken by its shortest
-    decimal, as it is printed, and refused where this has more decimals than its currency. Times without a zone are
-    Lusaka's, or of the layout's `utc_offset_hours`. `account`, `date_format`, `currency` and `phone_key` are as for
-    `read_statement`.
+    A `layout` is one of a statement, with the further fields of a ledger; its `debit` is what comes in, as in books.
+    Amounts are in major units (150.00), or in whole minor units (15000) in columns called `…_minor`; the layout's
+    `units` replaces this rule. A float is taken by its shortest decimal, as it is printed, and refused if this has more
+    decimals than its currency. Times without a zone are Lusaka's, or of the layout's `utc_offset_hours`. `account`,
+    `date_format`, `currency` and `phone_key` are as for `read_statement`.
 
-    What a period has carried forward goes by the rows' `number`, such as the id that a database counts up. Without it,
-    a row that is booked after the closing date and dated before it is not read by the next run.
+    The carry-forward goes by the rows' `number`, such as the id that a database counts up. Without numbers, the next
+    run does not read a row that is booked after the closing date and dated before it.
 
     An address is `postgresql://user@host/database`, its password in PGPASSWORD, or `sqlite:///path`. The query is run
     alone, in a transaction that only reads.
 
-    Raises StatementRefused: the ledger cannot be read without guessing. A row that cannot be read is no
-    finding: the whole ledger is refused, and each reason comes with its number of rows and the first of them.
+    Raises StatementRefused: the ledger cannot be read without guessing. One row that cannot be read is enough; the
+    message has each reason with its number of rows and the first of them.
     """
     taken, key = _taken(source, query), key_from(phone_key)
     found, formats = taken.found(layout)
@@ -186,7 +185,7 @@ class _Taken(NamedTuple):
         return "line" if isinstance(self.content, Path) else "row"
 
     def found(self, layout: str | Path | Layout | None) -> tuple[Found, Sequence[str]]:
-        """The layout and the header, and the formats of its moments."""
+        """The source with its layout and header, and the formats of its moments. Raises StatementRefused: none fits."""
         chosen = None if layout is None else tried_layouts(layout)[0]
         if isinstance(self.content, Path):
             books = _books(chosen) if chosen else _named_alike(self.name, self._headers(self.content))
@@ -210,7 +209,7 @@ class _Taken(NamedTuple):
 
     @staticmethod
     def _headers(path: Path) -> Iterator[_Header]:
-        """The first line of each reading of a file."""
+        """Yields the first line of a file as each reading cuts it, and the delimiter of the reading."""
         for reading in cell_rows_of(path, [("utf-8", mark) for mark in ",;\t"]):
             for _, cells in islice(reading.lines(), 1):
                 yield [text_of(cell) for cell in cells], reading.delimiter
@@ -263,9 +262,9 @@ def _arrow(name: str, made: Callable[[], pa.Table]) -> pa.Table:
 
 
 def _named_alike(name: str, headers: Iterable[_Header]) -> Layout:
-    """The layout of a table whose columns are called as those of LEDGER_MOVEMENT.
+    """The layout of a table with the column names of `ledger_columns()`, by the first of `headers` that has enough.
 
-    Raises StatementRefused: too few of them are.
+    Raises StatementRefused: every header lacks a key, a moment or an amount.
     """
     shown_headings: Sequence[str] = ()
     for header, mark in headers:
@@ -293,7 +292,7 @@ def _named_alike(name: str, headers: Iterable[_Header]) -> Layout:
 
 
 def _books(layout: Layout) -> Layout:
-    """The layout as a ledger has it: in books a debit is what comes in."""
+    """The layout with debit and credit exchanged: in books a debit is what comes in."""
     swapped = {"debit": "credit", "credit": "debit"}
     return replace(layout, columns={swapped.get(name, name): heading for name, heading in layout.columns.items()})
 
@@ -301,7 +300,7 @@ def _books(layout: Layout) -> Layout:
 def _read(
     taken: _Taken, found: Found, formats: Sequence[str], account: str | None, currency: str | None, key: PhoneKey
 ) -> Ledger:
-    """Every row of the ledger. Raises StatementRefused: any of them cannot be read."""
+    """The ledger with all its rows. Raises StatementRefused: a row cannot be read."""
     name, layout = taken.name, found.layout
     passed = currency and currency.strip().upper()
     said, _ = declared_in(name, layout, found.above, passed)
@@ -347,7 +346,7 @@ _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
 
 
 def _readers_of(layout: Layout) -> Mapping[str, tuple[Callable[[Cell], Any], pa.DataType, Quick | None]]:
-    """Field that only a ledger has → the reader of its cells, the type, and what reads the plain cells at once."""
+    """Field that only a ledger has → the reader of its cells, the type, and the reader of plain cells at once."""
     accounts = {heading_key(word): account for word, account in layout.accounts.items()}
     days = [*map(DateFormat, layout.preamble_dates)]
 
@@ -393,7 +392,7 @@ _HINTS: Final = {
 
 
 def _refuse_unreadable(taken: _Taken, rows: pa.Table, problems: Sequence[tuple[int, str]]) -> None:
-    """Raises StatementRefused with every reason, its number of rows and the first of them."""
+    """Raises StatementRefused: rows have a problem. The message has each reason, its number of rows and the first."""
     bad = rows.select(["line", "problem"]).filter(rows["problem"].is_valid()).to_pydict()
     said = [(line, why) for line, whys in zip(*bad.values(), strict=True) for why in whys.split("; ")]
     said += problems
@@ -417,7 +416,7 @@ def _refuse_unreadable(taken: _Taken, rows: pa.Table, problems: Sequence[tuple[i
 
 _TEXTS: Final = ("account", "entry", "kind", "payment", "reverses", "state")
 _IN_A_MILLISECOND: Final = 1_000_000
-"""The rows of one moment are numbered up to here."""
+"""The numbers that are kept free for the rows of one millisecond."""
 
 
 def _ledger(
@@ -455,7 +454,7 @@ _Groups = tuple[Whole, Whole]
 
 
 def _groups(codes: Whole, order: Whole) -> _Groups:
-    """Rows of one code, in this order within each group."""
+    """Groups the rows by code, in this order within each group."""
     by = order[np.argsort(codes[order], kind="stable")]
     is_new = np.diff(codes[by], prepend=ABSENT) != 0
     return by, np.maximum.accumulate(np.where(is_new, np.arange(len(by)), 0))
@@ -472,7 +471,7 @@ def _nth(groups: _Groups) -> Whole:
 def _balances(rows: pa.Table, groups: _Groups, account: Column, openings: Mapping[Any, int]) -> pa.Array:
     """The balance after each row, in the order of booking within its group, worked out from the nearest known one.
 
-    Without a known or an opening balance it is null.
+    The balance is null in a group without a known or an opening balance.
     """
     by, first = groups
     signed, balance = effects_of(rows)[0][by], whole_of(rows, "balance_minor")[by]

@@ -22,7 +22,7 @@ from workbench.errors import StatementRefused
 from workbench.visible import pasted
 
 HEADER_WITHIN: Final = 50
-"""The header is looked for in so many lines."""
+"""The number of first lines in which the header is looked for."""
 _OF_A_LEDGER: Final = "These are the columns of a ledger: give the ledger first, then the statements."
 _LEDGERS_OWN: Final = {"account", "key", "occurred_at"}
 
@@ -70,11 +70,10 @@ class Found(NamedTuple):
 
 
 def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
-    """The only layout that fits a file, with its header.
+    """The file with its header and the only layout that fits.
 
-    With a layout `named` by the caller the file may have further columns; otherwise the layout must know them all.
-    Raises StatementRefused: no layout fits, or several, or a heading stands twice, or the file cannot be cut into
-    cells at all.
+    With a layout `named` by the caller the file may have further columns; otherwise the layout must know all columns.
+    Raises StatementRefused: no layout fits, or several, a heading stands twice, or the file cannot be cut into cells.
     """
     name, layouts = path.name, tuple(layouts)
     sources = cell_rows_of(path, [(layout.encoding, layout.delimiter) for layout in layouts])
@@ -83,7 +82,7 @@ def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
     # A line of delimiters alone is blank to the reading that has this delimiter; of several sheets one may be.
     if all(blank) or (any(blank) and sources[0].kind == "csv"):
         raise refused(name, "is empty.", hint=EXPORT_AGAIN)
-    # A reading that fails below the header of its layout is the right one, and tells so when its rows are read.
+    # A reading that fails below the header of its layout is the right one; reading its rows raises the failure.
     fits = [found for head in heads for layout in layouts if (found := _header(head, layout, named=named))]
     if not fits:
         raise _unreadable(heads) or _misread(heads, layouts, named=named) or _unknown(path, heads, layouts)
@@ -112,7 +111,7 @@ def head_of(cell_rows: CellRows) -> Head:
 
 
 def _header(head: Head, layout: Layout, *, named: bool, encoding: str | None = None) -> Found | None:
-    """The first line with the headings of a layout; `encoding` is used instead of the layout's own."""
+    """The file from the first line with the headings of a layout, else None; `encoding` replaces the layout's own."""
     if head.cell_rows.kind not in layout.kinds or head.cell_rows.delimiter not in (None, layout.delimiter):
         return None
     if head.cell_rows.encoding not in (None, encoding or layout.encoding):
@@ -163,7 +162,7 @@ def _check(name: str, found: Found) -> None:
 
 
 def _unreadable(heads: Sequence[Head]) -> StatementRefused | None:
-    """The failure to cut the file, where this explains more than its headings."""
+    """The failure to cut the file, if it explains more than the headings do; None otherwise."""
     if any(head.is_cut and not head.failure for head in heads):
         return None
     is_unread = not any(head.lines for head in heads)
@@ -171,7 +170,7 @@ def _unreadable(heads: Sequence[Head]) -> StatementRefused | None:
 
 
 def _misread(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool) -> StatementRefused | None:
-    """The failure to read a file in the encoding of the layout whose headings it has."""
+    """The failure to read a file in the encoding of the layout whose headings it has; None otherwise."""
     for head in heads:
         for layout in layouts:
             if _header(head, layout, named=named, encoding=head.cell_rows.encoding):
@@ -185,7 +184,7 @@ def _unknown(path: Path, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> 
     """The refusal with the headings in the likeliest header, and their differences from the nearest layout."""
     tried, others = [], list[Head]()
     if heads[0].cell_rows.kind == "csv":
-        # By a delimiter that no layout has such a file has one column.
+        # A file with a delimiter that no layout has was cut into one column: other delimiters are tried.
         encoding = heads[0].cell_rows.encoding or "utf-8"
         others = [*map(head_of, cell_rows_of(path, [(encoding, mark) for mark in ",;\t|"]))]
     for head in (*heads, *others):

@@ -1,4 +1,4 @@
-"""A statement that was read: layout recognised, every row kept, dates decided, the running balance checked."""
+"""Reads a statement: recognises its layout, keeps every row, decides the dates, and checks the running balance."""
 
 import hashlib
 from collections import Counter
@@ -34,10 +34,10 @@ _SHOWN_FINDINGS: Final = 3
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Statement(Tabular):
-    """One file of an operator or a bank, brought to the shape that all have."""
+    """A statement of an operator or a bank, read from its file into the columns that all statements have."""
 
     name: str
-    """The file's, without its folder."""
+    """The file's name, without its folder."""
     sha256: str
     layout: str
     account: str
@@ -46,7 +46,7 @@ class Statement(Tabular):
     table: pa.Table
     """`rows` as Arrow has them; columns of few different texts are dictionaries."""
     opening_minor: int | None
-    """Declared, or worked out from the first balance; None where the file has neither."""
+    """The opening balance, declared or worked out from the first balance; None if the file has neither."""
     closing_minor: int | None
     period: tuple[date, date] | None
     """First and last business day, declared or of the rows; None without either."""
@@ -58,11 +58,11 @@ class Statement(Tabular):
     """The lines with a narrative alone, which was joined to the row above."""
     layout_sha256: str | None = None
     match: MatchRules = ()
-    """The rules by which its rows are matched, if its layout declares any."""
+    """The rules by which the rows are matched, if the layout declares any."""
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """Columns as `analysis.shapes.STATEMENT_ROW` declares them: a row for each of the file, bad ones too."""
+        """The file's rows, bad ones too, with the columns of `analysis.shapes.STATEMENT_ROW`."""
         return typed([self.table], STATEMENT_ROW)
 
     @property
@@ -113,7 +113,7 @@ class Statement(Tabular):
 
 
 FINDING: Final = {"line": "int64", "expected_minor": "int64", "found_minor": "int64"}
-"""`line` has the balance that does not follow."""
+"""The columns of findings; the balance in `line` does not follow."""
 _HOUR_MS: Final = 3_600_000
 _LUSAKA_MS: Final = 2 * _HOUR_MS
 
@@ -122,7 +122,7 @@ class Followed(NamedTuple):
     """The running balance of a file, followed through its rows."""
 
     opening_minor: int | None
-    """None where the file does not show it, and so the closing balance."""
+    """None if the file does not show it; the same holds for the closing balance."""
     closing_minor: int | None
     findings: dict[str, Whole]
     compared: int
@@ -180,7 +180,7 @@ def follow(
     wrong = (changes != moved) & is_read
     opening, closing = ends
     of_rows, told = is_read[at[1:] <= count], at[(at > 0) & (at <= count)]
-    # The first balance of all, where none is declared before it, is what the others are followed from.
+    # Without a declared opening balance the others are followed from the first balance, which counts, too.
     compared = int(of_rows.sum()) + bool(opening is None and of_rows.any())
     # At an end the balance follows from the nearest one, unless a row on the way cannot be read.
     if told.size and opening is None and not unread[: told[0] + 1].any():
@@ -194,7 +194,7 @@ def follow(
 
 
 def _turned(rows: pa.Table, is_turned: Mask, types: pa.Array) -> pa.Table:
-    """The rows, of which some go the other way, and have another type."""
+    """The rows; where `is_turned`, they go the other way and have the type in `types`."""
     comes, goes = (pc.equal(rows["direction"], word) for word in ("in", "out"))
     ways = pc.if_else(comes, "out", pc.if_else(goes, "in", None))
     for name, other in (("direction", ways), ("type", types)):
@@ -211,7 +211,7 @@ def whole_of(rows: pa.Table, name: str) -> Whole:
 def effects_of(rows: pa.Table) -> tuple[Whole, Mask, Whole]:
     """The signed effect of each row on the account, a mask of the rows whose effect is known, and what turning adds.
 
-    The last is by how much the effect changes if the row goes the other way.
+    The last array is the change of each effect if the row goes the other way.
     """
     status, told = rows["status"], ("direction", "amount_minor", "fee_minor", "status")
     complete = np.all([mask_of(rows[name].is_valid()) for name in told], axis=0)
@@ -245,13 +245,13 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     """Read a statement from a `.csv` or `.xlsx` file.
 
     `layout` is a name of LAYOUTS, one of your own, or the path of a `.toml` file with one; without it, the
-    layout is recognised from the headings. `layouts`, a folder of `.toml` files or a list of layouts and files, are
-    known besides, and go before shipped ones of the same name or headings. `account` is the ledger account, where the
-    file and its layout do not say it; `date_format` (such as `%d/%m/%Y %H:%M:%S`) says which of several is meant. Rows
-    that cannot be read are kept, with the reason in `problem`. Customers' numbers are masked; `phone_key`, the book's
-    key or the file that holds it (`reconcile` takes the same), tells apart in `phone_hash` those that look alike so.
+    layout is recognised from the headings. `layouts`, a folder of `.toml` files or a list of layouts and files, adds
+    layouts to the shipped ones, and they go before those of the same name or headings. `account` is the ledger account,
+    if the file and its layout do not say it; `date_format` (such as `%d/%m/%Y %H:%M:%S`) replaces the layout's formats.
+    Rows that cannot be read are kept, with the reason in `problem`. Customers' numbers are masked; `phone_hash`, under
+    `phone_key` (the book's key or its file, as for `reconcile`), tells apart numbers that look alike masked.
 
-    Raises StatementRefused: the file cannot be read without guessing. Raises PhoneKeyRefused: that is no key.
+    Raises StatementRefused: the file cannot be read without guessing. Raises PhoneKeyRefused: `phone_key` is no key.
     """
     if not isinstance(path, str | Path):
         raise StatementRefused(f"Give the path of a statement's file, not {path!r}.")
@@ -302,7 +302,7 @@ def tried_layouts(
 ) -> tuple[Layout, ...]:
     """The named layout alone; without a name, all shipped and given ones.
 
-    Raises StatementRefused: there is none of that name, or two are given with one.
+    Raises StatementRefused: no layout has that name, two given layouts share a name, or a folder has no layout.
     """
     if isinstance(layout, Layout):
         return (layout,)
@@ -346,11 +346,11 @@ class Rows(NamedTuple):
     """The rows of a file as its layout reads them."""
 
     body: Body
-    """Their cells."""
+    """The cells of the rows."""
     table: pa.Table
-    """In the shape STATEMENT_ROW."""
+    """The values of the rows, in the shape STATEMENT_ROW."""
     local: Whole
-    """Local times, ABSENT where a date is bad."""
+    """Local milliseconds since 1970, ABSENT for a bad date."""
     is_opening: Mask
     """Marks rows that only state a balance."""
     otherwise: pa.Array
@@ -410,7 +410,7 @@ def newest_first(read: Whole, followed: Callable[..., Followed]) -> tuple[bool, 
     found = followed(newest_first=told)
     if not (wrong := len(found.findings["line"])):
         return told, found
-    # One row of 1900 turns dates round that are equal else; where they all go one way, balances that follow do not.
+    # One wrong date can turn equal dates round; if all dates go one way, only balances without a finding overrule them.
     other, moved = followed(newest_first=not told), np.abs(steps).sum()
     otherwise = len(other.findings["line"])
     is_other = otherwise == 0 if abs(steps.sum()) == moved > 0 else otherwise < wrong
@@ -418,7 +418,7 @@ def newest_first(read: Whole, followed: Callable[..., Followed]) -> tuple[bool, 
 
 
 def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:
-    """The keys; a usable row without one gets a hash of its fields, equal in every export of the day.
+    """The keys of the rows; a usable row without a key gets a hash of its fields, equal in every export of the day.
 
     Equal rows are numbered from the oldest. The description's numbers are masked, since hashes can be tried out.
     """

@@ -1,4 +1,4 @@
-"""What the columns, words and labels of statements are called in the field: a draft of a layout goes by it."""
+"""The headings, words and labels that are usual in statements: a draft of a layout goes by them."""
 
 import re
 import unicodedata
@@ -59,15 +59,15 @@ LEDGER_HEADINGS: Final[Mapping[str, str]] = {
     "debit": f"{_CREDIT}, {_GOES_OUT}",
     "credit": f"{_DEBIT}, {_COMES_IN}",
 }
-"""The headings of one's own books, from where a statement stands: there money that comes in is a debit."""
+"""Field of a statement → the headings in your own books, where money that comes in is a debit."""
 HEADING_PARTS: Final = {
     "moment": "date", "balance": "balance", "debit": "debit|withdraw", "credit": "credit|deposit", "amount": "amount",
     "description": "narrat|descr|detail|particular", "key": "ref|receipt|trans.* id|voucher", "fee": "fee|charge",
     "status": "status",
 }  # fmt: skip
-"""Field → a part of a heading that nothing else explains."""
+"""Field → a pattern of its heading, for headings that nothing else explains."""
 SWAPPED: Final = {"debit": "credit", "credit": "debit"}
-"""Side → the other one: what comes in is a credit on a statement, and a debit in the books."""
+"""Side → the other side: what comes in is a credit on a statement, and a debit in the books."""
 _SIGNS: Final = re.compile(r"[^a-z0-9]+")
 _CODE: Final = re.compile(rf" (?:kwacha|k|{'|'.join(ISO_4217).lower()})$")
 
@@ -86,10 +86,10 @@ TYPE_PARTS: Final = (
     ("payout", "payout|disburs|b2c|withdraw|salary|bulk"), ("transfer", "sweep|settle|transfer|organi[sz]ation"),
     ("payment", "pay|collect|purchase|deposit|buy goods|c2b|cash ?in|sale"),
 )  # fmt: skip
-"""Type → what is in a word that means it; the first that is."""
+"""Types, each with a pattern of the words that mean it; the first pattern found counts."""
 CHARGE: Final = r"(?i)\b(?:fees?|charges?|commissions?|levy|excise|maintenance)\b"
 INTEREST: Final = r"(?i)\binterest\b"
-"""What is in the narrative of a bank's own charge, and of its interest."""
+"""The patterns CHARGE and INTEREST are found in the narratives of a bank's own charges and of interest."""
 OPENING: Final = re.compile(
     r"\W*(?:(?:opening|closing|brought forward|carried forward|previous|start(?:ing)?|final) bal(?:ance)?"
     r"|(?:bal(?:ance)?\.? *)?(?:[bc]/?f(?:wd)?\b|brought forward|carried forward)"
@@ -98,7 +98,7 @@ OPENING: Final = re.compile(
     r"|saldo (?:anterior|inicial|final|atual|actual|transportado|em)|salio (?:anzia|la awali))",
     re.IGNORECASE,
 )
-"""How the narrative of a row begins that only tells a balance."""
+"""The beginning of the narrative of a row that only states a balance."""
 TOTAL: Final = re.compile(r"\W*(?:sub-?)?(?:grand )?(?:totals?|totaux|totais|summen?|gesamt|jumla)\b", re.IGNORECASE)
 _LABELS: Final = {
     "currency": "currency, ccy, account currency",
@@ -122,7 +122,7 @@ def plain(heading: str) -> str:
 
 
 def _listed(known: Mapping[str, str]) -> dict[str, str]:
-    """Word → what it means, from meaning → its words."""
+    """Turns meaning → its words into word → meaning."""
     return {word: meaning for meaning, words in known.items() for word in words.split(", ")}
 
 

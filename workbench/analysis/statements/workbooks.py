@@ -1,7 +1,7 @@
-"""Workbooks, before the reader has them: what would end its process is refused, what it leaves out is kept.
+"""Inspects a workbook before the reader opens it: refuses a grid that is too large, and collects the errors in cells.
 
 The reader makes a grid from A1 to the last cell: one stray cell at XFD1048576 asks for hundreds of gigabytes, and the
-interpreter ends without an exception. It also gives cells that hold an error, such as `#DIV/0!`, as empty.
+interpreter ends without an exception. The reader also takes a cell with an error, such as `#DIV/0!`, for empty.
 """
 
 import re
@@ -24,15 +24,15 @@ Failed = Mapping[int, Mapping[int, str]]
 """The number of a row → the number of a column, both from 1 → the error."""
 
 MOST_CELLS: Final = 1_048_576 * 16
-"""A grid has so many cells, the empty ones too: all rows of a sheet by sixteen columns, half a gigabyte."""
+"""The most cells of a grid, empty ones too: all rows of a sheet by sixteen columns, half a gigabyte."""
 _ALWAYS: Final = 1 << 26
 _TIMES: Final = 100
 _AT_MOST: Final = 1 << 31
-"""Bytes. A file may unpack to 64 MiB; a larger one to a hundred times its size, which real ones do not reach; and
-none to more than 2 GiB, which a full grid does not reach."""
+"""Bytes. A file may unpack to 64 MiB, or to a hundred times its size, which real files do not reach, but never to
+more than 2 GiB, which a full grid does not reach."""
 _BLOCK: Final = 1 << 20
 _TAG: Final = 64
-"""Bytes. So much of a tag tells whether it is a cell."""
+"""The number of bytes of a tag that show whether it is a cell."""
 _MAIN: Final = "/officeDocument"
 _USUAL_MAIN: Final = "xl/workbook.xml"
 _TEXTS: Final = "/sharedStrings"
@@ -52,8 +52,8 @@ _REFERENCE: Final = re.compile("([A-Za-z]{1,9})([0-9]{1,12})")
 def inspected(path: Path) -> dict[str, Failed]:
     """The cells of each sheet that hold an error, by the sheet's name.
 
-    Raises StatementRefused: a grid, or a file, larger than is good for anyone, or a workbook of another kind. Raises
-    BadZipFile, ExpatError, ValueError or OSError: it is damaged.
+    Raises StatementRefused: the grid or the unpacked file would be too large, or the workbook is not .xlsx. Raises
+    BadZipFile, ExpatError, ValueError or OSError: the file is damaged.
     """
     with ZipFile(path) as book:
         members = {member.filename.lower(): member for member in book.infolist()}
@@ -65,7 +65,7 @@ def inspected(path: Path) -> dict[str, Failed]:
 
 
 class _Inspection:
-    """One look through a workbook. `left` is how many bytes may still be unpacked: a part is parsed twice at most."""
+    """One inspection of a workbook. `_left` bytes may still be unpacked: a part is read twice at most."""
 
     def __init__(self, path: Path, book: ZipFile, members: Mapping[str, ZipInfo]) -> None:
         self._name = path.name
@@ -82,7 +82,7 @@ class _Inspection:
         sheets = [sheet for main in sorted(mains & self._members.keys()) for sheet in self._sheets(main)]
         if len({part for _, part in sheets}) < len(sheets):
             raise self._malformed("two of its sheets are one part of the file")
-        # The reader has rules of its own for paths: whatever part bears the name of one that is used is gone through.
+        # The reader has its own rules for paths: every part with the file name of a sheet's part is inspected.
         read = {_file(part) for _, part in sheets}
         unknown = [part for part in self._members if _file(part) in read and not self._is_near(part)]
         named = {part: f"its sheet {sheet!r}" for sheet, part in sheets if sheet}
@@ -104,7 +104,7 @@ class _Inspection:
         """True if a search of the bytes shows that all cells are near A1 and none has an error."""
         near, rest, cells = True, b"", 0
         for block in self._blocks(part):
-            # The tags that are whole, and of the last one, of which more may follow, as much as tells what it is.
+            # The whole tags; of the last tag, which may go on in the next block, as much as shows what it is.
             data = rest + block
             last = max(data.rfind(b"<"), 0)
             whole, rest = data[:last], data[last:] if len(data) - last < _BLOCK else data[last : last + _TAG]
@@ -113,7 +113,7 @@ class _Inspection:
                 raise self._too_large(f"its part {part} has more than {MOST_CELLS:,} cells or texts")
             if _DECLARES.search(whole):
                 raise self._malformed(_DECLARING)
-            # The quoted letter alone is looked for many times faster, and found in few workbooks.
+            # A search for the quoted letter alone is many times faster, and few workbooks have it.
             has_error = (b'"e"' in whole or b"'e'" in whole) and _ERROR.search(whole)
             near = near and not (has_error or _NOT_NEAR.search(whole))
         return near
@@ -133,7 +133,7 @@ class _Inspection:
         return cells
 
     def _sheets(self, main: str) -> list[tuple[str, str]]:
-        """The name of each sheet and the part that it is; without a name, the part that holds the texts of all."""
+        """The name and the part of each sheet, and the part that holds the texts of all sheets, with an empty name."""
         folder, _, file = main.rpartition("/")
         relations = self._relations(join(folder, "_rels", f"{file}.rels"), folder)
         sheets = [("", part) for kind, _, part in relations if kind.endswith(_TEXTS)]
@@ -143,7 +143,7 @@ class _Inspection:
         return sheets
 
     def _relations(self, part: str, folder: str) -> list[tuple[str, str, str]]:
-        """Kind, key and target of what a part refers to."""
+        """Kind, key and target of each relationship in a part; empty without the part."""
         found: list[tuple[str, str, str]] = []
         for relation in self._elements(part, "Relationship") if part in self._members else ():
             target = relation.get("Target", "").lower()
@@ -184,10 +184,10 @@ class _Inspection:
 
 
 class _Cells:
-    """The cells of a sheet as its elements come by: which of those with anything in them are the last, and the errors.
+    """Collects the lowest and the rightmost filled cell of a sheet, and the errors, as the elements come by.
 
-    A cell that has a look and nothing in it makes no grid. The dimension that a sheet gives of itself is not asked:
-    programs leave it too large or too small, and the reader does not go by it either.
+    A cell with a format and no value does not extend the grid. The sheet's own dimension is not used: programs leave
+    it too large or too small, and the reader ignores it too.
     """
 
     def __init__(self) -> None:
@@ -219,7 +219,7 @@ class _Cells:
             self._in_value = False
 
     def text(self, text: str) -> None:
-        """Take a text: within the value of an error, the name of the error."""
+        """Take a text, which is the name of an error if it is within the value of an error."""
         if self._in_value and text.strip():
             row, column, _ = self._place
             self.failed[row][column] = self.failed[row].get(column, "") + text.strip()

@@ -1,4 +1,4 @@
-"""Statements written as an operator or a bank would export them: a row at a time, so memory does not grow."""
+"""Writes statements as an operator or a bank would export them, a row at a time, so that memory does not grow."""
 
 import csv
 import re
@@ -28,7 +28,7 @@ _ANY_NAME: Final = "CUSTOMER"
 _TEXTS: Final = ("key", "description", "currency", "batch", "related")
 _LONGEST_CELL: Final = 32_767
 _CREATED: Final = datetime(2026, 1, 1, tzinfo=UTC)
-"""What a workbook says of its making: the same rows are the same bytes."""
+"""The time of creation in every workbook, so that the same rows give the same bytes."""
 _BREAK: Final = re.compile("\r\n?|\n")
 _AGAIN: Final = re.compile("#[0-9]+$")
 """The second `Currency#2` stands in the file as `Currency`."""
@@ -36,7 +36,7 @@ _OPTIONS: Final = {"constant_memory": True, "strings_to_formulas": False, "strin
 
 
 def absent(value: object) -> bool:
-    """True for None, and for a frame's own empty values."""
+    """True for None and for the empty values of a DataFrame."""
     if type(value) in (str, int):
         return False
     return value is None or not isinstance(value == value, bool) or value != value  # noqa: PLR0124  NaT differs from itself, NA says neither
@@ -73,9 +73,9 @@ class StatementWriter:
     def write(self, row: Row, *, cells: Mapping[str, str] | None = None) -> int:
         """Write a row, and return its line in the file.
 
-        `cells` (field → text) are written as they are instead of what the row says: for bad rows. The amount's stands
-        where the layout has the amount: under debit or credit, if it has these.
-        Raises StatementRefused: a word that the layout has no word for, or a text too long for a workbook.
+        `cells` (field → text) are written as they are instead of the row's values, to make bad rows. The text of
+        `amount` is written under debit or credit, if the layout has these.
+        Raises StatementRefused: a value that the layout has no word for, or a text too long for a workbook.
         """
         has = {name: value for name, value in row.items() if not absent(value)}
         made = {
@@ -106,7 +106,7 @@ class StatementWriter:
         return {"moment": self._dates.write(told) if told else ""}
 
     def _amounts(self, has: Row) -> dict[str, Written]:
-        """The amounts; without a column of types, a reversal stands below zero in the other one of debit and credit."""
+        """Field → amount; without a column of types, a reversal is an amount below zero in the opposite column."""
         layout, code, goes = self._layout, has.get("currency", self._layout.currency), has.get("direction")
         amount, fee, balance = (
             major(int(has[name]), code) if name in has else ""
@@ -140,11 +140,11 @@ class StatementWriter:
 
 
 Sink = Callable[[Sequence[Written]], int]
-"""Writes a line; the number at which it stands in the file."""
+"""Writes a line, and returns its number in the file."""
 
 
 def _csv_sink(handle: IO[str], layout: Layout) -> Sink:
-    """Write lines as CSV, with amounts in the style of the layout."""
+    """A function that writes lines as CSV, with amounts in the style of the layout."""
     # Lines end as in the format's own description; then a line break within a cell is quoted, too.
     writer = csv.writer(handle, delimiter=layout.delimiter)
     amounts = Amounts(layout.decimal, layout.thousands)
@@ -162,7 +162,7 @@ def _csv_sink(handle: IO[str], layout: Layout) -> Sink:
 
 
 def _xlsx_sink(book: xlsxwriter.Workbook) -> Sink:
-    """Write lines to a sheet: texts as text, even those like formulas, and amounts as numbers with all decimals."""
+    """A function that writes lines to a sheet: texts as text, even like formulas, amounts as numbers with decimals."""
     book.set_properties({"created": _CREATED})
     sheet, numbers = book.add_worksheet("Statement"), count()
     looks = [book.add_format({"num_format": number_format}) for number_format in NUMBER_FORMATS]
@@ -187,7 +187,7 @@ def _xlsx_sink(book: xlsxwriter.Workbook) -> Sink:
 def statement_writer(
     path: str | Path, layout: Layout, *, date_format: str | None = None, preamble: Preamble | None = None
 ) -> Iterator[StatementWriter]:
-    """A writer of one file, closed at the end of the block; `.csv` or `.xlsx` by its ending.
+    """Yields a writer of one file, `.csv` or `.xlsx` by its ending, and closes the file at the end of the block.
 
     Raises StatementRefused: another ending, or a kind of file that the layout does not have.
     """
@@ -210,8 +210,8 @@ def write_statement(
 ) -> int:  # fmt: skip
     """Write rows of STATEMENT_ROW to a file in this layout, and return the number of rows written.
 
-    Rows are taken one at a time, and times are written to the second. `preamble` is what a layout
-    with a preamble has above its header. Raises StatementRefused: see `statement_writer`.
+    Rows are taken one at a time, and times are written as fine as the format. `preamble` holds the values above the
+    header, for a layout with a preamble. Raises StatementRefused: see `statement_writer`.
     """
     with statement_writer(path, layout, date_format=date_format, preamble=preamble) as writer:
         return sum(writer.write(row) > 0 for row in rows)
