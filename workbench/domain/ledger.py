@@ -255,7 +255,7 @@ def check_chain(entries: Sequence[JournalEntry], *, start: str = GENESIS, before
     """Checks that every entry balances and follows the entry before; returns the hash of the last entry.
 
     `start` is the hash that the first entry follows, `before` the number of entries before the first.
-    Raises LedgerRefused: the first entry with changed content, which the error names, or one that does not balance.
+    Raises LedgerRefused: an entry was changed, and the error names the first, or an entry does not balance.
     """
     head = start
     for place, entry in enumerate(entries, start=before + 1):

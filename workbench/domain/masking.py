@@ -76,7 +76,7 @@ ACCOUNTS = tuple(
 """Numbers of accounts and cards, and IBANs, in groups of four or in one piece; any other long number fits too."""
 _ZERO = re.compile(rf"0(?={_GAP}[5-79]\d)")
 _BEFORE, _AFTER = 9, 25
-"""Every Zambian number has a zero of `_ZERO`, with at most these characters before and after: `%252B0026`, gaps."""
+"""The most characters before and after the zero of `_ZERO` in a Zambian number: `%252B0026`, four gaps."""
 _BEHIND, _REACH = 2_000, 64
 """`mask_beginning` masks `_BEHIND` characters behind the cut too; at least `_REACH` must remain after masking.
 

@@ -217,7 +217,7 @@ def _options(line: str) -> tuple[str, str, bool]:
 
 
 def _session(names: dict[str, Any], bench_name: str) -> Session:
-    """The session of the Workbench with this name; without a name, `bench` or the only one. Raises Mistyped: none."""
+    """The session of the Workbench with this name; or `bench`, or the only Workbench. Raises Mistyped."""
     # The check by type runs no code of the notebook's objects.
     benches: dict[str, Session] = {
         name: bench for name, bench in names.items() if name[0] != "_" and issubclass(type(bench), Session)
