@@ -95,7 +95,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name when it is first used: `workbench --help` needs none of them."""
+    """Loads a public name at its first use: `workbench --help` needs no public name."""
     if name not in _HOMES:
         message = f"module 'workbench' has no attribute {name!r}"
         raise AttributeError(message)

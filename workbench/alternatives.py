@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from workbench.sandbox.engine import Engine
 
 GAPS: Final = "WORKBENCH_GAPS"
-"""The rows that a run switches, as JSON: every sandbox of its processes takes them, unless it is opened with others."""
+"""The rows that a run switches, as JSON: every sandbox of its processes takes them, unless opened with other rows."""
 RELIED: Final = "WORKBENCH_RELIED"
-"""The file to which every sandbox of a run adds a line of JSON when it opens, and one with the rows when it closes."""
+"""The file to which every sandbox of a run adds a line of JSON when it opens, and a line with its rows at the end."""
 JUNIT: Final = "WORKBENCH_JUNIT"
-"""The path at which `each` looks for the run's test report."""
+"""The path where `each` looks for the run's test report."""
 
 
 def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """`rows` over those that the environment switches. Raises GapRefused: the environment has no such JSON."""
+    """The rows that the environment switches, overridden by `rows`. Raises GapRefused: not a JSON object of rows."""
     try:
         within = dict(json.loads(os.environ.get(GAPS) or "{}"))
     except (ValueError, TypeError):
@@ -33,9 +33,9 @@ def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
 
 class Relied:
-    """Collects the rows on which a sandbox relies, beyond its resets.
+    """Collects the rows on which a sandbox relies, across its resets.
 
-    `counts` says of a row of the trace whether the command had a part in it.
+    `counts` returns False for a row of the trace to ignore.
     """
 
     def __init__(self, engine: "Engine", counts: Callable[["TraceRow"], bool] = lambda _: True) -> None:
@@ -44,7 +44,7 @@ class Relied:
         engine.store.before_reset.append(self.rows)
 
     def rows(self) -> set[str]:
-        """The rows up to now."""
+        """The rows of the register that the sandbox has relied on so far."""
         from workbench.domain.reliance import relied_on
 
         with looking_at(self._engine) as control:
@@ -54,7 +54,7 @@ class Relied:
 
 @contextmanager
 def looking_at(engine: "Engine") -> Iterator["SandboxControl"]:
-    """The control plane of a sandbox of this process, called with its key of now and without a trace."""
+    """The control plane of a sandbox in this process, called with the present secret key and without a trace."""
     from workbench.sandbox.engine import InProcess
     from workbench.session import Session
     from workbench.text.snippets import IN_PROCESS_URL
@@ -67,7 +67,7 @@ def looking_at(engine: "Engine") -> Iterator["SandboxControl"]:
 
 
 def reporting(engine: "Engine") -> Callable[[], None]:
-    """Report that a sandbox has opened, where the environment asks for it; call what is returned before it closes."""
+    """Report that a sandbox has opened, if the environment asks; returns a function to call before it closes."""
     if RELIED not in os.environ:
         return lambda: None
     file, which = Path(os.environ[RELIED]), f"{os.getpid()}.{id(engine)}.{time.monotonic_ns()}"

@@ -1,4 +1,4 @@
-"""A bare `assert` that fails in a notebook shows what it compared: an IPython extension, loaded by `workbench run`.
+"""An IPython extension, loaded by `workbench run`: a bare `assert` that fails in a notebook shows the compared values.
 
 `assert paid == due` becomes an assert that keeps both values and shows them if it fails: 150 == 146. Each side is
 evaluated once, as before; an assert with a message of its own stays as it is.
@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from workbench.domain.masking import mask, shortened
 
 _SHOWN: Final = 200
-"""Characters of a value, or of an assert's text."""
+"""The most characters shown of a value, or of an assert's text."""
 _EXPLAIN: Final = "__workbench_assert__"
 _REPR: Final = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = _SHOWN
@@ -37,7 +37,7 @@ def load_ipython_extension(shell: _Shell) -> None:
 
 class _Asserts(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:
-        """The assert with its values as the message; if the assert holds, the values are deleted."""
+        """The assert with its values in the message, and a statement that deletes the values if the assert holds."""
         if node.msg is not None:
             return node
         kept: list[str] = []
@@ -60,7 +60,7 @@ class _Asserts(ast.NodeTransformer):
 
 
 def _kept(value: ast.expr, kept: list[str]) -> ast.expr:
-    """The value, and a name for it."""
+    """The value as an expression that also assigns it to a new name, which is added to `kept`."""
     kept.append(f"_workbench_assert_{len(kept)}")
     named = ast.NamedExpr(target=ast.Name(kept[-1], ast.Store()), value=value)
     for node in (named, named.target):

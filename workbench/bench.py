@@ -1,4 +1,4 @@
-"""`Workbench`: a sandbox to work at, in this process or served, and everything one does with it."""
+"""`Workbench`: a sandbox in this process or served, with its client, clock, phones, trace and tables."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from workbench.sandbox.store import Settings
 
 APP_URL = "http://testserver/webhooks"
-"""The default URL of a merchant's application of this process."""
+"""The default URL of a merchant's application in this process."""
 MERCHANT_HOST = "merchant.localhost"
 RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
 
 class Served(Closing):
-    """A sandbox of this process on a port. Use it as a context manager, or `close` it."""
+    """A sandbox of this process, served on a port until `close`, or until the end of a `with` block."""
 
     def __init__(self, base_url: str, secret_key: Secret, publishable_key: Secret, serving: ExitStack) -> None:
         self.base_url = base_url
@@ -79,21 +79,21 @@ def _settings(
 class Workbench(Session):
     """A sandbox in this process: manual clock, throw-away store, webhooks to `receiver` or to your own application.
 
-    `seed` makes it repeatable: one seed gives the same trace, to the byte. `store` is a file to keep it in;
-    opened again, its clock goes on from where it stood. `start` is the clock's first moment, an aware
-    datetime (2026-01-05 06:00 UTC unless it is given). `gaps` switches rows of the register; they are not kept in the
-    file, and have the last word where `workbench each` switches rows for a run of tests. `webhooks` is your shop, a
-    WSGI or ASGI application of this process, such as one of Flask, Django or FastAPI: events are posted to it at
-    `webhook_url` without a port, signed with `webhook_secret`. Give `webhook_url` alone where the shop has to be made
-    with that secret, then `deliver_to(shop)`.
-    Raises StoreRefused: not a store, or one of another seed or start. Raises GapRefused: no such row.
+    `seed` makes the sandbox repeatable: one seed gives the same trace, to the byte. `store` is the file that keeps the
+    sandbox; the clock of a reopened store continues where it stopped. `start` is the clock's first moment, an aware
+    datetime (default: 2026-01-05 06:00 UTC). `gaps` switches rows of the register; the file does not keep them, and
+    they override the rows that `workbench each` switches for a run of tests. `webhooks` is your shop, a WSGI or ASGI
+    application in this process, such as one of Flask, Django or FastAPI: the sandbox posts events to the shop at
+    `webhook_url` without a port, signed with `webhook_secret`. If the shop needs that secret when it is made, give
+    `webhook_url` alone, then call `deliver_to(shop)`.
+    Raises StoreRefused: `store` is no store, or has another seed or start. Raises GapRefused: no such row.
     Raises TypeError and ServeRefused for `webhooks` as `deliver_to` does.
-    It is only an HTTP client of `/v1` and `/sandbox`, so `Workbench.connect` gives the same over a
-    served one. Use it as a context manager, or `close` it.
+    A Workbench is only an HTTP client of `/v1` and `/sandbox`, so `Workbench.connect` returns the same over a
+    served sandbox. Use a Workbench as a context manager, or `close` it.
     """
 
     _engine: "Engine | None" = None
-    """The sandbox itself, if it runs in this process."""
+    """The sandbox itself if this process runs it; None for a served sandbox."""
     _within: Receiver
     """The receiver of this process, registered or not."""
     _console: "Console | None" = None
@@ -149,7 +149,7 @@ class Workbench(Session):
         `publishable_key` is needed only by calls that use it, such as `client_with(bench.publishable_key)`; `email` and
         `password` are those of the sandbox's one account, if it has one (`token_credentials`).
         Raises ServiceUnreachable: nothing answers there. Raises AuthenticationFailed: not this sandbox's key.
-        Raises UnexpectedResponse: what answers is no sandbox. Raises LiveKeyRefused: a live key.
+        Raises UnexpectedResponse: the service there is no sandbox. Raises LiveKeyRefused: a live key.
         """
         bench = cls.__new__(cls)
         Session.__init__(bench, base_url, secret_key, publishable_key)
@@ -164,15 +164,14 @@ class Workbench(Session):
         return bench
 
     def serve(self, port: int = 0, *, allow_hosts: Iterable[str] = (), allow_origins: Iterable[str] = ()) -> Served:
-        """Answer over real HTTP too, on a port of this machine's loopback.
+        """Serve the sandbox over real HTTP too, on a port of this machine's loopback, until the result is closed.
 
-        A backend on this machine and this notebook then see one ledger, one clock, which moves when
-        it is advanced, and one receiver. Port 0 takes a free one. Until `close`, or the end of the block
-        that takes the result; each call opens a port of its own. What a call makes due is run once it
-        has been answered. `allow_hosts` are names to answer by beside 127.0.0.1, [::1], localhost and *.localhost,
-        such as a proxy's: a request with another one in `Host`, or from a page of another `Origin`, is refused.
-        `allow_origins` are those of your pages, such as http://localhost:3000: in a browser they may call what a
-        publishable key may, and nothing else.
+        A backend on this machine and this notebook then share one ledger, one receiver and one clock, which moves only
+        when it is advanced. Port 0 takes a free port; each call opens another port. The sandbox answers a call first,
+        then runs what the call made due. `allow_hosts` are names to answer to besides 127.0.0.1, [::1], localhost and
+        *.localhost, such as a proxy's; a request with another name in `Host`, or from a page of another `Origin`, is
+        refused. `allow_origins` are your pages, such as http://localhost:3000: in a browser they may make the calls
+        that a publishable key allows, and no others.
         Raises PortTaken: something listens there. Raises ServeRefused: no such port, name or origin, or a Workbench
         that is connected or closed.
         """
@@ -192,18 +191,17 @@ class Workbench(Session):
         return Served(serving.enter_context(answering), self.secret_key, self.publishable_key, serving)
 
     def deliver_to(self, app: object, url: str | None = None) -> None:
-        """Post events to `app`, a WSGI or ASGI application of this process, at `url`: as a server would, with no port.
+        """Post events to `app`, a WSGI or ASGI application in this process, at `url`, as a server would, with no port.
 
-        `url` is `webhook_url` unless it is given; it is registered if it is not yet, with a secret that
-        `webhook_secret` tells, before it is registered too. Where there is room for one endpoint alone, the application
-        takes the place of `receiver`. Messages are signed by this machine's clock, which your code reads, as over a
-        socket. A WSGI application is called in the thread in which the call was made that made the event, or that moved
-        the clock; an ASGI one on a loop of its own, which runs its lifespan too, until `close`. Either may call the
-        sandbox meanwhile. What it raises is logged, and to the sandbox a 500, whose answer in the trace is the
-        traceback. An answer after `delivery_timeout_s` of real time counts as none; only an ASGI application is stopped
+        `url` defaults to `webhook_url`; a new URL is registered, and `webhook_secret` returns its secret. If only one
+        endpoint is allowed, the application replaces `receiver`. Messages carry the time of this machine's clock, which
+        your code reads. A WSGI application runs in the thread of the call that caused the event or moved the clock; an
+        ASGI application runs, with its lifespan, on a loop of its own until `close`. Both may call the sandbox
+        meanwhile. An exception of the application is logged and counts as a 500; the trace shows its traceback as the
+        response. A response after `delivery_timeout_s` of real time counts as none; only an ASGI application is stopped
         then.
-        Raises TypeError: neither WSGI nor ASGI. Raises InvalidRequest: an address that cannot be registered.
-        Raises ServeRefused: its lifespan failed, the address of `receiver`, or a Workbench that is connected.
+        Raises TypeError: neither WSGI nor ASGI. Raises InvalidRequest: a URL that cannot be registered.
+        Raises ServeRefused: the lifespan failed, the URL of `receiver`, or a Workbench that is connected.
         """
         if app is None:
             message = "deliver_to takes a WSGI or ASGI application, not None"
@@ -211,7 +209,7 @@ class Workbench(Session):
         self._mount(app, url or self.webhook_url or APP_URL)
 
     def _mount(self, app: object, url: str) -> None:
-        """Register a URL, and let an application answer there; None for one that is to come."""
+        """Register a URL and mount an application there; `app` is None if the application follows later."""
         if self._engine is None:
             raise ServeRefused(
                 "A served sandbox sends webhooks to a URL.",
@@ -225,9 +223,9 @@ class Workbench(Session):
         self.webhook_url = url
 
     def _takes_the_receivers_place(self, engine: "Engine", url: str) -> bool:
-        """Give the first application the endpoint of `receiver`, and with it the secret that it was made with.
+        """Give the first application the endpoint of `receiver`, with its secret; returns True if that was done.
 
-        The receiver is registered again beside it, where there may be two.
+        The receiver is registered again if a second endpoint is allowed.
         """
         if self.webhook_url or self.started is None or engine.signing_secret(url):
             return False
@@ -242,7 +240,7 @@ class Workbench(Session):
         return bool(own)
 
     def _register(self, engine: "Engine", url: str) -> str:
-        """The signing secret of a URL: a store that is opened again knows it, and twice would deliver twice."""
+        """The signing secret of a URL; registers the URL unless a reopened store has it: twice would deliver twice."""
         return engine.signing_secret(url) or str(self.acting.webhook_endpoints.create(url=url).secret)
 
     def _start_receiver(self, engine: "Engine") -> None:
@@ -253,9 +251,9 @@ class Workbench(Session):
     def receiver(self) -> Receiver:
         """The merchant's webhook endpoint.
 
-        In process it has been registered since the start, or with `webhooks` since its first use. Over a served sandbox
-        the first use starts one on a free port of this machine and registers it, until `close`; events from then on
-        arrive there.
+        In process the receiver is registered at the start, or with `webhooks` at its first use. Over a served sandbox
+        the first use starts a receiver on a free port of this machine and registers it until `close`; the receiver gets
+        the events from then on.
         """
         if self._engine is None:
             return super().receiver
@@ -265,9 +263,9 @@ class Workbench(Session):
 
     @property
     def webhook_secret(self) -> Secret:
-        """The secret that messages to your application are signed with now; without one, those to `receiver`.
+        """The secret that now signs messages to your application or, without an application, to `receiver`.
 
-        One seed gives the same secret each time.
+        The same seed gives the same secret.
         """
         secret = self._engine.signing_secret(self.webhook_url) if self._engine and self.webhook_url else None
         return super().webhook_secret if secret is None else Secret(secret)
@@ -277,30 +275,30 @@ class Workbench(Session):
 
     @property
     def trace(self) -> Trace:
-        """Every call, screen, entry and webhook so far, in order; the latest are held, the others read when needed."""
+        """Every call, screen, entry and webhook so far, in order; holds the latest rows, reads the others if needed."""
         return Trace(PagedRows(self.untraced.trace_page), self.trace_context)
 
     @property
     def gaps(self) -> GapRows:
         """The register of what the interface does not show, each row a dict with the `value` in force.
 
-        `used` are the rows that this run has relied on, `questions()` makes a letter to the provider of them.
+        `used` are the rows that this run has relied on; `questions()` makes a letter to the provider from `used`.
         """
-        # In process nothing answers at an address; the file stands beside the notebooks.
+        # In process there is no address to open the page at; the file is in the notebooks' folder.
         page = f"{self.base_url}{PAGE}" if self.is_served else "interface.md"
         return GapRows(self.control.gaps(), self.untraced.trace, page)
 
     @property
     def pictures(self) -> "Pictures":
-        """Pictures of states, retries, a webhook, a payment's ledger and the flow of money, of this sandbox's own."""
+        """Pictures of this sandbox: its states, its retries, a webhook, a payment's ledger and the flow of money."""
         from workbench.pictures import Pictures
 
         return Pictures(self)
 
     def delivery_faults(self, *faults: str, endpoint: str | None = None) -> None:
-        """Make deliveries `duplicate`, `out_of_order`, both, or with neither named well-behaved again.
+        """Give deliveries the faults `duplicate` and `out_of_order`; without `faults`, take all faults away.
 
-        They are those to `endpoint`, an id, or to every endpoint.
+        `endpoint` is the id of an endpoint; without it, every endpoint is changed.
         """
         named = (
             [registered.id for registered in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
@@ -311,11 +309,11 @@ class Workbench(Session):
     def reset(self) -> None:
         """Forget all payments, events and entries; keys, webhook endpoints and the clock stay.
 
-        What `receiver` keeps stays too: it is the merchant's, who knows of no reset.
+        The messages in `receiver` stay too: a merchant would not know of the reset.
         """
         self.control.reset()
 
-    # For analysts: what begins when payments were made. pandas is loaded when it is first used.
+    # For analysts, once there are payments. pandas is loaded at the first use.
 
     @property
     @extras_named()
@@ -335,9 +333,9 @@ class Workbench(Session):
 
     @extras_named()
     def settle(self, item: object) -> "pd.DataFrame":
-        """Post the entries that a break proposes: `item` is a row of `result.breaks`; they can be reversed.
+        """Post the entries that a break proposes, which can be reversed: `item` is a row of `result.breaks`.
 
-        Raises LedgerRefused: it proposes none. Raises StateConflict: it was settled before.
+        Raises LedgerRefused: the break proposes no entry. Raises StateConflict: the break was settled before.
         """
         from workbench.analysis.ledger_tables import settle
 
@@ -355,16 +353,16 @@ class Workbench(Session):
         traffic: "Traffic | None" = None,
         show_progress: bool = False,
     ) -> "Simulation":
-        """Drive a month of a merchant's life through this sandbox, from the coming midnight in Lusaka on.
+        """Simulate a month of a merchant's payments in this sandbox, from the coming midnight in Lusaka on.
 
-        `payments` customers pay over `days` days; some fail, are refunded, arrive late; nights clear and
-        sweep, and payouts are asked for weekly. The clock ends at the last millisecond of the last day. With
-        `out`, an empty or new folder, it then holds `ledger.parquet`, `statements/` as each operator and the
-        bank would export theirs, and `answers.csv`. `breaks` is how many of each kind are planted in them
-        (`{"amount_mismatch": 3}`, `all` for every kind), besides those that happen by themselves; by default
-        some of each. One `seed` on one sandbox is one folder, byte for byte; without one it follows from the
-        sandbox's own. `traffic` sets shares and rates. No webhooks are sent for what happens meanwhile.
-        Raises SimulationRefused: a size, break, folder or sandbox with which that cannot be.
+        `payments` customers pay over `days` days; some payments fail, are refunded or arrive late; each night clears
+        and sweeps money, and the merchant asks for payouts weekly. The clock ends at the last millisecond of the last
+        day. `out` is an empty or new folder, which gets `ledger.parquet`, `statements/` as each operator and the bank
+        would export them, and `answers.csv`. `breaks` is the number of breaks to plant by kind
+        (`{"amount_mismatch": 3}`, `all` for every kind), besides those that happen by themselves; by default some of
+        each. The same `seed` on the same sandbox gives the same folder, byte for byte; by default the seed follows from
+        the sandbox's seed. `traffic` sets shares and rates. The sandbox sends no webhooks meanwhile.
+        Raises SimulationRefused: a size, break, folder or sandbox that cannot be used.
         """
         from workbench.analysis.simulate import simulate
 
@@ -373,13 +371,13 @@ class Workbench(Session):
             out=out, breaks=breaks, traffic=traffic, show_progress=show_progress,
         )  # fmt: skip
 
-    # To look at: each thing is there once, however often it is shown. Widgets are loaded when they are shown.
+    # Displays: one console, and one handset a number, however often they are shown. Widgets are loaded when shown.
 
     @extras_named()
     def console(self) -> "Console":
         """The console: payments, ledger, webhooks, requests and the customer's phone, live in a cell of Jupyter.
 
-        It is the page that `workbench serve` has at its address. As text, or once its kernel has ended, it is a record.
+        `workbench serve` shows the same page. As text, or after its kernel has ended, the console is a record.
         """
         if self._console is None:
             from workbench.lab.console_widget import Console
@@ -388,7 +386,7 @@ class Workbench(Session):
         return self._console
 
     def phone(self, number: str) -> Phone:
-        """The handset with this number, `+260` and nine digits; `workbench lab` shows it beside the notebook."""
+        """The handset with this number, `+260` and nine digits; `workbench lab` shows handsets beside the notebook."""
         handset = super().phone(number)
         self._dock()
         return handset
@@ -398,11 +396,11 @@ class Workbench(Session):
             self.console().dock()
 
     def desk(self) -> NoReturn:
-        """Raises LabRefused: `console` has taken its place."""
+        """Raises LabRefused: `console` replaces the desk."""
         raise LabRefused("The desk has become a part of the console: bench.console().")
 
     def dashboard(self) -> NoReturn:
-        """Raises LabRefused: `console` has taken its place."""
+        """Raises LabRefused: `console` replaces the dashboard."""
         raise LabRefused("The dashboard has become a part of the console: bench.console().")
 
     def __repr__(self) -> str:

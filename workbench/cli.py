@@ -1,4 +1,4 @@
-"""The command `workbench`, and how it shows errors."""
+"""The command `workbench`: its groups of commands, and the display of errors."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,13 +24,13 @@ COMMANDS: Final[Mapping[str, tuple[click.Command, ...]]] = {
 
 
 class _Command(click.Group):
-    """A WorkbenchError is shown as one line, with exit status 2; no message steers a terminal."""
+    """Shows a WorkbenchError as a usage error, with exit status 2; no message steers a terminal."""
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands in their groups, each with its first sentence."""
+        """Lists the commands in their groups, each command with the first sentence of its help."""
         for group, commands in COMMANDS.items():
             with formatter.section(group):
-                # One width for all the groups; a sentence that is too long is wrapped, never cut off.
+                # One width for all the groups; a long sentence is wrapped, never cut off.
                 width = max(len(name) for name in self.commands)
                 longest = formatter.width * 2
                 rows = [(f"{command.name:<{width}}", command.get_short_help_str(longest)) for command in commands]
@@ -50,11 +50,11 @@ class _Command(click.Group):
 
 @contextmanager
 def _visibly() -> Iterator[None]:
-    """Messages quote arguments and the names of files."""
+    """Makes a click error's message visible text, because messages quote arguments and the names of files."""
     try:
         yield
     except click.ClickException as error:
-        # Declared final, but every kind shows this attribute.
+        # The attribute is declared final, but every kind of error shows it.
         vars(error)["message"] = visible(error.message, lines=True)
         raise
 

@@ -35,14 +35,14 @@ _PAGE = 1000
 
 
 class SandboxControl:
-    """The calls of `/sandbox` beside those of `Clock` and `Operator`, made with the test secret key."""
+    """The calls of `/sandbox`, made with the test secret key; `Clock` and `Operator` have further calls."""
 
     def __init__(self, client: PaymentsClient) -> None:
         self.client = client
         """Sends the calls."""
 
     def check(self) -> None:
-        """Raises UnexpectedResponse unless what answers is a sandbox."""
+        """Raises UnexpectedResponse unless a sandbox answers; AuthenticationFailed or PermissionDenied: a wrong key."""
         try:
             is_sandbox = self.clock().object == "clock"
         except (AuthenticationFailed, PermissionDenied):
@@ -69,7 +69,7 @@ class SandboxControl:
         return self.post(f"phones/{number}/input", wire.Handset, {"text": text})
 
     def press(self, number: str, key: str) -> wire.Handset:
-        """Press `cancel`, or leave the prompt alone: `ignore`. Raises StateConflict: no prompt waits."""
+        """Press `cancel`, or `ignore` the prompt; returns the phone's screen. Raises StateConflict: no prompt waits."""
         return self.post(f"phones/{number}/{key}", wire.Handset)
 
     def operators(self) -> list[wire.OperatorState]:
@@ -77,9 +77,9 @@ class SandboxControl:
         return self.get("operator", Rows[wire.OperatorState]).data
 
     def simulate(self, simulation: str, cursor: int, commands: Sequence[wire.SimulatedCommand]) -> wire.Simulated:
-        """Do commands of a simulated month, from the cursor on; how many are done after at most a second.
+        """Run commands of a simulated month from the cursor on, for at most a second; returns how many are done.
 
-        Raises StateConflict: the cursor is ahead of what is done, or a command cannot be done.
+        Raises StateConflict: the cursor is ahead of the commands done, or a command cannot be done.
         """
         body = {"simulation": simulation, "cursor": cursor, "commands": commands}
         return self.post("simulation", wire.Simulated, body)
@@ -94,7 +94,7 @@ class SandboxControl:
         return self.post(path, FaultyEndpoint, {"faults": faults})
 
     def sign(self, body: str, how: str, **more: str | int | None) -> SignedMessage:
-        """A message signed by `how`; `more` are the other fields of `control.Sign`."""
+        """A message signed by `how`; `more` are the other fields of the request's body, `Sign`."""
         made = self.post("sign", Signed, {"body": body, "how": how, **more})
         return SignedMessage(made.body.encode(), made.headers)
 
@@ -116,7 +116,7 @@ class SandboxControl:
         return self._pages("ledger/movements", Page[LedgerMovement], **query)
 
     def settle(self, difference: Mapping[str, Any]) -> LedgerEntry:
-        """Post the entry that settles a difference. Raises StateConflict: it was settled before."""
+        """Post the entry that settles a difference. Raises StateConflict: the difference was settled before."""
         return self.post("ledger/entries", LedgerEntry, difference)
 
     def repeat(self, entry_id: str) -> LedgerEntry:
@@ -128,7 +128,7 @@ class SandboxControl:
         return self.get("suspense", Rows[Suspense]).data
 
     def settle_suspense(self, item: str, how: str) -> Suspense:
-        """`credit` late money, or `return` it. Raises StateConflict: it was settled before, or several sums wait."""
+        """`credit` late money, or `return` it. Raises StateConflict: settled before, or several sums wait."""
         return self.post(f"suspense{segments(item)}/settle", Suspense, {"how": how})
 
     def payments(self, **filters: str) -> Found[wire.Payment]:
@@ -136,7 +136,7 @@ class SandboxControl:
         return self.get("payments", Found[wire.Payment], **filters)
 
     def payment(self, payment_id: str) -> wire.PaymentDetails:
-        """A payment with its events, deliveries and rows of the trace; `payment_id` is an intent's, or a charge's."""
+        """A payment with its events, deliveries and rows of the trace; `payment_id` is an intent's or a charge's id."""
         return self.get(f"payments{segments(payment_id)}", wire.PaymentDetails)
 
     def requests(self, **filters: str) -> Found[wire.LoggedRequest]:
@@ -144,11 +144,11 @@ class SandboxControl:
         return self.get("requests", Found[wire.LoggedRequest], **filters)
 
     def request(self, request_id: str) -> TraceRow:
-        """A request and its response as a row of the trace. Raises NotFound: none was kept by this Request-Id."""
+        """A request and its response as a row of the trace. Raises NotFound: no request kept by this Request-Id."""
         return self.get(f"requests{segments(request_id)}", TraceRow)
 
     def verify(self) -> LedgerVerified:
-        """Check the chain of the ledger."""
+        """Check the hash chain of the ledger, and return the result."""
         return self.get("ledger/verify", LedgerVerified)
 
     def trace(self, since: int = 0, **filters: str) -> Iterator[TraceRow]:
@@ -169,16 +169,16 @@ class SandboxControl:
         return self.get("gaps", Rows[dict[str, Any]]).data
 
     def in_force(self) -> dict[str, Any]:
-        """The values of the register by the names of the rows."""
+        """Row of the register → its value in force."""
         return {row["name"]: row["value"] for row in self.gaps()}
 
     def deprecate(
         self, operation: str, *, deprecated_at: str | None = None, sunset_at: str | None = None, marked: bool = True
     ) -> wire.Deprecated:
-        """Mark an operation, such as `createCharge`, as one that will be gone: its responses say so in their headers.
+        """Mark an operation, such as `createCharge`, as deprecated, which its responses say in their headers.
 
-        `deprecated_at`, now unless it is given, and `sunset_at` are moments of RFC 3339. Raises NotFound: no such
-        operation. Raises StateConflict: it would be gone before it is deprecated.
+        `deprecated_at`, by default now, and `sunset_at` are moments of RFC 3339. Raises NotFound: no such operation.
+        Raises StateConflict: the sunset is before the deprecation.
         """
         body = {"marked": marked, "deprecated_at": deprecated_at, "sunset_at": sunset_at}
         return self.post(f"operations{segments(operation)}/deprecation", wire.Deprecated, body)
@@ -188,7 +188,7 @@ class SandboxControl:
         return self.post("reset", wire.WasReset)
 
     def _pages(self, path: str, shape: type[Page[Row]], **query: str) -> Iterator[list[Row]]:
-        """The rows of a list of the ledger, read some entries at a time; entries recorded meanwhile come last."""
+        """The rows of a list of the ledger, page by page of _PAGE entries; entries recorded meanwhile come last."""
         after = 0
         while True:
             page = self.get(path, shape, after=str(after), limit=str(_PAGE), **query)
@@ -207,14 +207,14 @@ class SandboxControl:
 
 
 class Clock:
-    """The sandbox's clock: moving it runs everything that falls due on the way, at once however far it moves."""
+    """The sandbox's clock. Moving the clock runs everything that falls due on the way, without a wait in real time."""
 
     def __init__(self, control: SandboxControl) -> None:
         self._control = control
 
     @property
     def now_ms(self) -> int:
-        """Milliseconds since 1970."""
+        """The clock's time in milliseconds since 1970."""
         return self._control.clock().now_ms
 
     @property
@@ -224,7 +224,7 @@ class Clock:
 
     @property
     def now(self) -> datetime:
-        """The moment, UTC."""
+        """The clock's time as a datetime in UTC."""
         return moment(self.now_ms)
 
     def advance(
@@ -232,8 +232,8 @@ class Clock:
     ) -> "Clock":
         """Move the clock and run all that falls due on the way: time-outs, retries, answers.
 
-        With 0, what is due now is run. A fraction of a second is taken to the millisecond; a timedelta is
-        taken as it is. Raises InvalidRequest: no such span, back, or over ten years.
+        With 0, the sandbox runs what is due now. Seconds are rounded to the millisecond, a timedelta is cut to it.
+        Raises InvalidRequest: not a number or timedelta, a negative span, or more than ten years.
         """
         try:
             span = timedelta(minutes=minutes, hours=hours, days=days)
@@ -261,7 +261,7 @@ def _whole_ms(seconds: Decimal | float | timedelta) -> int:
 
 
 class Outage(NamedTuple):
-    """An operator that was taken down, for so many seconds, until a moment in seconds since 1970."""
+    """An outage of the operator `provider` that lasts `seconds`, until the moment `until` in seconds since 1970."""
 
     provider: str
     seconds: int
@@ -278,13 +278,13 @@ class Operator:
     def __init__(self, control: SandboxControl) -> None:
         self._control = control
         self.outages: list[Outage] = []
-        """Outages begun here, the latest last, including those that are over."""
+        """Outages begun by this object, the latest last; ended outages stay."""
 
     def script(self, phone: str, answers: Sequence[str]) -> "Operator":
         """Set the outcomes of the next attempts on a number, in order; an empty list forgets them.
 
         An answer is a failure code such as `insufficient_funds`, or `approve`, `late_success`,
-        `duplicate_answer`, `operator_unknown`; or what the service runs into: `conflict` (409),
+        `duplicate_answer`, `operator_unknown`; or a fault of the service: `conflict` (409),
         `server_error` (500 before the effect), `server_error_after` (500 after it), `slow`.
         Raises InvalidRequest: no such answer.
 
@@ -307,7 +307,7 @@ class Operator:
         return [asdict(operator) for operator in self._control.operators()]
 
     def query(self, charge_id: str) -> dict[str, Any]:
-        """Ask what became of a charge that the operator never reported: the charge, settled.
+        """Ask the operator for the outcome of a charge that it never reported; returns the charge with its outcome.
 
         Raises StateConflict: the charge waits for no answer.
         """
@@ -318,11 +318,11 @@ class Operator:
         return [asdict(item) for item in self._control.suspense()]
 
     def settle(self, item: str, how: str) -> dict[str, Any]:
-        """As the provider's side does: `credit` late money to the merchant, or `return` it to the customer.
+        """Act as the provider: `credit` late money to the merchant, or `return` it to the customer.
 
         `item` is the id of a row of `suspense()`, or of its charge or intent. The payment stays as it is.
-        Raises InvalidRequest: neither way. Raises NotFound: no money came late for it. Raises StateConflict: it was
-        settled before, or several sums wait.
+        Raises InvalidRequest: another `how`. Raises NotFound: no late money by this id. Raises StateConflict: the money
+        was settled before, or several sums wait.
 
         >>> bench.operator.settle(intent.id, "return")["status"]  # doctest: +SKIP
         'returned'

@@ -52,7 +52,7 @@ from workbench.visible import visible
 
 
 class FieldProblem(NamedTuple):
-    """One field of a request and what is wrong with it."""
+    """One field of a request, and its fault."""
 
     pointer: str
     """JSON Pointer (RFC 6901) to the field, such as `/payment_method/type`."""
@@ -65,9 +65,9 @@ def field_problem(param: str, detail: str) -> FieldProblem:
 
 
 class WorkbenchError(Exception):
-    """The root. `facts` are for a program to read, `hint` is what a person can do.
+    """The root of the errors. `facts` are for programs; `hint` says what a person can do.
 
-    `message` and `hint` may quote input as it came; `str` of the error shows its controls as symbols.
+    `message` and `hint` may quote input unchanged; `str` of the error shows the input's controls as symbols.
     """
 
     def __init__(self, message: str, *, hint: str = "", **facts: object) -> None:
@@ -83,9 +83,9 @@ class WorkbenchError(Exception):
 
 
 class ApiError(WorkbenchError):
-    """An error response, with the members of RFC 9457 and the two documented ones.
+    """An error response, with the members of RFC 9457 and two documented members.
 
-    A traceback of one that the client raised ends with its `request_id`, by which the dashboard finds the request.
+    The traceback of an error that the client raised ends with `request_id`, by which the dashboard finds the request.
     """
 
     status: ClassVar[int] = 500
@@ -171,7 +171,7 @@ class HostRefused(ApiError, status=421, title="Not the host of this sandbox", co
 class IdempotencyKeyReused(
     ApiError, status=422, title="The key was used for another request", code="idempotency_key_reused"
 ):
-    """One key, two different bodies."""
+    """An idempotency key that was used before with another body."""
 
 
 class RateLimited(ApiError, status=429, title="Too many requests", code="rate_limited"):
@@ -198,7 +198,7 @@ class LiveKeyRefused(WorkbenchError):
 
 
 class ServiceUnreachable(WorkbenchError):
-    """The request got no response: it may or may not have been carried out."""
+    """The request got no response; the service may or may not have carried it out."""
 
 
 class UnexpectedResponse(WorkbenchError):
@@ -238,7 +238,7 @@ class PortTaken(WorkbenchError):
 
 
 class ServeRefused(WorkbenchError):
-    """Not an address of this machine, or not a sandbox of this process."""
+    """A sandbox that cannot be served as asked, or cannot deliver to an application or sign for an endpoint."""
 
 
 class StatementRefused(WorkbenchError):

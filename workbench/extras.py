@@ -1,4 +1,4 @@
-"""The packages that the base installation leaves out, and the extra that installs each one."""
+"""The packages that the base installation leaves out, and the extras that install them."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "spark": ("pyspark",),
     "sql": ("adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite"),
 }  # fmt: skip
-"""Extra → the modules that it alone brings; those of `all` come with either of the two that it is made of."""
+"""Extra → the modules that only this extra installs; the modules of `all` come with `analyst` and with `lab`."""
 _EXTRA_OF: Final = {module: extra for extra, modules in MODULES.items() for module in modules}
 
 
@@ -29,7 +29,7 @@ def how_to_install(extra: str) -> str:
 
 @contextmanager
 def extras_named() -> Iterator[None]:
-    """Names the missing extra; also a decorator.
+    """Lets the block, or a decorated function, name the extra that is missing.
 
     Raises ExtraMissing instead of ModuleNotFoundError for a module of an extra.
     """
@@ -47,7 +47,7 @@ def extras_named() -> Iterator[None]:
 
 @contextmanager
 def httpx_alone() -> Iterator[None]:
-    """Loads httpx without its command line, which also loads rich if installed and more than doubles the time."""
+    """Lets the block import httpx without its command line, which would load rich and more than double the time."""
     is_hidden = sys.modules.setdefault("httpx._main", None) is None  # type: ignore[arg-type]  # it is then not found
     try:
         yield

@@ -27,10 +27,10 @@ T = TypeVar("T")
 OPEN: Final = "open"
 DONE: Final = "done"
 BY_HAND: Final = "by hand"
-"""No input tells; somebody has to look."""
+"""The state of an item that no input shows as done or open; somebody has to look."""
 ROWS, EXAM = "What is still guessed", "The exam"
 AT_STAKE: Final = {3: "Money can be lost", 2: "Payments can go wrong", 1: "Calls can fail"}
-"""Cost of a mistake → the heading of its items."""
+"""Cost of a mistake → the heading above its items."""
 _COLUMNS: Final = ("state", "what", "why", "ticked off by")
 _MOST_ROWS, _MOST_FAILURES, _MOST_USES = 8, 3, 3
 """The most rows and failed checks with an item of their own; one more item sums up the rest."""
@@ -47,7 +47,7 @@ class Item(NamedTuple):
     """The evidence that ticks the item off."""
     state: str = BY_HAND
     rows: tuple[str, ...] = ()
-    """The rows of the register that it is about."""
+    """The rows of the register that the item is about."""
 
 
 # The inputs
@@ -63,7 +63,7 @@ class Checked(msgspec.Struct):
 
 
 class Exam(msgspec.Struct):
-    """The report that `workbench certify --report REPORT.json` writes, as far as it is read here."""
+    """The fields of the report by `workbench certify --report REPORT.json` that the checklist reads."""
 
     endpoint: str
     at: Annotated[datetime, msgspec.Meta(tz=True)]
@@ -86,7 +86,7 @@ class _Kept(msgspec.Struct):
 
 
 def read_exam(path: Path) -> Exam:
-    """The report of an exam. Raises CheckLiveRefused: it cannot be read, or is none."""
+    """The report of an exam. Raises CheckLiveRefused: the file cannot be read, or is no report of this version."""
     exam = _read(path, msgspec.json.Decoder(Exam), "the JSON that `workbench certify … --report REPORT.json` writes")
     if not isinstance(exam.switched, dict):
         message = f"{path} is an older version's report: the rows of the register in it cannot be compared."
@@ -97,7 +97,7 @@ def read_exam(path: Path) -> Exam:
 def read_trace(*paths: Path) -> list[TraceRow]:
     """The rows of a trace: `bench.trace.save("x.har")`, `json.dump([*bench.trace], file)` or `GET /sandbox/trace`.
 
-    Raises CheckLiveRefused: it cannot be read, holds none, or the last page is missing.
+    Raises CheckLiveRefused: a file cannot be read or holds no rows, or the last page is missing.
     """
     form = "a trace, such as GET /sandbox/trace returns or bench.trace.save('trace.har') writes"
     trace: list[TraceRow] = []
@@ -133,7 +133,7 @@ def _read(path: Path, decoder: msgspec.json.Decoder[T], form: str) -> T:
 
 
 class Checklist(Tabular, tuple[Item, ...]):
-    """The items, the costly first; shows itself as text and HTML."""
+    """The items, the most costly first; the checklist shows itself as text and HTML."""
 
     __slots__ = ()
 
@@ -144,7 +144,7 @@ class Checklist(Tabular, tuple[Item, ...]):
 
     @property
     def guessed(self) -> list[str]:
-        """The rows of the register that are open, the costly first."""
+        """The rows of the register that are open, the most costly first."""
         return [name for item in self.open for name in item.rows]
 
     @property
@@ -154,7 +154,7 @@ class Checklist(Tabular, tuple[Item, ...]):
         return ", ".join(f"{states.count(state)} {state}" for state in (OPEN, BY_HAND, DONE))
 
     def markdown(self) -> str:
-        """A list to tick off, what can cost money first."""
+        """A list in Markdown to tick off, the items that can cost money first."""
         parts = ["# Before you go live", f"{self.summary}."]
         for cost, items in groupby(self, lambda item: item.cost):
             lines = [
@@ -182,21 +182,21 @@ class Checklist(Tabular, tuple[Item, ...]):
 
 
 _SIGN: Final = re.compile(r"[\\*`<>\[\]#]|_(?!\w)|(?<!\w)_")
-"""An underscore within a word means nothing."""
+"""Markdown's signs; an underscore within a word has no meaning in Markdown."""
 
 
 def _marked(text: str) -> str:
-    """Text on one line of Markdown, whose signs mean nothing."""
+    """Text for one line of Markdown, with Markdown's signs escaped."""
     return _SIGN.sub(r"\\\g<0>", visible(text))
 
 
 def checklist(
     settled: Mapping[str, object] | None = None, exam: Exam | None = None, trace: Sequence[TraceRow] | None = None
 ) -> Checklist:
-    """Builds the checklist: what is open, done, or to be looked at by hand.
+    """Builds the checklist of items that are open, done, or to be checked by hand.
 
-    `settled` is the provider's word: row of the register → value, a row that is confirmed at its default named too;
-    every other row is a guess. With the trace of a run, only guesses on which the run relied are open.
+    `settled` holds the provider's answers: row of the register → value, including rows confirmed at their default.
+    Every other row is a guess. With the trace of a run, only guesses that the run relied on are open.
     Raises GapRefused: there is no such row or value.
     """
     gaps = Gaps.chosen(settled)

@@ -19,8 +19,8 @@ from workbench.visible import visible
 class Phone:
     """A handset of the sandbox, by its number. Each method returns the handset.
 
-    Displayed in a notebook, it leaves a receipt of its screen at that moment; the console has a phone to press. Its
-    text and HTML mask the number, and any key on the screen, because a notebook saves them; `number` and `screen`
+    Displayed in a notebook, a handset leaves a receipt of its screen at that moment; the console has a phone to press.
+    The text and HTML mask the number, and any key on the screen, because a notebook saves them; `number` and `screen`
     are not masked.
     The PIN of every sandbox wallet is 1234.
     """
@@ -34,7 +34,7 @@ class Phone:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """Now: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
+        """State now: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
         return asdict(self._look())
 
     @property
@@ -55,7 +55,7 @@ class Phone:
     def enter_pin(self, pin: str) -> "Phone":
         """Type the PIN and send it.
 
-        Raises InvalidRequest: not four digits, which costs no try. Raises StateConflict: no prompt waits.
+        Raises InvalidRequest: not four digits, and no try is lost. Raises StateConflict: no prompt waits.
         """
         self.response = self._control.enter(self.number, checked_text("pin", pin, such_as="1234"))
         return self
@@ -88,12 +88,12 @@ class Messages(Tabular, list[dict[str, Any]]):
 
 
 def on_screen(text: str) -> list[str]:
-    """The lines of a screen as they may be saved: a merchant's own text is on it."""
+    """The lines of a screen, safe to save: masked, controls as symbols. A screen may show a merchant's own text."""
     return [visible(line) for line in mask(text).split("\n")]
 
 
 def _record(handset: Handset, at_ms: int) -> Saved:
-    """A record of what a handset shows at this moment of the sandbox's clock."""
+    """A record of a handset's screen at `at_ms`, milliseconds since 1970 by the sandbox's clock."""
     number, operator = mask_phone(handset.phone), EVERY_OPERATOR[handset.operator].name
     state, hover = "no prompt waits", utc_text(at_ms)
     if handset.expires_at is not None:

@@ -1,4 +1,4 @@
-"""Starts a user's command in a process group of its own, waits for it, and ends it with all its children."""
+"""Starts a user's command in its own process group, waits for the command, and ends it with all its children."""
 
 import os
 import re
@@ -26,8 +26,8 @@ _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 class Process:
     """A program and its arguments, or a line of the shell, in its own process group and without standard input.
 
-    It writes to `output` and `errors`: files, because processes left behind would keep pipes open.
-    Without `errors`, both go to `output`.
+    The program writes to the files `output` and `errors`; processes left behind would keep pipes open.
+    Without `errors`, standard error goes to `output` too.
     Raises CommandRefused: the program cannot be started, or this machine has no process groups.
     """
 
@@ -50,7 +50,7 @@ class Process:
 
     @property
     def status(self) -> int | None:
-        """The exit status; None while it runs, and the negative number of the signal that ended it."""
+        """The exit status; None while the program runs, or the negative number of the signal that ended it."""
         return self._process.poll()
 
     def wait(self, limit_s: float, until: Callable[[], bool] = lambda: False) -> bool:
@@ -82,8 +82,8 @@ class Process:
 
 
 def printed(file: IO[bytes], begin: int = 0) -> str:
-    """The last lines of what a command printed, after the byte `begin`, without secrets."""
-    # Without moving to it: the process writes where the file stands.
+    """The last lines that a command printed into a file after the byte `begin`, without secrets."""
+    # Read without moving the file's position, at which the process writes.
     end = os.fstat(file.fileno()).st_size
     text = os.pread(file.fileno(), _READ_BYTES, max(begin, end - _READ_BYTES)).decode("utf-8", "replace")
     lines = _COLOUR.sub("", text).splitlines()[-_SHOWN_LINES:]
@@ -92,7 +92,7 @@ def printed(file: IO[bytes], begin: int = 0) -> str:
 
 @contextmanager
 def ended_when_asked() -> Iterator[None]:
-    """Makes SIGTERM and a closed terminal leave the block as Ctrl-C does, so that its processes end too."""
+    """Makes SIGTERM and a closed terminal leave the block as Ctrl-C does, so that the block's processes end too."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,6 +1,6 @@
 """The plugin of pytest for a merchant's own tests: `bench`, `served_bench` and a marker.
 
-pytest loads it wherever the package is installed, so nothing of weight is imported before a test asks for a fixture.
+pytest loads the plugin wherever the package is installed, so slow imports wait until a test asks for a fixture.
 """
 
 import os
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 MARKER: Final = "workbench"
 SHOWN_ROWS: Final = 20
-"""The number of the trace's last rows that stand below a failed test."""
+"""The most rows of the trace, the latest, that are shown below a failed test."""
 _ASKS: Final = "Enter PIN to approve:"
 _SERVED_SEED: Final = "served_bench"
 
 
 class LeftOpen(UserWarning):
-    """A test ended while a prompt waited for its customer, or with an event that had not been delivered."""
+    """A test ended while a prompt waited for its customer, or before an event was delivered."""
 
 
 class Options(NamedTuple):
@@ -42,7 +42,7 @@ class Options(NamedTuple):
 
     @classmethod
     def of(cls, item: pytest.Item, seed: str) -> "Options":
-        """The options of a test; `seed` unless a marker names one.
+        """The options of a test, with this `seed` unless a marker names another.
 
         Raises UsageError: an argument that the marker does not take.
         """
@@ -56,20 +56,20 @@ class Options(NamedTuple):
         return options._replace(seed=seed) if options.seed is None else options
 
     def open(self) -> "Workbench":
-        """A sandbox of this process."""
+        """Opens a sandbox in this process with these options."""
         from workbench.bench import Workbench
 
         return Workbench(seed=self.seed, gaps=self.gaps, start=self.start)
 
 
 _OPEN: Final = pytest.StashKey[list[tuple["Workbench", Options]]]()
-"""The sandboxes that a test has, each with what it was opened with."""
+"""The sandboxes of a test, each with its options."""
 _BROKEN_OFF: Final = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(tryfirst=True)  # before the report of JUnit is set up
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known, and write the report that `workbench each` reads."""
+    """Registers the marker, and lets pytest write the report that `workbench each` reads."""
     config.addinivalue_line(
         "markers",
         "workbench(seed=None, gaps={}, scenario=None, start=None): how bench and served_bench are opened: "
@@ -90,7 +90,7 @@ def bench(request: pytest.FixtureRequest) -> Iterator["Workbench"]:
 
 @pytest.fixture(scope="session")
 def _workbench_servers() -> Iterator["Servers"]:
-    """The sandboxes of this process that answer on a port, one for each thing that is asked for."""
+    """A function that returns the sandbox for some options, served on a port; equal options share a sandbox."""
     servers: dict[str, tuple[Workbench, Served]] = {}
     with ExitStack() as closing:
 
@@ -98,7 +98,7 @@ def _workbench_servers() -> Iterator["Servers"]:
             key = repr((options.seed, sorted(options.gaps.items()), options.start))
             if key not in servers:
                 home = closing.enter_context(options.open())
-                # Who uses it over HTTP has a receiver there, if any.
+                # A client over HTTP has its own receiver, if any.
                 _remove(home, _endpoints(home))
                 servers[key] = home, closing.enter_context(home.serve())
             return servers[key]
@@ -108,7 +108,7 @@ def _workbench_servers() -> Iterator["Servers"]:
 
 @pytest.fixture(scope="session")
 def workbench_server(_workbench_servers: "Servers") -> "Served":
-    """The sandbox behind `served_bench`: its `base_url` and keys, for a backend that is started once for all tests."""
+    """The served sandbox of `served_bench`, with `base_url` and keys for a backend that starts once for all tests."""
     return _workbench_servers(Options(_SERVED_SEED))[1]
 
 
@@ -116,8 +116,8 @@ def workbench_server(_workbench_servers: "Servers") -> "Served":
 def served_bench(request: pytest.FixtureRequest, _workbench_servers: "Servers") -> Iterator["Workbench"]:
     """A sandbox over HTTP on a free port of this machine, empty at the beginning of each test.
 
-    The tests of a process share it, with one address and one pair of keys; its clock goes on from test to test. Tests
-    whose marker asks for other options share another.
+    The tests of a process share the sandbox, with one address and one pair of keys; its clock continues from test to
+    test. Tests whose markers give other options share another sandbox.
     """
     from workbench.bench import Workbench
 
@@ -147,7 +147,7 @@ def _remove(home: "Workbench", endpoints: set[str]) -> None:
 
 @contextmanager
 def _watched(item: pytest.Item, opened: "Workbench", options: Options) -> Iterator[None]:
-    """Lets a failed test show its sandbox; warns about what a passed test left open."""
+    """Lets a failed test show its sandbox; warns if a passed test left a prompt or a delivery open."""
     if options.scenario:
         opened.http.event_hooks["request"].append(_asking_for(options.scenario))
     item.stash.setdefault(_OPEN, []).append((opened, options))
@@ -159,7 +159,7 @@ def _watched(item: pytest.Item, opened: "Workbench", options: Options) -> Iterat
 
 
 def _asking_for(scenario: str) -> Callable[["httpx.Request"], None]:
-    """Puts the header with a scenario on each request that may ask for it."""
+    """A hook that adds a scenario's header to the requests that take it. Raises UsageError: unknown scenario."""
     import re
 
     from workbench.sandbox.operations import OPERATIONS
@@ -194,7 +194,7 @@ def _left_open(opened: "Workbench") -> Iterator[str]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show below a test that failed what happened in its sandbox, and how to have it again."""
+    """Shows below a failed test the latest rows of its sandbox's trace, and how to open the sandbox again."""
     report = yield
     if call.excinfo is not None:
         item.stash[_BROKEN_OFF] = True
@@ -214,7 +214,7 @@ def _shown(item: pytest.Item, bench: "Workbench", options: Options) -> str:
     said = ", ".join(f"{name}={value!r}" for name, value in opening.items() if value or name == "seed")
     by_hand = f"Workbench({said})"
     if bench.is_served:
-        # The same address and the same keys: the shop that runs beside it keeps its environment.
+        # The same address and the same keys: the shop that runs beside the sandbox keeps its environment.
         by_hand = f"bench = {by_hand}; bench.serve({bench.base_url.rpartition(':')[2]})"
     within = os.environ.get(GAPS)
     again = f"again:    {f'{GAPS}={shlex.quote(within)} ' if within else ''}pytest {shlex.quote(item.nodeid)}"

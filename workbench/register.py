@@ -1,4 +1,4 @@
-"""The register as a table, and the letter of questions that its rows leave."""
+"""The register as a table, and as a letter of questions to the provider."""
 
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ COLUMNS: Final = {
 """Column → its heading."""
 _CAPTION: Final = "What the interface leaves open"
 _WIDTH, _LABEL, _BESIDE, _LINES = 80, 12, 13, 3
-"""The usual width, what stands beside the texts of a row and of the table, and the lines of a cell that is cut off."""
+"""The usual width, the columns beside the texts of a row and of the table, and the most lines of a shortened cell."""
 
 
 # A row
@@ -69,7 +69,7 @@ class GapRow(Tabular, dict[str, Any]):
         ]  # fmt: skip
         lines = [f"{self['name']} (section {self['section']})"]
         for name, text in parts:
-            # What is empty has no line.
+            # An empty text has no line.
             for number, line in enumerate(textwrap.wrap(text, (width or _WIDTH) - _LABEL, break_on_hyphens=False)):
                 lines.append(f"  {'' if number else name:<9} {line}")
         return "\n".join(lines)
@@ -82,7 +82,7 @@ class GapRow(Tabular, dict[str, Any]):
 
 
 class GapRows(Tabular, list[GapRow]):
-    """Rows of the register. `trace` reads what has happened in the sandbox of which it is."""
+    """Rows of the register. `trace` returns the rows of the sandbox's trace; `page` is the address of the interface."""
 
     def __init__(
         self, rows: Iterable[Record], trace: Callable[[], Iterable[TraceRow]] = tuple, page: str = PAGE
@@ -95,7 +95,7 @@ class GapRows(Tabular, list[GapRow]):
     @overload
     def __getitem__(self, place: slice) -> "GapRows": ...
     def __getitem__(self, place: SupportsIndex | str | slice) -> "GapRow | GapRows":
-        """A row by its name or place, or some of them. Raises GapRefused: no row here has this name."""
+        """A row by its name or place, or the rows of a slice. Raises GapRefused: no row here has this name."""
         if isinstance(place, slice):
             return self._with(super().__getitem__(place))
         if isinstance(place, str):
@@ -123,7 +123,7 @@ class GapRows(Tabular, list[GapRow]):
 
     @property
     def used(self) -> "GapRows":
-        """The rows that this run relied on so far; `used_by` lists what relied on them, the most frequent first."""
+        """The rows that this run relied on so far; `used_by` lists the calls that relied on a row, by frequency."""
         uses = relied_on(self._trace())
         return self._with({**row, "used_by": uses[row["name"]]} for row in self if row["name"] in uses)
 
@@ -143,7 +143,7 @@ class GapRows(Tabular, list[GapRow]):
         return GapRows(rows, self._trace, self._page)
 
     def text(self, width: int | None = None) -> str:
-        """The table in lines of at most `width` columns, its texts whole; without a width, long ones are cut off."""
+        """The table in lines of at most `width` columns with whole texts; without a width, long texts are cut off."""
         headings = ("section", "name, and what the sandbox does", "what else it may do")
         return table(_CAPTION, headings, (line for row in self for line in _lines(row, width))).text(width)
 
@@ -155,7 +155,7 @@ class GapRows(Tabular, list[GapRow]):
 
 
 def _lines(row: GapRow, width: int | None) -> Iterator[tuple[str, ...]]:
-    """The lines of a row: its name, and below it the texts side by side; in a narrow terminal, one below the other."""
+    """The lines of a row: its name, and below it both texts side by side, in a narrow terminal in whole cells."""
     cells, room, most = row.cells, max(width or _WIDTH, _WIDTH) - _BESIDE, _LINES if width is None else None
     does, others = (
         [cells[name]] if width and width < _WIDTH
@@ -171,7 +171,7 @@ def _lines(row: GapRow, width: int | None) -> Iterator[tuple[str, ...]]:
 
 
 class Letter(str):
-    """Text in Markdown, which JupyterLab shows as such."""
+    """Text in Markdown, which JupyterLab renders."""
 
     __slots__ = ()
 
@@ -187,10 +187,10 @@ _MOST_USES: Final = 3
 
 
 def letter(rows: Iterable[Record], seen: Mapping[str, str] | None = None) -> Letter:
-    """A letter to the provider: the five questions that cost most, and the others in an appendix, a line each.
+    """A letter to the provider: the five most costly questions, and the others in an appendix, one line each.
 
-    `seen` has by the name of a row what recorded traffic shows, as a question: `Evidence.seen`. Of equal cost, what
-    nobody has seen stands first. Where a row has `used_by`, the letter says what depends on it.
+    `seen` is `Evidence.seen`: row → what recorded traffic shows, as a question. Of equally costly rows, those without
+    traffic come first. For a row with `used_by`, the letter says what depends on the row.
     """
     known = seen or {}
     of_provider = (GapRow(row) for row in rows if not row["of_sandbox"])

@@ -1,4 +1,4 @@
-"""Files: the shipped notebooks and fixtures, in a package or a checkout, and one way to write a file whole."""
+"""Files: the shipped notebooks and fixtures, in a package or a checkout, and a function that writes a file whole."""
 
 import os
 import re
@@ -17,18 +17,18 @@ _READABLE = 0o644
 
 
 class Notebook(NamedTuple):
-    """A notebook of the course, or one beside it, as its line in notebooks/course.toml describes it."""
+    """A notebook of the course, or a notebook beside it, as its line in notebooks/course.toml describes it."""
 
     number: int
-    """The place in the course, from 1; 0 beside the course."""
+    """The place in the course, from 1; 0 for a notebook beside the course."""
     part: str
     slug: str
-    """The notebook's name without its place."""
+    """The notebook's name without its number."""
     title: str
     about: str
     minutes: int
     was: tuple[str, ...] = ()
-    """Names without ending that the file had before, the last one first."""
+    """The file's former names without ending, the latest first."""
 
     @property
     def name(self) -> str:
@@ -42,13 +42,13 @@ class Notebook(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The notebook's file."""
         return _shipped("notebooks") / self.within
 
 
 @cache
 def course() -> dict[str, Notebook]:
-    """The notebooks by slug, in their order; those beside the course come last."""
+    """Slug → notebook, in the order of the course; notebooks beside the course come last."""
     table = tomllib.loads((_shipped("notebooks") / "course.toml").read_text("utf-8"))
     places = count(1)
     return {
@@ -68,21 +68,21 @@ def notebooks() -> list[Path]:
 
 
 def former_names() -> dict[str, list[str]]:
-    """The path of each notebook within their folder, and the names of the files that it replaces."""
+    """Path of a notebook within the notebooks' folder → names of the files that it replaces."""
     return {notebook.within: [f"{old}.ipynb" for old in notebook.was] for notebook in course().values()}
 
 
 def notebook_name(slug: str) -> str:
-    """The name of a notebook's file without its ending; of another version's notebook, or none, the slug itself."""
+    """The name of a notebook's file without its ending; the slug itself if this version has no such notebook."""
     return course()[slug].name if slug in course() else slug
 
 
 def notebook(given: str) -> Path:
     """The notebook at this path, or else the shipped one of this name.
 
-    The number before a shipped name, and its ending, may be left out or be those of another version.
+    The number before a shipped name and the ending may be missing; the number may be that of another version.
 
-    Raises RunRefused: there is neither.
+    Raises RunRefused: no file has this path, and no shipped notebook has this name.
     """
     path = Path(given)
     if path.is_file() or path.name != given:
@@ -101,7 +101,7 @@ def _slug(name: str) -> str:
 
 
 def interface() -> Path:
-    """The interface in Markdown, which stands beside the notebooks so that they can link to it."""
+    """The interface in Markdown, a file beside the notebooks so that they can link to it."""
     return _shipped("notebooks") / "interface.md"
 
 
@@ -111,7 +111,7 @@ def guide() -> dict[str, Path]:
 
 
 def console(name: str) -> Path:
-    """A file of the console, by its path below the console's folder; `look.css` is shared by all pages."""
+    """The file of the console with this path below the console's folder; `look.css` is shared by all pages."""
     return _PACKAGE / ("templates" if name == "look.css" else "lab/console") / name
 
 

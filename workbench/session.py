@@ -24,7 +24,7 @@ from workbench.traffic.trace import TraceContext
 from workbench.watching import Watchers
 
 _TIMEOUT = httpx.Timeout(5, read=120)
-"""Seconds; moving the clock waits for every receiver that is called on the way."""
+"""Limits in seconds; a call that moves the clock waits for every receiver that is called on the way."""
 
 
 _QUIET: Final = {UNSEEN: "true"}
@@ -33,8 +33,8 @@ _QUIET: Final = {UNSEEN: "true"}
 class Session(Closing):
     """A sandbox at `base_url`, called with the test secret key until `close`.
 
-    `transport` leads to one of this process, whose calls notify `watchers`; without it the sandbox is served, and asked
-    now and then for what has happened.
+    `transport` leads to a sandbox in this process, whose calls notify `watchers`. Without `transport` the sandbox is
+    served, and the session polls it for news.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Session(Closing):
     ) -> None:
         base_url = host_of(base_url)
         self.closing = ExitStack()
-        """Closed with the session, the latest first."""
+        """Resources that the session closes, the latest first."""
         self.http = self.closing.enter_context(
             httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
         )
@@ -61,36 +61,36 @@ class Session(Closing):
         self.is_served = transport is None
         self.base_url = base_url
         self.secret_key = Secret(secret_key)
-        """The key that is called with."""
+        """The key that calls are made with."""
         self.publishable_key = Secret(publishable_key)
-        """The key of an app; empty where `connect` was not given one."""
+        """The key of an app; empty if `connect` was not given a publishable key."""
         self.email, self.password = "", Secret("")
         """The e-mail address and password of the merchant's account, if `token_credentials` has one."""
         self.client = PaymentsClient(base_url, secret_key, http=self.http, sleep=self._sleep)
         """The merchant's client, holding the test secret key."""
         self.control = SandboxControl(self.client)
         self.untraced = SandboxControl(self.client.in_mode(_QUIET))
-        """The control plane, asked so that no watcher is notified and nothing is run for it."""
+        """The control plane in quiet mode: calls notify no watcher and run nothing that is due."""
         self.follow(in_force)
         self.clock = Clock(self.control)
         """The sandbox's clock."""
         self.operator = Operator(self.control)
         """The operators: `script` the outcomes of the next payments, `outage`, `query`."""
         self.webhook_url = ""
-        """The URL of the merchant's application of this process; empty without one."""
+        """The URL of the merchant's application in this process; empty without an application."""
         self.started: Receiver | None = None
-        """The receiver, once there is one."""
+        """The receiver; None until it is started."""
         self.receiver_url = ""
-        """The URL of `receiver`; empty until it is registered."""
+        """The URL of `receiver`; empty until the receiver is registered."""
         self._phones: dict[str, Phone] = {}
 
     def follow(self, in_force: Mapping[str, object]) -> None:
-        """Call the sandbox as the choices of its register want it: how lists go, and what the interface lacks."""
+        """Adapt calls to the register's values: the paging of lists, and operations that the interface lacks."""
         self.in_force = in_force
-        """Rows of the register by their names; of a sandbox in this process, those that are not at their default."""
+        """Row of the register → its value; of a sandbox in this process, only values that are not the default."""
         self.client.pagination = str(in_force.get("pagination", "cursor"))
         self.on_dashboard: tuple[str, ...] = ()
-        """The beginnings of the paths below `/v1` that the sandbox offers on its dashboard alone."""
+        """Beginnings of the paths below `/v1` that the sandbox offers only on its dashboard."""
         if in_force.get("extra_endpoints") == "absent":
             self.on_dashboard = ("/",)
         elif in_force.get("endpoint_registration") == "dashboard":
@@ -102,27 +102,27 @@ class Session(Closing):
         counts the merchant's calls."""
 
     def looking(self) -> PaymentsClient:
-        """The merchant's client whose reads leave no trace and use up no calls: for what is drawn again and again."""
+        """A merchant's client whose reads leave no trace and do not count as calls: for repeated drawing."""
         return self._quiet
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Run `callback` soon after anything happens in the sandbox, in a thread of its own.
 
-        Returns the function that ends it. What the callback raises is logged.
+        Returns a function that ends the watch. An exception of the callback is logged.
         """
         return self.watchers.add(callback)
 
     def phone(self, number: str) -> Phone:
-        """The handset with this number, `+260` and nine digits: one, however often it is asked for."""
+        """The handset with this number, `+260` and nine digits; each call returns the same handset."""
         number = checked_text("number", number, such_as="+260961234567")
         if number not in self._phones:
             self._phones[number] = Phone(self.control, number)
         return self._phones[number]
 
     def client_with(self, key: str) -> PaymentsClient:
-        """A client that holds another key or token, such as the publishable one.
+        """A client that holds another key or token, such as the publishable key.
 
-        Raises InvalidRequest: no key, as where `connect` was not given the publishable one.
+        Raises InvalidRequest: an empty key, such as a publishable key that `connect` was not given.
         """
         if key == "":
             message = "No publishable key is known: pass it to Workbench.connect as the third argument."
@@ -131,10 +131,10 @@ class Session(Closing):
         return PaymentsClient(self.base_url, key, http=self.http, sleep=self._sleep, pagination=pagination)
 
     def use_key(self, key: str) -> None:
-        """Call with another key from now on: the secret one after it was rolled, or the publishable one.
+        """Call with another secret key from now on, such as a rolled one; a publishable key replaces `publishable_key`.
 
-        What was made before, such as a client by `client_with`, holds what it held. Raises AuthenticationFailed: no
-        key of this sandbox; the one that is held stays. Raises LiveKeyRefused: a live key.
+        Clients made before by `client_with` keep their key. Raises AuthenticationFailed: not a secret key of this
+        sandbox; the session keeps its key. Raises LiveKeyRefused: a live key.
         """
         tried = self.client_with(key)
         if key.startswith("pk_"):
@@ -146,7 +146,7 @@ class Session(Closing):
 
     @property
     def receiver(self) -> Receiver:
-        """The merchant's webhook endpoint: the first use starts it on a free port and registers it, until `close`."""
+        """The merchant's webhook endpoint; the first use starts and registers it, on a free port, until `close`."""
         if self.started is None:
             rows = self.untraced.in_force()
             tolerance_s, types = rows["signature_tolerance_s"], types_of(rows["event_types"])
@@ -160,9 +160,9 @@ class Session(Closing):
 
     @property
     def webhook_secret(self) -> Secret:
-        """The secret that webhooks are signed with: of `receiver`, which is started for it where there is none yet.
+        """The secret that signs webhooks to `receiver`, which is started if needed.
 
-        Raises ServeRefused: there is none, and your own endpoint, whose secret was shown once.
+        Raises ServeRefused: no receiver is started, and your own endpoint is registered; its secret was shown once.
         """
         if self.is_served and self.started is None and (own := [*self._enabled_endpoints()]):
             raise ServeRefused(
@@ -173,7 +173,7 @@ class Session(Closing):
         return Secret(self.receiver.secrets[-1])
 
     def _enabled_endpoints(self) -> dict[str, str]:
-        """The URLs of the enabled endpoints, newest first, with their ids."""
+        """URL → id of the enabled endpoints, newest first."""
         return {
             endpoint.url: endpoint.id for endpoint in self._quiet.webhook_endpoints.each() if endpoint.status == ENABLED
         }
@@ -181,15 +181,15 @@ class Session(Closing):
     def sign(
         self, body: object, how: str = "right", *, message_id: str | None = None, endpoint: str | None = None
     ) -> SignedMessage:
-        """A message to send to your own endpoint, signed with its secret, in the scheme in force, now.
+        """A message to send to your own endpoint, signed now with its secret in the scheme in force.
 
-        `body` is text, bytes in UTF-8, or what is written as JSON, such as an event of `client.events`. `how` is
-        `right`, `several` (another's signature before the right one), or wrong on purpose: `wrong_secret`, `stale`,
+        `body` is text, bytes in UTF-8, or an object to write as JSON, such as an event of `client.events`. `how` is
+        `right`, `several` (another signature before the right one), or wrong on purpose: `wrong_secret`, `stale`,
         `future`, `other_scheme`, `tampered`, `reserialised`, `unsigned`, `malformed`, `malformed_timestamp`.
-        `message_id` is that of the body unless it is given; where the scheme has no header for it, the one in the body
-        counts. `endpoint` is the id of yours, by default the newest that is enabled; without any, that of `receiver`.
-        Raises InvalidRequest: no such name, the scheme has nothing like it, or no UTF-8. Raises NotFound: no such
-        endpoint.
+        `message_id` defaults to the id in the body, which alone counts if the scheme has no header for an id.
+        `endpoint` is an endpoint's id: by default that of `webhook_url`, else of the newest enabled endpoint, else of
+        `receiver`. Raises InvalidRequest: a `how` that is unknown or that the scheme lacks, or bytes that are not
+        UTF-8. Raises NotFound: no such endpoint.
 
         >>> body, headers = bench.sign({"id": "evt_1", "type": "charge.succeeded"}, "stale")  # doctest: +SKIP
         >>> shop.test_client().post("/webhooks", data=body, headers=headers)  # doctest: +SKIP
@@ -206,11 +206,11 @@ class Session(Closing):
         return self.untraced.sign(text, how, endpoint=signing, message_id=message_id, timestamp=self._receivers_now_s())
 
     def _receivers_now_s(self) -> int | None:
-        """Seconds since 1970 by the clock of whoever checks; None where that is this machine's."""
+        """Seconds since 1970 by the receiving side's clock; None if that is this machine's clock."""
         return None
 
     def close(self) -> None:
-        """Close all that was opened with it, the latest first."""
+        """Close everything that the session opened, the latest first."""
         self.closing.close()
 
     def _forget_endpoint(self, endpoint_id: str) -> None:
@@ -222,6 +222,6 @@ class Session(Closing):
         self.clock.advance(seconds)
 
     def _position(self) -> tuple[object, ...]:
-        """The sandbox's latest `seq`, and the time of a manual clock; a running clock's time is no news."""
+        """The sandbox's latest `seq`, and a manual clock's time; None for a running clock, whose time is no news."""
         clock = self.untraced.clock()
         return (clock.seq, clock.now_ms if clock.mode == "manual" else None)

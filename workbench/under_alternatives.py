@@ -1,4 +1,4 @@
-"""Runs a command once for every alternative of the register, beside a sandbox that is switched to it."""
+"""Runs a command once for every alternative of the register, beside a sandbox with this alternative in force."""
 
 import json
 import tempfile
@@ -28,19 +28,19 @@ from workbench.visible import visible
 
 FOLDER: Final = "WORKBENCH_RUN_FOLDER"
 FIRST_S: Final = 600.0
-"""The time limit of the first run."""
+"""The usual time limit of the first run, in seconds."""
 _TIMES, _MORE_S = 10, 10.0
-"""The usual time limit of a later run: this many times as long as the first took, and these seconds more."""
+"""The usual time limit of a later run: this many times the duration of the first run, and these seconds more."""
 
 _TELLS_S: Final = 10.0
 _MOST_SAID: Final = 2_000
 """The most characters that are kept of a report's text about a failed test."""
 _SILENT: Final = {"rate_limit", "version_header"}
-"""Rows at whose default no response tells whether the command would do without it: they are never skipped."""
+"""Rows that are never skipped: at their default, no response shows whether the command relies on them."""
 
 
 class Failure(NamedTuple):
-    """A test that failed: its class or file, its name, and what the report says of it."""
+    """A test that failed: its class or file, its name, and the report's text about the failure."""
 
     home: str
     name: str
@@ -48,16 +48,16 @@ class Failure(NamedTuple):
 
 
 _Switched = tuple[str, Value | None]
-"""A row and its value; no row for a run with nothing switched."""
+"""A row and its value; an empty name and None for a run with nothing switched."""
 
 
 class Run(NamedTuple):
-    """One run of the command: the row and its value, how it ended, and the tests that failed, where that is known."""
+    """One run of the command: the switched row and its value, how the run ended, and the failed tests, if known."""
 
     row: str
     value: Value | None
     status: int | None
-    """None where the run had not ended in time."""
+    """The exit status; None if the run had not ended in time."""
     took_s: float
     failed: tuple[Failure, ...] = ()
     printed: str = ""
@@ -72,12 +72,12 @@ class Run(NamedTuple):
 
     @property
     def switched(self) -> str:
-        """The row with its value."""
+        """The row with its value as text; `nothing switched` without a row."""
         return f"{self.row} = {written(self.value)}" if self.row else "nothing switched"
 
     @property
     def why(self) -> str:
-        """The failure in words, where no test is named."""
+        """The failure in words, for a run without named tests."""
         return f"not ended after {self.took_s:.0f} s" if self.status is None else f"exit status {self.status}"
 
 
@@ -87,12 +87,12 @@ _Running = Generator[None, None, _Ended]
 
 @dataclass(eq=False)
 class Each:
-    """Runs a command under the alternatives, and knows what it depends on as far as `run` has come.
+    """Runs a command under the alternatives, and holds the results of all runs so far.
 
-    `rows` has the values to run the command under, by the name of the row; a row not relied on is left out. `webhook`
-    is the path at which the command takes webhooks, on the port in PORT; empty for none. `junit` is the file, or the
-    folder of files, to which it writes its report itself; without it, the one in WORKBENCH_JUNIT is looked for.
-    `limit_s` is how long each run may take, in seconds.
+    `rows` is row → the values to run the command under; a row that the first run does not rely on is left out.
+    `webhook` is the path at which the command takes webhooks, on the port in PORT; empty for none. `junit` is the file,
+    or the folder of files, to which the command writes its report; by default the file in WORKBENCH_JUNIT. `limit_s` is
+    how many seconds a run may take, `jobs` how many runs go side by side.
     """
 
     command: Sequence[str]
@@ -108,12 +108,12 @@ class Each:
     runs: list[Run] = field(default_factory=list)
     """The runs under alternatives."""
     skipped: list[str] | None = field(default_factory=list)
-    """Rows on which the first run did not rely; None where one of its sandboxes did not tell."""
+    """Rows on which the first run did not rely; None if one of its sandboxes did not report its rows."""
 
     def run(self, ended: Callable[[Run, int, int], object]) -> None:
-        """Run the command with nothing switched, and then under each alternative of the rows on which that relied.
+        """Run the command with nothing switched, then under each alternative of the rows that this first run relied on.
 
-        `ended` is handed each run as it ends, its number and how many there are.
+        `ended` receives each run that ends, the number of ended runs and the number of all runs.
         Raises CommandRefused: the command cannot be started, fails with nothing switched, or calls no sandbox.
         """
         ((first, relied),) = self._runs([("", None)], self.limit_s or FIRST_S)
@@ -140,13 +140,13 @@ class Each:
                         hint="If it keeps the results of earlier runs, switch that off, such as by go test -count=1.",
                     )
                 self.runs.append(run)
-                # Of runs side by side the later may end first.
+                # Of runs side by side, a later run may end first.
                 self.runs.sort(key=lambda other: switched.index((other.row, other.value)))
                 self.left -= 1
                 ended(run, all_ - self.left, all_)
 
     def _runs(self, switched: Iterable[_Switched], limit_s: float) -> Generator[_Ended, None, None]:
-        """Yields each run as it ends, with the rows on which its sandboxes relied."""
+        """Yields each run as it ends, with the rows that its sandboxes relied on; None if they are not known."""
         waiting, running = [*switched], list[_Running]()
         # A server takes a while to close: the next run does not wait for it.
         with ThreadPoolExecutor() as closers:
@@ -166,9 +166,9 @@ class Each:
                     closers.submit(command.close)
 
     def _running(self, row: str, value: Value | None, limit_s: float, closers: ThreadPoolExecutor) -> _Running:
-        """Runs the command beside a sandbox of its own, and yields until it has ended or used up its time.
+        """Runs the command beside a sandbox of its own, and yields until the command has ended or used up its time.
 
-        Returns how it went, and the rows on which all its sandboxes relied: None where one of them did not tell.
+        Returns the run and, for the first run, the rows on which its sandboxes relied: None if they are not known.
         """
         gaps = {row: value} if row else {}
         with ExitStack() as opened:
@@ -195,7 +195,7 @@ class Each:
             before_it = _last(engine)
 
             def counts(row: TraceRow) -> bool:
-                """Leaves out how its own endpoint was registered, and what was sent there while nobody listened."""
+                """False for rows from before the command, and for messages to its endpoint while nobody listened."""
                 if row.kind == WEBHOOK and row.detail["endpoint"] in own:
                     return "ConnectError" not in (row.detail["fault"] or "")
                 return row.seq > before_it
@@ -208,7 +208,7 @@ class Each:
             while process.status is None and time.monotonic() - began <= limit_s:
                 yield
             status, took_s = process.status, time.monotonic() - began
-            # A server that it started tells what it relied on when it ends, which takes it a while.
+            # A server that the command started reports its rows when it ends, which takes a while.
             process.end(_TELLS_S if relied else None)
             failed = tuple(_failed(file for file, age in _ages(report).items() if before.get(file) != age))
             reached = relied_file.exists() or _last(engine) > before_it
@@ -227,13 +227,13 @@ class Each:
         return [run for run in self.runs if not run.passed]
 
     def tests(self, run: Run) -> list[str]:
-        """The failed tests by their names, in order; with their classes or files where several have one name."""
+        """The names of the run's failed tests, sorted; with class or file if several tests share the name."""
         same = Counter(name for _, name in {test[:2] for other in self.runs for test in other.failed})
         failed = sorted({test[:2] for test in run.failed})
         return [name if same[name] == 1 else f"{home}::{name}" for home, name in failed]
 
     def table(self) -> Table:
-        """The alternatives under which the command failed, with what failed."""
+        """The alternatives under which the command failed, with the failed tests."""
         rows = [
             (run.switched if number == 0 else "", test)
             for run in self.depends
@@ -270,19 +270,19 @@ class Each:
 
 
 def _last(engine: Engine) -> int:
-    """The place of what happened last in a sandbox; a reset does not set it back."""
+    """The latest `seq` of a sandbox; a reset does not set it back."""
     with engine.store.reading() as tx:
         return tx.last("seq")
 
 
 def _ages(report: Path) -> dict[Path, int]:
-    """The file of a report, or the files of a folder, with when each was written last."""
+    """File of a report, or of a folder of reports → the time of its last change, in nanoseconds."""
     files = report.rglob("*.xml") if report.is_dir() else [report]
     return {file: file.stat().st_mtime_ns for file in files if file.exists()}
 
 
 def _failed(files: Iterable[Path]) -> Iterator[Failure]:
-    """The tests that failed, by reports in the form of JUnit."""
+    """The failed tests in JUnit reports; a file that is no XML is skipped."""
     for file in sorted(files):
         with suppress(ET.ParseError):
             for case in ET.parse(file).iter("testcase"):  # noqa: S314  the report of the user's own tests

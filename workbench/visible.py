@@ -1,4 +1,4 @@
-"""Text of others as it may be shown: what steers a terminal or turns a line round is a symbol, and runs nowhere."""
+"""Makes text of others safe to show: controls and marks of direction become symbols, formulas become text."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ _UNSEEN: Final = re.compile(
 _PICTURES: Final = {**{code: chr(0x2400 + code) for code in range(0x20)}, 0x7F: "\u2421"}
 _STAY: Final = "\n\t"
 FORMULA_SIGNS: Final = r"=+\-@|%\uff1d\uff0b\uff0d\uff20"
-"""Signs that begin a formula; a spreadsheet takes the wide ones for the narrow ones."""
+"""Signs that begin a formula; a spreadsheet reads wide signs as the narrow ones."""
 BLANKS: Final = r"\s\ufeff\u200b-\u200f\u2060"
 FORMULA: Final = rf"(?![+-][0-9][0-9•., ]*(?![\s\S]))(?:[\t\r\n]|[{BLANKS}]*[{FORMULA_SIGNS}])"
 """The beginning of a text that a spreadsheet would run. An amount or a masked number is no formula."""
@@ -38,17 +38,17 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 
 def escaped(code: str) -> str:
-    """JavaScript with every control and invisible mark in its texts as an escape; its line breaks stay."""
+    """JavaScript with every control and invisible mark as an escape; line breaks stay."""
     return _UNSEEN.sub(lambda match: "\n" if match[0] == "\n" else f"\\u{{{ord(match[0]):x}}}", code)
 
 
 def begins_as_formula(text: str) -> bool:
-    """True if a spreadsheet would take a text for a formula if somebody typed it, or opened it in a CSV file."""
+    """True if a spreadsheet would take a text, typed or read from a CSV file, for a formula."""
     return _FORMULA.match(text) is not None
 
 
 def armed(text: str) -> str:
-    """`text` with an apostrophe before what a spreadsheet would run."""
+    """`text`, with an apostrophe before it if a spreadsheet would run it as a formula."""
     return f"'{text}" if begins_as_formula(text) else text
 
 
@@ -58,7 +58,7 @@ def disarmed(text: str) -> str:
 
 
 def pasted(path: object) -> str:
-    """A path, or another word of a command, quoted for the shell; a file's name that begins as an option is none."""
+    """A path or another word of a command, quoted for the shell; a path that begins with `-` gets `./` before it."""
     text = str(path)
     return shlex.quote(f"./{text}" if isinstance(path, PurePath) and text.startswith("-") else text)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from workbench.closing import Closing
 
 _GATHER_S = 0.03
-"""The time for which news is gathered before callbacks run: a loop of a thousand calls is one redrawing."""
+"""The time for which news is gathered before callbacks run, so that a loop of a thousand calls redraws once."""
 _REST_S = 0.15
 """The rest after callbacks ran: while a loop runs, drawing takes the smaller part of its time."""
 _ASK_EVERY_S = 0.5
@@ -16,8 +16,8 @@ _ASK_EVERY_S = 0.5
 class Watchers(Closing):
     """Callbacks without arguments, run in one thread of their own until `close`.
 
-    `notify` is for a sandbox of this process, to be called after each call. `position` is for one that is served:
-    it is called twice a second while there is a callback, and a changed result is news.
+    For a sandbox in this process, `notify` is called after each call. For a served sandbox, `position` is called twice
+    a second while there is a callback; a changed result runs the callbacks.
     """
 
     def __init__(self, position: Callable[[], object] | None = None) -> None:
@@ -29,7 +29,7 @@ class Watchers(Closing):
         self._known: object = None
 
     def add(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Run `callback` after whatever happens from now on; the function that is returned ends that."""
+        """Run `callback` after anything that happens from now on; returns a function that removes the callback."""
         if not self._callbacks:
             # What happened before the first callback is no news.
             self._news.clear()
@@ -46,7 +46,7 @@ class Watchers(Closing):
         return stop
 
     def notify(self) -> None:
-        """Report that something may have happened. What a callback itself calls is no news."""
+        """Report that something may have happened; a report from within a callback is ignored."""
         if self._callbacks and not self.is_watching():
             self._news.set()
 
@@ -55,7 +55,7 @@ class Watchers(Closing):
         return self._thread is threading.current_thread()
 
     def close(self) -> None:
-        """Run no callback any more."""
+        """End the thread; no callback runs any more."""
         self._ended.set()
         self._news.set()
         if self._thread not in (None, threading.current_thread()):
@@ -80,7 +80,7 @@ class Watchers(Closing):
         return self._known != before
 
     def _where(self) -> object:
-        """The sandbox's position; None while it does not answer, which is news once."""
+        """The sandbox's position; None while the sandbox does not respond, which is news once."""
         try:
             return self._position() if self._position else None
         except Exception:  # noqa: BLE001  a server that is down or gone: the callback shows that

@@ -30,14 +30,14 @@ _PUBLISHED: Final = f"{SECRET_PREFIX}MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 _TO_COME: Final[Mapping[str, str]] = {
     STANDARD: f"v1a,{base64.b64encode(bytes(64)).decode()} {{}}", "stripe": f"{{}},v0={bytes(32).hex()}",
 }  # fmt: skip
-"""A header's value with the signature of a future version of the scheme; `{}` stands for the known signature."""
+"""Scheme → a header's value with a signature of a future version of the scheme; `{}` is the known signature."""
 
 Judge = Callable[[Reply, int], str]
 """A response and the limit in milliseconds → the fault in words, or an empty text."""
 
 
 def accepted(reply: Reply, _: int) -> str:
-    """Expects 2xx to a genuine message."""
+    """Expects a 2xx response to a genuine message; returns the fault, or an empty text."""
     return "" if is_accepted(reply) else shown(reply)
 
 
@@ -77,7 +77,7 @@ class Order(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A check of an endpoint."""
+    """A check of an endpoint: its texts, the function that sends the messages, and the judge of each response."""
 
     name: str
     title: str
@@ -95,7 +95,7 @@ class Check(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The outcome of a check: its verdict, the responses in words, and the exchanges at fault."""
+    """The outcome of a check: its verdict, the responses in words (`came`), and the exchanges at fault."""
 
     check: Check
     verdict: str
@@ -401,7 +401,7 @@ CHECKS: Final[tuple[Check, ...]] = (
 
 
 def times(count: int) -> str:
-    """The count of an order's fulfilments, in words."""
+    """The count of an order's fulfilments in words, such as `fulfilled once`."""
     return {0: "not fulfilled", 1: "fulfilled once"}.get(count, f"fulfilled {count} times")
 
 

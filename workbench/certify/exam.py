@@ -26,7 +26,7 @@ from workbench.session import Session
 
 _CONNECT_S: Final = 1.0
 _PATIENCE_S: Final = 5
-"""The exam waits this many seconds beyond the limit, because a late response is another fault than none."""
+"""The exam waits this many seconds beyond the limit, because a late response is another fault than no response."""
 PAID: Final = "paid"
 _AMOUNT: Final = Decimal("87.35")
 _CUSTOMERS: Final = {
@@ -34,13 +34,14 @@ _CUSTOMERS: Final = {
     "failed": ("+260960000002", 6, ("failed",)),
     "late": ("+260960000010", 61, ("late_success",)),
 }
-"""Outcome → the phone of a customer who approves after five seconds, has too little money, or approves a minute after
-the prompt has expired; the seconds to wait; and endings of the last event's type, for each value of `event_types`.
+"""Outcome → a customer's phone, the seconds to wait, and endings of the last event's type under any `event_types`.
+
+The customers approve after five seconds, have too little money, or approve a minute after the prompt has expired.
 """
 
 
 class NotExamined(Exception):
-    """A check cannot be made; the message says why."""
+    """A check cannot be made, for the reason in the message."""
 
 
 class NoAnswer(Exception):
@@ -90,7 +91,7 @@ class Event(NamedTuple):
 
 
 class Payment(NamedTuple):
-    """A payment and its events in order; `ids` are those of the intent and its charge, or only of the charge."""
+    """A payment and its events in order; `ids` are the ids of the intent and its charge, or only of the charge."""
 
     ids: tuple[str, ...]
     events: list[Event]
@@ -124,7 +125,7 @@ class Target:
         self._outbound = Outbound()
 
     def listens(self) -> bool:
-        """True if a program takes connections there. Chooses between the IPv4 and the IPv6 address of `localhost`."""
+        """True if a program takes connections at the URL. Chooses the IPv4 or the IPv6 address of `localhost`."""
         if not is_localhost(self.host):
             return self._connects(self.host)
         if self._connects("127.0.0.1"):
@@ -142,7 +143,7 @@ class Target:
             return isinstance(error, ConnectionResetError)
 
     def post(self, body: bytes, headers: dict[str, str]) -> Reply:
-        """Sends one POST and follows no redirect. Never raises."""
+        """Sends one POST without following redirects; a failure is in the Reply's `fault`, not raised."""
         sent = {"Content-Type": "application/json", **headers}
         return self._outbound.send(self._called, sent, body, self.patience_s)
 
@@ -156,14 +157,14 @@ class Exchange(NamedTuple):
 
 
 class ShopOrder(NamedTuple):
-    """How often the shop fulfilled a payment's order, and the order's status if the shop gives one."""
+    """The number of times that the shop fulfilled a payment's order, and the order's status if the shop gives it."""
 
     fulfilled: int
     status: str | None = None
 
 
 def total(orders: Iterable[int | ShopOrder]) -> ShopOrder:
-    """Adds up the orders of one payment; their status is `paid` only if no order has another one."""
+    """Adds up the orders of one payment; the status is `paid` only if no order has another status."""
     read = [order if isinstance(order, ShopOrder) else ShopOrder(order) for order in orders]
     statuses = sorted((order.status for order in read if order.status), key=PAID.__eq__)
     return ShopOrder(sum(order.fulfilled for order in read), statuses[0] if statuses else None)
@@ -176,7 +177,7 @@ Orders: TypeAlias = Callable[[], Mapping[str, int | ShopOrder]]
 class Exam:
     """Makes payments, sends their events genuine and forged, and keeps the responses until the check is judged.
 
-    Its first fields are the arguments of `certify`. Raises ExamRefused: the URL is not on this machine, or the secret
+    The first fields are the arguments of `certify`. Raises ExamRefused: the URL is not on this machine, or the secret
     is invalid.
     """
 
@@ -219,7 +220,7 @@ class Exam:
         return next(self._new_ids)
 
     def made(self, outcome: str = "paid", **asked: Any) -> Payment:  # noqa: ANN401  the fields of its intent
-        """Makes a payment with an outcome of `_CUSTOMERS`. Raises NotExamined."""
+        """Makes a payment with an outcome of `_CUSTOMERS`. Raises NotExamined: the payment came to another outcome."""
         phone, seconds, ending = _CUSTOMERS[outcome]
         intents = self.session.client.payment_intents
         if self.checkout is None:
@@ -240,7 +241,10 @@ class Exam:
         return Payment((payment, *charges[:1]), events)
 
     def refunded(self) -> tuple[Payment, Sequence[Event]]:
-        """Makes a payment, refunds it in full, and returns it with the refund's events. Raises NotExamined."""
+        """Makes a payment, refunds it in full, and returns both the payment and the refund's events.
+
+        Raises NotExamined: the payment has another outcome, or the sandbox has no events of refunds.
+        """
         payment = self.made()
         self._client.refunds.create(charge=payment.ids[-1])
         self.session.clock.advance(_CUSTOMERS["paid"][1])
@@ -299,7 +303,7 @@ class Exam:
     def deliver(self, events: Sequence[Event], *, again: bool = False, at_once: bool = False) -> None:
         """Sends genuine events one after the other, or all at the same moment.
 
-        With `again`, rejected events are sent once more after all the others, as the service would do.
+        With `again`, rejected events are sent once more after all other events, as the service would do.
         """
         sent = len(self.exchanges)
         exchanges: Iterable[Exchange] = map(self._delivered, events)
@@ -318,7 +322,7 @@ class Exam:
         return Exchange(event.type, self.target.post(event.body, self.signed(event)), event.body)
 
     def note(self, exchange: Exchange) -> None:
-        """Keeps an exchange for the check. Raises NoAnswer."""
+        """Keeps an exchange for the check. Raises NoAnswer: no response came in `patience_s` seconds."""
         self.exchanges.append(exchange)
         self.waited_ms += exchange.reply.latency_ms
         if exchange.reply.status_code is None and exchange.reply.latency_ms >= self.target.patience_s * 1000:

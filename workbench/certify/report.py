@@ -51,10 +51,10 @@ class Row(NamedTuple):
     printed: str = ""
     """The shop's output during a check that failed."""
     cause: str = ""
-    """The title of the cause that explains this failure and others; why and fix are then those of the cause."""
+    """The title of the cause that explains this failure and others; `why` and `fix` then belong to the cause."""
 
     def line(self, width: int | None = None) -> str:
-        """The row on one line, or on several in a terminal of `width` columns that is too narrow."""
+        """The row on one line, or on several lines if `width` columns are too few."""
         room = (width or _LINE) - _VERDICT - 4
         title = min(_TITLE, room * 3 // 5)
         came = _shortened(visible(self.came), max(_CAME, room - title))
@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
     @property
     def paragraphs(self) -> list[tuple[str, str]]:
-        """Heading and text of each paragraph about the check; a failure with a known cause has only two."""
+        """Heading and text of each paragraph about the check; a failure with a known cause has only two paragraphs."""
         texts = [(heading, visible(getattr(self, name))) for name, heading in _HEADINGS]
         return [(heading, text) for heading, text in texts if text and (not self.cause or heading in _WITH_A_CAUSE)]
 
@@ -204,7 +204,7 @@ class Report:
 
 
 def some(texts: Sequence[str], between: str) -> str:
-    """The first texts, and how many more there are."""
+    """The first three texts, joined by `between`, and the number of further texts."""
     more = [f"and {len(texts) - _SHOWN} more"] if len(texts) > _SHOWN else []
     return between.join([*texts[:_SHOWN], *more])
 
@@ -214,7 +214,7 @@ def _shortened(came: str, most: int = _CAME) -> str:
 
 
 def _lines_of(row: Row, width: int = _WIDTH) -> list[str]:
-    """The lines about a check that failed, or about a cause."""
+    """The lines about a check or a cause, at most `width` columns wide."""
     longest = max(len(title) for _, title in _HEADINGS) + 2
     lines: list[str] = []
     for title, text in row.paragraphs:

@@ -1,4 +1,4 @@
-"""Runs the exam: makes and judges the checks in turn, finds what explains several failures, and reports the results."""
+"""Runs the exam: makes and judges the checks in turn, finds the causes of several failures, and reports the results."""
 
 import time
 from collections import Counter
@@ -49,15 +49,16 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
     ended: Callable[[Row], object] = lambda _: None,
     limit_s: int | None = None,
 ) -> Report:
-    """Examines the webhook endpoint at `url`, on this machine, which verifies with `secret`.
+    """Examines the webhook endpoint at `url`, on this machine, which verifies messages with `secret`.
 
     `checkout` takes a customer's phone number and makes the shop create a payment in the sandbox of `session`; without
     it the exam makes the payments, and the shop does not know them. `orders` returns payment → the count of its order's
     fulfilments, alone or with the order's status. `printed` returns the shop's output since its previous call.
     `restart` ends the shop and starts it again. `ended` receives each check that has a verdict, when the check ends.
     `limit_s` is the time allowed for a response, in seconds (15 by default, as in the sandbox). The exam advances the
-    session's clock by a day and some minutes. It takes seconds for a quick endpoint, and a few minutes at most.
-    Raises ExamRefused: the URL is not on this machine, nothing listens there, or the secret is invalid. Interrupted.
+    session's clock by a day and some minutes, and takes seconds for a quick endpoint, a few minutes at most.
+    Raises ExamRefused: the URL is not on this machine, nothing listens there, the secret is invalid, or no payment can
+    be made. Raises Interrupted: Ctrl-C.
     """
     exam = Exam(session, url, secret, checkout, orders, printed, restart, limit_s)
     if not exam.target.listens():
@@ -147,7 +148,7 @@ def _judged(exam: Exam, check: Check) -> Result:
 
 
 def _order_results(exam: Exam, results: Sequence[Result]) -> Iterator[Result]:
-    """Judges the orders of the payments in `results`."""
+    """Judges the orders of the payments in `results`, and yields a result for each check of an order."""
     orders = exam.orders
     made = {result.check.name: result for result in results}
     orders_of: dict[str, ShopOrder] = {}
@@ -181,7 +182,7 @@ def _order_results(exam: Exam, results: Sequence[Result]) -> Iterator[Result]:
 
 
 def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
-    """Check → the order of its payment, once two readings agree and expected fulfilments are in, or after 5 seconds."""
+    """Check → its payment's order, read until two readings agree and expected fulfilments are in, or for 5 seconds."""
     asked = [
         (result.check.name, result.payment.ids, result.check.order.fulfilled if result.verdict == PASSED else 0)
         for result in results if result.check.order and result.payment
@@ -198,7 +199,7 @@ def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str,
 
 
 def _row(result: Result, cause_by_check: Mapping[str, Row]) -> Row:
-    """The report's row for a result; a known cause replaces its why and fix."""
+    """The report's row for a result; a known cause replaces the check's `why` and `fix`."""
     name, title, sent, expected, why, fix, notebook = result.check[:7]
     if result.faulty and _is_refused(result):
         why, fix = checks.REFUSED_BADLY
@@ -231,7 +232,7 @@ def _is_refused(result: Result) -> bool:
     return result.check.judge is refused and not any(is_accepted(exchange.reply) for exchange in result.faulty)
 
 
-# What explains several failures
+# Causes of several failures
 
 
 class _Cause(NamedTuple):
@@ -246,7 +247,7 @@ class _Cause(NamedTuple):
     fits: Callable[[Exchange, int, int | None], bool]
     """An exchange, the limit in milliseconds, the place of the JSON spelling that the shop verifies → True if so."""
     judge: Judge | None = None
-    """The judge of the checks that it may explain; None for all."""
+    """The judge of the checks that the cause may explain; None for all checks."""
     needs: tuple[str, ...] = ()
     """Checks that must be among the failures."""
     least: int = 2
@@ -308,7 +309,10 @@ def _causes_of(exam: Exam, results: Iterable[Result]) -> dict[str, Row]:
 
 
 def _verified_spelling(exam: Exam, failed: Sequence[Result]) -> int | None:
-    """Finds the spelling that the shop verifies: sends rejected genuine messages again, signed over each spelling."""
+    """The place of the JSON spelling that the shop verifies; None if unknown.
+
+    Sends a rejected genuine message again, signed over each spelling.
+    """
     for result in failed:
         for exchange in result.faulty if result.check.judge is accepted else ():
             event, spellings = Event.read(exchange.body), _spellings(exchange.body)

@@ -21,7 +21,7 @@ _READ_BYTES: Final = 1 << 20
 
 
 class Shop:
-    """A shop that a shell command starts in its own environment; it prints into `log`."""
+    """A shop that a shell command starts in its own environment; the shop prints into `log`."""
 
     def __init__(self, command: str, environment: Mapping[str, str], log: IO[bytes], target: Target) -> None:
         self._command, self._environment, self._log, self._target = command, environment, log, target
@@ -41,7 +41,7 @@ class Shop:
     def restart(self) -> None:
         """Ends the shop and starts it again.
 
-        Raises NotExamined: a process of the shop still listens. ExamRefused: the shop does not listen again.
+        Raises NotExamined: a process of the old shop still listens. Raises ExamRefused: the new shop does not listen.
         """
         self.end()
         if self._target.listens():
@@ -61,7 +61,7 @@ class Shop:
 
 @contextmanager
 def running(command: str, environment: Mapping[str, str], target: Target) -> Iterator[Shop]:
-    """Starts a shop by a shell command; when the block ends, all processes of its group end.
+    """Starts a shop by a shell command; when the block ends, all processes of the shop end.
 
     Raises ExamRefused: another program listens there already, or the shop ends or does not listen within 30 seconds.
     """
@@ -100,7 +100,7 @@ def read_orders(text: str) -> dict[str, ShopOrder]:
 
 
 def output_of(option: str, command: str, environment: Mapping[str, str]) -> str:
-    """The output of one of the user's commands. Raises ExamRefused: it fails, or takes more than 30 seconds."""
+    """The output of one of the user's commands. Raises ExamRefused: the command fails, or takes over 30 seconds."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = Process(command, environment, output, errors)
         try:

@@ -15,7 +15,7 @@ from workbench.text.toml_text import read_toml
 PATH: Final = click.Path(path_type=Path)
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
 PLACE: Final = click.Path(path_type=str, dir_okay=False)
-"""A file's path, or the address of a database, of which a path would make another."""
+"""A file's path, or the address of a database, which a Path would change."""
 PORT: Final = click.IntRange(0, 65_535)
 FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 
@@ -48,7 +48,7 @@ gaps_option: Final = click.option(
 
 
 def show(*paragraphs: str | Tabular) -> None:
-    """Print tables and sentences, an empty line between two; on a terminal no line is wider than it."""
+    """Print tables and sentences with empty lines between them, wrapped to the width of a terminal."""
     width = terminal_width()
     most = width and min(width, LONGEST)
     texts = [wrapped(part, most) if isinstance(part, str) else part.text(width) for part in paragraphs]
@@ -56,7 +56,7 @@ def show(*paragraphs: str | Tabular) -> None:
 
 
 def show_page(markdown: str) -> None:
-    """Print a page; on a terminal, with its tables in columns, its lines wrapped, and links as commands."""
+    """Print a page in Markdown; on a terminal, with tables in columns, wrapped lines, and links as commands."""
     from workbench.sandbox.openapi.markdown import in_lines
 
     width = terminal_width()
@@ -64,7 +64,7 @@ def show_page(markdown: str) -> None:
 
 
 def _reached_by(href: str) -> str | None:
-    """The command that prints the page of a link, or an address on the web; None if the text is enough."""
+    """The command that prints the page of a link, or the link itself to the web; None for any other link."""
     from workbench import resources
 
     path = Path(href.partition("#")[0])
@@ -90,7 +90,7 @@ _OF_A_STATEMENT: Final = ((r"\blayout='([^']*)'", r"--layout \1"), (r"\bdate_for
 
 @contextmanager
 def said_as_options(*, ledger: bool = False) -> Iterator[None]:
-    """Lets a refusal name options of the command line, and not arguments in Python."""
+    """Lets a StatementRefused name options of the command line in place of arguments in Python."""
     try:
         yield
     except StatementRefused as wrong:

@@ -79,7 +79,7 @@ Option = Any
 
 _TABLE: Final = ".parquet"
 _HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
-"""Files that have every break: the page lists the largest."""
+"""Endings of files that list every break; a page lists only the largest."""
 _TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor", "days": "days", "minutes": "minutes"}
 """Word of `--tolerance` → its field. Amount and fee are in major units; Tolerance refuses days and minutes."""
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
@@ -91,17 +91,17 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-"""Spark on this machine alone: nobody else can reach it, and it prints nothing on standard error."""
+"""Settings of Spark on this machine: nobody else can reach Spark, and Spark prints nothing on standard error."""
 
 
 class _Reconcile(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read `--excel` as `--excel=any`: what follows it is a file, and no locale."""
+        """Reads `--excel` as `--excel=any`: the word after `--excel` is a file, not a locale."""
         return super().parse_args(ctx, [f"{word}=any" if word == "--excel" else word for word in args])
 
 
 def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
-    """Reads the day of `--as-of`."""
+    """The day of `--as-of`. Raises BadParameter: not a day in ISO 8601."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
@@ -283,7 +283,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
     from workbench.analysis.report import outputs
     from workbench.analysis.report.captions import counted, is_proven
 
-    # What is wrong in any currency is refused before files are read.
+    # A tolerance that is wrong in every currency is refused before files are read.
     _tolerance(tolerances, pair_by, [max(ISO_4217, key=decimals_of)])
     ledger, statements = _sides(given, named)
     ours = () if is_address(ledger) else (Path(ledger),)
@@ -339,7 +339,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
 
 
 def _account_codes(given: Sequence[str]) -> dict[str, str]:
-    """Account → what the books call it."""
+    """Account → the account's code in the books. Raises BadParameter: not NAME=CODE."""
     parts = [text.rpartition("=") for text in given]
     if wrong := [text for text, (name, _, code) in zip(given, parts, strict=True) if not (name and code)]:
         raise click.BadParameter(
@@ -370,7 +370,7 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
 
 
 def _report_decisions(result: "Reconciliation", *, is_done: bool) -> None:
-    """Prints the decisions that do not count any more, the sign-off, and last of all who decided what is left."""
+    """Prints the decisions that no longer count, the sign-off and, if `is_done`, who decided the open breaks."""
     from workbench.analysis.reconcile.decisions import closing_words, stale_words
 
     last = closing_words(result.decided) if is_done else ""
@@ -379,7 +379,7 @@ def _report_decisions(result: "Reconciliation", *, is_done: bool) -> None:
 
 
 def _statement(path: Path, say: Say, options: Mapping[str, Any]) -> "Statement | Path":
-    """The statement in a file; the engine itself reads a Parquet file."""
+    """The statement in a file; for a Parquet file its path, since the engine itself reads the file."""
     from workbench.analysis.statements import read_statement
 
     say(f"Reading {path.name}")
@@ -400,7 +400,7 @@ def _statement(path: Path, say: Say, options: Mapping[str, Any]) -> "Statement |
 
 
 def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ...]]:
-    """The ledger, which is the first where no option names it, and the statements."""
+    """The ledger, which comes first unless an option names it, and the statements. Raises UsageError."""
     from workbench.analysis.database import is_address
 
     ledger, *others = given if named is None else (named, *given)
@@ -412,7 +412,7 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
 
 
 def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
-    """The ledger; a whole table in Parquet the engine itself reads, no more of it than it needs."""
+    """The ledger, or the path of a Parquet table with all columns, of which the engine reads only what it needs."""
     from workbench.analysis.reconcile.rules import LEDGER_READ, OPTIONAL
     from workbench.analysis.statements import read_ledger
 
@@ -444,7 +444,7 @@ def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None, currencies
 
 
 def _whole_number_of(text: str, decimals: int) -> int:
-    """A number of at most so many decimals, in units of the last of them."""
+    """A number with at most `decimals` decimals, in units of its last decimal. Raises BadParameter."""
     with suppress(InvalidOperation):
         number = Decimal(text).scaleb(decimals)
         if number.is_finite() and number >= 0 and number == number.to_integral_value():
@@ -455,9 +455,9 @@ def _whole_number_of(text: str, decimals: int) -> int:
 
 @contextmanager
 def _spark(engine: str) -> Iterator[None]:
-    """A session of Spark while the block runs, if Spark is the engine.
+    """Opens a session of Spark while the block runs, if Spark is the engine.
 
-    Raises ReconcileRefused: it is not installed, or lacks the Java that it runs on.
+    Raises ReconcileRefused: Spark is not installed, or this machine lacks Java for it.
     """
     if engine != "spark":
         yield

@@ -1,4 +1,4 @@
-"""`workbench layout`: the layout of a statement drafted and checked; and which statement has which."""
+"""`workbench layout` drafts and checks the layout of a statement; options name layouts for statements."""
 
 import shlex
 import sys
@@ -76,7 +76,7 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: 
 
 
 def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **reading: Any) -> None:  # noqa: ANN401  the others
-    """Show what a ledger holds as it is read; a ledger of which a row cannot be read is refused."""
+    """Shows a ledger as it is read. Raises StatementRefused: a row cannot be read."""
     from workbench.analysis.statements import draft_layout, read_ledger
 
     if layouts is not None:
@@ -94,13 +94,13 @@ def _given(reading: Mapping[str, Any]) -> list[object]:
 
 
 def next_step(*words: object) -> str:
-    """The command that comes next, quoted for the shell."""
+    """A line with the next command, quoted for the shell."""
     return f"Next: workbench {visible(' '.join(map(pasted, words)))}"
 
 
 @contextmanager
 def ends_with_next(file: Path) -> Iterator[None]:
-    """A refusal of a file of which a layout can be drafted ends with that command, unless it names one already."""
+    """Adds the command that drafts a layout to a refusal of such a file, unless the refusal names a command already."""
     from workbench.analysis.statements.drafting import cut
 
     try:
@@ -116,7 +116,7 @@ def ends_with_next(file: Path) -> Iterator[None]:
 
 
 def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
-    """The command that comes next: a draft is written, a layout corrected and checked again, a sound one used."""
+    """A line with the next command: write a draft, check a corrected layout again, or use a sound layout."""
     if found.is_drafted:
         return next_step("layout", file, "--out", f"{file.stem}.toml")
     if not found.is_sound:
@@ -125,7 +125,7 @@ def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
 
 
 def named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
-    """Statement → the layout or account that is named for it, STATEMENT=…, or else for all; None where neither is."""
+    """Statement → its layout or account, named as STATEMENT=… or for all statements; None if none is named."""
     made: dict[Path, str | None] = {}
     bare: list[str] = []
     for text in named:
@@ -140,7 +140,7 @@ def named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> di
         raise click.UsageError(text)
     found = {path: made.get(path, bare[0] if bare else None) for path in statements}
     tables = [path for path in statements if path.suffix.lower() == ".parquet"]
-    # Of all that are given one may be a table; it alone cannot be meant.
+    # A value for all statements may meet a table among them, but not tables alone.
     if useless := [path for path in tables if path in made or (bare and len(tables) == len(statements))]:
         why = f"{useless[0]} is a table whose columns are already named"
         raise click.UsageError(f"--{what} {found[useless[0]]}: {why}{', account too' * (what == 'account')}.")
@@ -148,7 +148,7 @@ def named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> di
 
 
 def _parted(what: str, text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
-    """The statement before a `=`, if one is named, and the value; either may have a `=` in its name."""
+    """The statement before a `=`, or None, and the value; a statement's name and a value may contain `=`."""
     parts = text.split("=")
     for end in range(len(parts) - 1, 0, -1):
         name = "=".join(parts[:end])

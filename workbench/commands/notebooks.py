@@ -92,7 +92,7 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
 
 
 def _pages() -> "Pages":
-    """The public pages of a served sandbox but its first, which leads to calls; the register is at its defaults."""
+    """The public pages of a served sandbox, without the first, which leads to calls; the register has its defaults."""
     from workbench.domain.gaps import Gaps
     from workbench.sandbox.messages import InForce, Request
     from workbench.sandbox.openapi.pages import PAGES, Page

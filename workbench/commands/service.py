@@ -151,7 +151,7 @@ Try it:
 
 
 def laid_out(value: object) -> str:
-    """JSON for a person or a file."""
+    """The value as indented JSON for a person or a file."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
@@ -275,7 +275,7 @@ def docs(*, page: str, out: Path | None, in_browser: bool) -> None:
 
 
 def write_out(out: Path, text: str) -> None:
-    """Write what was asked for with --out. Raises BadParameter: it cannot be written."""
+    """Writes the file of --out. Raises BadParameter: the file cannot be written."""
     try:
         out.write_text(text, "utf-8")
     except OSError as error:

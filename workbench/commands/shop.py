@@ -125,7 +125,7 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
 
 
 def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Value"]]:
-    """Row → the values to switch it to, as `--row` and `--section` choose them."""
+    """Row of the register → the alternatives to run under, chosen by `--row` and `--section`."""
     from workbench.domain.gaps import Gaps, rows_named, written
     from workbench.register import GapRows
 
@@ -260,7 +260,7 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
 
 
 def _secret(name: str | None, path: Path | None) -> str | None:
-    """The secret that was named; never a part of a message."""
+    """The secret that the options name; no message contains it."""
     if name and path:
         raise click.UsageError("Give either --secret-env or --secret-file, not both.")
     if name:

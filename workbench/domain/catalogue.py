@@ -1,4 +1,4 @@
-"""Every code of an error: its status, its meaning and what to do; and the operators' names for failures."""
+"""Every error code with its status, its meaning and what to do, and the operators' names for failures."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -7,7 +7,7 @@ from workbench import errors
 
 
 class ErrorCode(NamedTuple):
-    """One row: the class that carries the code, what it means, what to do about it."""
+    """One error code: the class that carries the code, the code's meaning, and what to do."""
 
     kind: type[errors.ApiError]
     means: str
@@ -180,14 +180,14 @@ _OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, str]]]] 
         "Free some space, then send the same request again.")},
 }
 # fmt: on
-"""By status: class → code → what it means, and what to do about it."""
+"""Class → code → the code's meaning, and what to do."""
 CODES: Final = {
     code: ErrorCode(kind, means, do) for kind, codes in _OF_CLASS.items() for code, (means, do) in codes.items()
 }
 
 
 class OperatorNames(NamedTuple):
-    """The operators' and an aggregator's names for a failure; empty if they have none."""
+    """The operators' and an aggregator's names for a failure; an empty text if the party has no name."""
 
     mtn: str = ""
     airtel: str = ""
@@ -205,4 +205,4 @@ OPERATOR_NAMES: Final[Mapping[str, OperatorNames]] = {
     "operator_unavailable": OperatorNames("SERVICE_UNAVAILABLE", "DP00800001000", "PROVIDER_TEMPORARILY_UNAVAILABLE"),
     "operator_unknown": OperatorNames(),
 }
-"""Our code of a failure (`payments.FAILURES`) → the others' names."""
+"""Our code of a failure (`payments.FAILURES`) → the operators' and the aggregator's names."""

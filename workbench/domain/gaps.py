@@ -1,4 +1,4 @@
-"""The register of what the interface does not show, and what the sandbox does about it: one row for each question."""
+"""The register: a row for each question that the interface leaves open, with the sandbox's answer and alternatives."""
 
 import difflib
 import re
@@ -25,11 +25,11 @@ _LUCK: Final = "that it did not happen may be luck"
 
 
 class Gap(NamedTuple):
-    """One row of the register: an open question of the interface, and everything that is known about it."""
+    """One row of the register: an open question of the interface, with its answers and all facts about them."""
 
     name: str
     section: str
-    """The section of the interface document that leaves it open."""
+    """The section of the interface document that leaves the question open."""
     default: Value
     says: str
     """The meaning of the default, in words."""
@@ -41,33 +41,33 @@ class Gap(NamedTuple):
     why: str = ""
     """The reason for the default."""
     here: str = ""
-    """A remark about the sandbox alone, which the provider is not asked about."""
+    """A remark about the sandbox alone; no question to the provider contains it."""
     shows: str = "Nothing."
     """The part of the answer that the interface shows."""
     cost: int = 1
     """The cost of a wrong guess: 1 a call that fails at once, 2 payments that go wrong, 3 money."""
     of_sandbox: bool = False
-    """The row is about the sandbox itself: neither letter nor checklist has it."""
+    """True for a row about the sandbox itself, which letter and checklist leave out."""
     relied: tuple[str, ...] = ()
-    """Parts of a response that rely on the row: an operation or a struct of the wire by its name, an error by its code,
-    or by the struct that was sent and its code; `key`, `member`, `failure` and `warning` with a kind of caller, a
-    member of the result, why a payment failed, and words of a warning; `response` and `call` with a word of
-    `provenance` for a kind of response, and for what was sent or came of it.
+    """Parts of a response that rely on the row: an operation or a struct of the wire by its name; an error by its code,
+    or by the struct that was sent and its code; `key` with a kind of caller, `member` with a member of the result,
+    `failure` with a payment's failure, `warning` with words of a warning; `response` and `call` with a word of
+    `provenance` for a kind of response, and for a property of the call.
     """
     happens: tuple[str, str] = ("", "")
-    """The sign in the trace that something relied on the row: a pattern of a trace row's kind, result and words, and
-    what that is called; an empty name stands for the row's own.
+    """The sign in the trace that something relied on the row: a pattern of a trace row's kind, result and words, and a
+    name for what relied on it, by default the name of that call or webhook.
     """
     sign: Sign | None = None
-    """Shows the value from one exchange of recorded traffic, if one exchange can."""
+    """Reads the value from one exchange of recorded traffic; None if one exchange cannot show the value."""
     together: str = ""
     """The function of `evidence` that finds the value in several exchanges, by its name."""
     unless: tuple[str, Value] = ("", "")
     """A row and a value of it: traffic that shows the value says nothing about this row."""
     unseen: Mapping[Value | None, str] = {}
-    """Value, or None for all values → why recorded traffic does not show it."""
+    """Value, or None for all values → why recorded traffic does not show the value."""
     notebook: str = ""
-    """The slug of the notebook that shows it, if one does."""
+    """The slug of the notebook that shows the row, if one does."""
 
     def as_record(self) -> dict[str, Any]:
         """The row as JSON types: its alternatives as a list of `value` and `says`."""
@@ -82,7 +82,7 @@ _MANY: Final = 3
 
 
 def written(value: object) -> str:
-    """A value of the register; what comes many times in a row is counted, such as 48 times 1800 s."""
+    """A value of the register as text; many equal values in a row are counted, such as 48 times 1800 s."""
     if not isinstance(value, list | tuple):
         return str(value)
     runs = ([str(item) for item in same] for _, same in groupby(value))
@@ -91,7 +91,7 @@ def written(value: object) -> str:
 
 
 class Choice(NamedTuple):
-    """A value as it is written, what it means, and whether it is the default."""
+    """A value as text, its meaning, and whether it is the default."""
 
     value: str
     says: str
@@ -111,13 +111,13 @@ def choices_of(record: Mapping[str, Any]) -> list[Choice]:
 
 
 def row(section: str, default: V, says: str, **others: object) -> V:
-    """A field of `Gaps`: its section, its default and what that means, and the other columns of the row by name."""
+    """A field of `Gaps`: its section, its default, the default's meaning, and the row's other columns by name."""
     return field(default=default, metadata={"section": section, "says": says, **others})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gaps:
-    """Chooses what the sandbox does wherever the interface says "not shown"."""
+    """The sandbox's choices wherever the interface says "not shown": a field for each row of the register."""
 
     # fmt: off
     # 1. What the service does
@@ -642,8 +642,8 @@ class Gaps:
     def chosen(cls, choices: Mapping[str, object] | None = None) -> "Gaps":
         """The register with `choices` in place of its defaults.
 
-        Lists are taken for tuples, so that a TOML or JSON file can hold a schedule.
-        Raises GapRefused: a name or a value that the register does not offer, with those it does.
+        Lists count as tuples, so that a TOML or JSON file can hold a schedule.
+        Raises GapRefused: a name or a value that the register does not offer; the error has the offered ones.
         """
         if not isinstance(choices or {}, Mapping):
             raise GapRefused(f"gaps is a mapping of names to values, not {type(choices).__name__}.")
@@ -655,7 +655,7 @@ class Gaps:
         return [{**gap.as_record(), "value": getattr(self, gap.name)} for gap in REGISTER]
 
     def changed(self) -> dict[str, Value]:
-        """The rows that are not at their default."""
+        """Row → its value, for every row that is not at its default."""
         return {gap.name: getattr(self, gap.name) for gap in REGISTER if getattr(self, gap.name) != gap.default}
 
 
@@ -667,7 +667,7 @@ _BY_NAME = {gap.name: gap for gap in REGISTER}
 
 @cache
 def rows_by(kind: str = "") -> Mapping[str, tuple[str, ...]]:
-    """Maps the entries of the column `relied` to rows; with a `kind`, such as `warning`, only its entries."""
+    """Entry of the column `relied` → its rows; with a `kind`, such as `warning`, only the kind's entries."""
     rows_of: dict[str, tuple[str, ...]] = {}
     for gap in REGISTER:
         for thing in gap.relied:
@@ -683,7 +683,7 @@ def rows_settling(thing: str) -> tuple[str, ...]:
 
 
 def rows_named(names: Sequence[str]) -> tuple[Gap, ...]:
-    """The rows of these names, all for none.
+    """The rows of these names; all rows if `names` is empty.
 
     Raises GapRefused: there is no such row.
     """
@@ -699,7 +699,7 @@ def _gap_named(name: str) -> Gap:
 
 
 def _nearest(name: str) -> str | None:
-    """The row whose name shares the most words with this one and, of those, is spelled most like it."""
+    """The row that shares the most words with `name` and is spelled most like it; None if no row is close."""
     words = {*name.lower().split("_")}
     by_spelling = difflib.get_close_matches(name.lower(), _BY_NAME, n=len(_BY_NAME), cutoff=0)
     by_words = max(by_spelling, key=lambda row: len(words & {*row.split("_")}))

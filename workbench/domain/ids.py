@@ -1,7 +1,7 @@
-"""Identifiers, secrets and draws: keyed hashes of one seed, so that one seed is one history.
+"""Identifiers, secrets and draws: keyed hashes of one seed, so that one seed gives one history.
 
-A draw is named by what it is for (its natural key), never by its place in a stream. Asking for
-one draw more shifts none of the others.
+A draw is named by its purpose (its natural key), never by its place in a stream. An additional draw
+changes no other draw.
 """
 
 import re
@@ -13,13 +13,13 @@ from typing import Final
 from workbench.domain.signatures import SCHEMES, STANDARD
 
 KEY_PREFIXES: Final[Mapping[str, str]] = {"secret": "sk_test_", "publishable": "pk_test_"}
-"""Kind of a key → what it begins with."""
+"""Kind of a key → its prefix."""
 ACTIVE: Final = "active"
 ROLLED: Final = "rolled"
 REVOKED: Final = "revoked"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = [first + second for second in _ALPHABET for first in _ALPHABET]
-"""Two letters at a time, of the four that one division of the long number gives: dividing a short number is quick."""
+"""Pairs of letters: one division of the long number gives four letters, and dividing a short number is quick."""
 _PAIR, _FOUR = len(_PAIRS), len(_PAIRS) ** 2
 _TOKEN_LENGTH = 24
 _EIGHTS = range(_TOKEN_LENGTH // 8)
@@ -28,28 +28,28 @@ _IDENTIFIER = re.compile(rf"\b([a-z]{{2,4}}_[0-9A-Za-z]{{6}})[0-9A-Za-z]{{{_TOKE
 
 @lru_cache
 def _keyed(key: bytes, size: int) -> blake2b:
-    """A hash that has taken its key in: copying it takes a third of the time of making a new one."""
+    """A hash with its key set, to be copied: a copy takes a third of the time of a new hash."""
     return blake2b(key=key, digest_size=size)
 
 
 class Draws:
-    """All that is unpredictable about one sandbox, made predictable by its seed.
+    """Draws of one sandbox that look random but follow from its seed.
 
-    `seed` is the text of the seed; any length. Two sandboxes with one seed draw the same.
+    `seed` is the text of the seed, of any length. Two sandboxes with the same seed draw the same.
     """
 
     def __init__(self, seed: str) -> None:
         self._key = blake2b(seed.encode()).digest()
 
     def digest(self, *natural_key: str | int, size: int = 32) -> bytes:
-        """`size` bytes that belong to this natural key alone."""
+        """`size` bytes, drawn for this natural key."""
         drawn = _keyed(self._key, size).copy()
         # Formats a separator before every part: quicker than joining their texts.
         drawn.update((("\x1f%s" * len(natural_key))[1:] % natural_key).encode())
         return drawn.digest()
 
     def token(self, *natural_key: str | int) -> str:
-        """24 letters and digits (about 142 bits)."""
+        """24 letters and digits (about 142 bits), drawn for this natural key."""
         number, drawn = int.from_bytes(self.digest(*natural_key), "big"), ""
         for _ in _EIGHTS:
             number, low = divmod(number, _FOUR)
@@ -66,10 +66,10 @@ class Draws:
         return SCHEMES[scheme].new_secret(self.digest("whsec", *natural_key))
 
     def below(self, bound: int, *natural_key: str | int) -> int:
-        """A whole number from 0 up to, not including, `bound`."""
+        """A whole number from 0 up to, not including, `bound`, drawn for this natural key."""
         return int.from_bytes(self.digest("below", *natural_key), "big") % bound
 
 
 def with_short_ids(text: str) -> str:
-    """The text with every identifier cut to its first letters, `pi_3CwQs4…`."""
+    """The text with every identifier cut to its prefix and six letters, `pi_3CwQs4…`."""
     return _IDENTIFIER.sub(r"\1…", text)

@@ -1,13 +1,13 @@
-"""The interface in our words: what each section shows. What it leaves open are the rows of the register, `gaps.py`."""
+"""The interface in our words: what each section shows. The register, `gaps.py`, has what a section leaves open."""
 
 from typing import Final, NamedTuple
 
 PAGE: Final = "/docs/interface"
-"""The path of the page on which the sections stand."""
+"""The path of the page with the sections."""
 
 
 class Section(NamedTuple):
-    """One section, and what it shows."""
+    """A section of the interface, and the statements that it shows."""
 
     number: str
     title: str
@@ -15,7 +15,7 @@ class Section(NamedTuple):
 
 
 def link_to(section: str) -> str:
-    """The address at which a section stands; of several, `2.1, 4`, that of the first."""
+    """The address of a section; of several sections, such as `2.1, 4`, the address of the first."""
     return f"{PAGE}#section-{section.partition(',')[0]}"
 
 

@@ -1,4 +1,4 @@
-"""The double-entry ledger: chart of accounts, entries, a recipe for each money event; movements and T-accounts."""
+"""The double-entry ledger: chart of accounts, entries, recipes for money events, movements and T-accounts."""
 
 import hashlib
 from collections import Counter
@@ -19,7 +19,7 @@ GENESIS: Final = "0" * 64
 
 
 class AccountKind(NamedTuple):
-    """A line of the chart; `{operator}` and `{merchant}` are filled in when it is posted to."""
+    """A line of the chart of accounts; a posting fills in `{operator}` and `{merchant}`."""
 
     code: int
     name: str
@@ -49,7 +49,7 @@ TRACKED: Final[Mapping[str, tuple[AccountKind, str]]] = {
     **{FLOAT.name.format(operator=operator): (FLOAT, operator) for operator in OPERATORS},
     BANK.name: (BANK, "bank"),
 }
-"""The accounts that somebody else keeps books of too, each with its kind and that party."""
+"""Account that an operator or the bank keeps books of too → its kind and that party."""
 
 
 class Leg(NamedTuple):
@@ -89,17 +89,17 @@ RECIPES: Mapping[str, tuple[Leg, ...]] = {
     "unknown_debit": (Leg(DEBIT, SUSPENSE, "gross"), Leg(CREDIT, FLOAT, "gross")),
 }
 # fmt: on
-"""Every way in which money moves. A leg whose amount is zero is left out."""
+"""Money event → the legs of its entry. A leg with amount zero is left out of the entry."""
 
 DIFFERING: Final = AccountKind(0, "the account of the difference", DEBIT)
-"""Stands for the one of `TRACKED` that differs from its statement."""
+"""Stands for the account of `TRACKED` that differs from its statement."""
 
 
 class Settlement(NamedTuple):
     """A recipe that settles a difference.
 
-    `lines` are as in a recipe, of the amounts `amount` and `fee`. A settlement without lines takes its postings from
-    the entry that it settles, whose kind is one of `of`, or any kind.
+    `lines` are legs with the amounts `amount` and `fee`. A settlement without lines takes its postings from the entry
+    that it settles; `of` are the kinds that this entry may have, None for any kind.
     """
 
     lines: tuple[Leg, ...] = ()
@@ -107,12 +107,12 @@ class Settlement(NamedTuple):
 
     @property
     def takes_entry(self) -> bool:
-        """True if the amounts follow from the entry that it settles; otherwise the caller gives them."""
+        """True if the amounts follow from the settled entry; False if the caller gives them."""
         return not self.lines
 
     @property
     def takes_fee(self) -> bool:
-        """True if a fee may stand beside the amount."""
+        """True if the settlement may have a fee besides the amount."""
         return any(line.amount == "fee" for line in self.lines)
 
 
@@ -136,7 +136,7 @@ SETTLEMENTS: Final[Mapping[str, Settlement]] = {
                            Leg(CREDIT, DIFFERING, "amount"), Leg(CREDIT, DIFFERING, "fee"))),
 }
 # fmt: on
-"""Every way in which a difference from a statement is settled, by an entry that can be reversed as any other.
+"""Every way to settle a difference from a statement, by an entry that can be reversed like any other.
 
 `reversed` mirrors the entry and `reposted` repeats it under another reference. `redated` moves nothing: it
 acknowledges that the statement has another date.
@@ -154,17 +154,17 @@ class Posting(msgspec.Struct, frozen=True):
 
     @property
     def signed_minor(self) -> int:
-        """Debits positive, credits negative."""
+        """The amount in minor units: positive for a debit, negative for a credit."""
         return self.amount_minor if self.side == DEBIT else -self.amount_minor
 
 
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Postings that balance, at one place in the chain.
 
-    `number` is its place in the ledger, from 1, and `seq` among all that happened. `occurred_ms` is when the money
-    moved, `recorded_ms` when the ledger learnt of it, in milliseconds since 1970. `external_reference` is the id that
-    an operator or the bank has for the movement, `settles` an entry that this one settles without undoing it. `hash`
-    covers everything here and the hash before.
+    `number` is the entry's place in the ledger, from 1, and `seq` its place among all that happened. `occurred_ms` is
+    when the money moved, `recorded_ms` when the ledger learnt of it, in milliseconds since 1970. `external_reference`
+    is the id that an operator or the bank has for the movement, `settles` the id of an entry that this entry settles
+    without undoing it. `hash` covers all other fields, and so the hash before.
     """
 
     id: str
@@ -200,7 +200,7 @@ def settlement_postings(recipe: str, amounts: Mapping[str, int], currency: str, 
     """The postings of a settlement whose amounts are given, on one of the accounts of `TRACKED`.
 
     `amounts` are minor units: `amount`, and `fee` where the recipe takes one.
-    Raises LedgerRefused: a negative amount, or nothing at all.
+    Raises LedgerRefused: a negative amount, or no amount above zero.
     """
     differing, operator = TRACKED[account]
     lines = [
@@ -227,7 +227,7 @@ def mirrored(postings: tuple[Posting, ...]) -> tuple[Posting, ...]:
 
 
 def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int, fee_minor: int = 0) -> dict[str, int]:
-    """Splits a refund: the fee that goes back, then available and pending money, then the merchant's debt."""
+    """Splits a refund into its recipe's amounts: the returned fee, available money, pending money, then debt."""
     of_merchant = gross_minor - fee_minor
     from_available = min(of_merchant, max(0, available_minor))
     from_pending = min(of_merchant - from_available, max(0, pending_minor))
@@ -241,7 +241,7 @@ def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int, 
 
 
 def check_balanced(postings: tuple[Posting, ...]) -> None:
-    """Raises LedgerRefused unless there are two postings, all positive, with a zero sum for each currency."""
+    """Raises LedgerRefused unless two or more postings, all positive, add up to zero in each currency."""
     if any(posting.amount_minor <= 0 for posting in postings):
         raise LedgerRefused("A posting's amount is positive; the side tells its direction.")
     sums: Counter[str] = Counter()
@@ -252,10 +252,10 @@ def check_balanced(postings: tuple[Posting, ...]) -> None:
 
 
 def check_chain(entries: Sequence[JournalEntry], *, start: str = GENESIS, before: int = 0) -> str:
-    """The hash of the last entry, when every entry balances and follows the one before.
+    """Checks that every entry balances and follows the entry before; returns the hash of the last entry.
 
-    `start` is the hash that the first follows, `before` how many entries stand before it.
-    Raises LedgerRefused naming the first entry that does not.
+    `start` is the hash that the first entry follows, `before` the number of entries before the first.
+    Raises LedgerRefused: an entry was changed, and the error names the first, or an entry does not balance.
     """
     head = start
     for place, entry in enumerate(entries, start=before + 1):
@@ -282,7 +282,7 @@ class ShownPosting(NamedTuple):
 
 
 class TAccount(NamedTuple):
-    """An account and the postings on either side of it, in order."""
+    """An account with its postings on both sides, in order."""
 
     code: int
     account: str
@@ -292,21 +292,21 @@ class TAccount(NamedTuple):
 
     @property
     def balance_minor(self) -> int:
-        """Debits less credits."""
+        """Debits less credits, in minor units."""
         debits, credits_ = (sum(posting.money.amount_minor for posting in side) for side in (self.debits, self.credits))
         return debits - credits_
 
     @property
     def balance(self) -> tuple[str, str]:
-        """The balance for reading, on the side where it stands; the other is empty."""
+        """The balance as text, (debit, credit): the side without the balance is empty."""
         shown = Money(abs(self.balance_minor), self.currency).plain
         return (shown, "") if self.balance_minor >= 0 else ("", shown)
 
 
 def t_accounts(postings: Iterable[Mapping[str, Any]]) -> list[TAccount]:
-    """Every account posted to, by its code and name.
+    """The T-account of every account posted to, sorted by code, name and currency.
 
-    Rows have `account`, `code`, `side`, `amount_minor`, `currency`, and `entry`: what the entry is shown as.
+    Rows have `account`, `code`, `side`, `amount_minor`, `currency`, and `entry`, the label of the entry.
     """
     sides: dict[tuple[int, str, str], tuple[list[ShownPosting], list[ShownPosting]]] = {}
     for row in postings:
@@ -323,7 +323,7 @@ IN_SUSPENSE: Final = "in_suspense"
 LATE: Final = "late_success"
 WAITING: Final = "waiting"
 SETTLED_AS: Final[Mapping[str, str]] = {"suspense_settled": "credited", "suspense_returned": "returned"}
-"""The recipe that settles late money → its status afterwards; until then the status is `waiting`."""
+"""Recipe that settles late money → the money's status afterwards; until then the status is `waiting`."""
 CREDITED: Final = "sweep_credited"
 
 
@@ -342,7 +342,7 @@ class Movement(NamedTuple):
 
 
 def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement]:
-    """Movements of an account by an entry of these postings, one for each currency.
+    """The movements of an account by one entry, whose postings are given: one movement for each currency.
 
     Money comes in on the account's normal side. An entry without a fee that debits as much as it credits gives two
     movements: in, then out.
@@ -373,11 +373,12 @@ def _of_currency(postings: Sequence[Posting], fee: int, currency: str) -> Iterat
 
 
 def key_and_batch(entry: JournalEntry, known_as: str | None) -> tuple[str | None, str | None]:
-    """The other side's id of the movement, and its id of the batch that the movement is a part of.
+    """The key that matches an entry's movement with the other side, and the id of the movement's batch, or None.
 
-    `known_as` is the entry's external reference, or for a reversal without one that of what it reverses.
+    `known_as` is the external reference of the entry or, for a reversal without one, of the reversed entry. It is the
+    key, or for a part of a batch the batch; then the entry's id is the key.
     """
-    # Several of these may be one movement to the other side, as a night's credits are.
+    # The other side may book several of these entries as one movement, as it does with a night's credits.
     follows = entry.reverses is not None or entry.settles is not None
     is_reported = entry.kind in SETTLEMENTS and not SETTLEMENTS[entry.kind].takes_entry
     is_part = entry.kind == CREDITED or follows or is_reported

@@ -1,4 +1,4 @@
-"""Masks texts before they are shown, stored or logged: secrets without their middle, numbers without their tail.
+"""Masks texts before they are shown, stored or logged: hides the secrets, and the middle of customers' numbers.
 
 Every text that leaves the sandbox for a log, a trace, a stored attempt or a repr goes through `mask`, and so does a
 report's text about a statement. `phones.mask_column` masks a column that holds numbers alone.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from workbench.domain.phones import GAPS, MARK, mask_column
 
 SECRET_FIELDS = ("client_secret", "password", "refresh_token")
-"""Fields of requests whose value is secret."""
+"""Fields of requests with a secret value."""
 _GAP = GAPS + "{0,2}"
 # fmt: off
 
@@ -22,13 +22,13 @@ def _mask_rest(match: re.Match[str]) -> str:
 _KEY = re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*")
 """A bare prefix, as in a sentence, is no key."""
 _BASIC = re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}")
-"""A credential has a capital or a digit in it, a word of a sentence has not."""
+"""A credential has a capital or a digit in it; a word of a sentence has neither."""
 RULES: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
-    # What begins a word is looked back at: a pattern that begins with a letter is found sooner than one with a \b.
+    # A pattern looks back for the beginning of a word: a pattern that begins with a letter is quicker than with a \b.
     # An intent's client secret first: it contains an id that stays readable.
     ("_secret_", re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), _mask_rest),
     ("k_test", _KEY, _mask_rest), ("k_live", _KEY, _mask_rest), ("k%5f", _KEY, _mask_rest),
-    # A token has six characters at least, as `at_once` has not.
+    # A token has at least six characters after its prefix; `at_once` has four.
     ("at_", re.compile(r"(at_(?<!\wat_))[0-9A-Za-z_]{6,}"), _mask_rest),
     ("rt_", re.compile(r"(rt_(?<!\wrt_))[0-9A-Za-z_]{6,}"), _mask_rest),
     ("whsec", re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), _mask_rest),
@@ -39,13 +39,13 @@ RULES: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] =
      # The code of a console's link.
      ("code=", re.compile(r"""([?&]code=)[^&\s"']+"""), _mask_rest),
      ("password=", re.compile(r"\b(password=)[^&\s]+"), _mask_rest),
-    # An s has more cases than two.
+    # The long s is a third case of s.
     ("bas", _BASIC, _mask_rest), ("ba\u017f", _BASIC, _mask_rest),
     ("bearer", re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), _mask_rest),
 )
 # fmt: on
-"""A word, a pattern, and what is shown instead. A text without the word, in lower case, has nothing to mask by it: to
-look for the word is quicker than the pattern, and the longer it is, the quicker."""
+"""A word, a pattern, and the replacement. A text whose lower case lacks the word needs no search by the pattern: a
+search for the word is quicker, and the longer the word, the quicker."""
 # A Zambian number in any spelling: +260…, %2B260…, 00260…, 260…, 0…, its digits in groups or not.
 NUMBER = re.compile(
     rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.•]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"
@@ -53,7 +53,7 @@ NUMBER = re.compile(
 )
 _BY_THREES = r"[0-9]{1,3}(?:(?:[ ,'\u00a0\u2009\u202f][0-9]{3}){1,4}[.,]|(?:\.[0-9]{3}){1,4},)"
 _AMOUNT = rf"(?:[0-9]{{4,13}}[.,][0-9]|{_BY_THREES}[0-9])[0-9]?(?![0-9]|[./-][0-9])"
-"""With its decimals: `1500.00`, `1 500 000,00`."""
+"""An amount with its decimals: `1500.00`, `1 500 000,00`."""
 _AFRICAN = rf"(?:27|2[1-9]\d)(?:{_GAP}\d){{9}}(?!\d)"
 _DIALLED = rf"(?!{_AMOUNT})(?:{_AFRICAN}|[17](?:{_GAP}\d){{10}}(?!\d)|[2-689](?:{_GAP}\d){{7,14}}(?!\d))"
 ABROAD: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -63,9 +63,9 @@ ABROAD: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("002", re.compile(rf"00(?<![0-9A-Za-z.•]00){_AFRICAN}")),
     ("254", re.compile(r"254(?<![0-9A-Za-z.•]254)[17]\d{8}(?!\d)")),
 )
-"""A word, and a pattern of numbers of other countries, or of no mobile: a text without the word has none. They differ
-from an identifier by what stands before them, or as Kenya's are written, and from an amount by its decimals. A whole
-amount of eight digits with a plus looks as they do, and is masked."""
+"""A word, and a pattern of foreign or fixed-line numbers, which only a text with the word can have. The characters
+before a number, or the form of Kenya's, tell it from an identifier; decimals tell an amount. A whole amount of eight
+digits with a plus looks like a number, and is masked."""
 _ENDS = re.compile(rf"(\D*(?:(?:25)?2[Bb])?(?:00)?[1-9]\d{{0,2}}).*(\d{_GAP}\d{_GAP}\d)", re.DOTALL)
 """The visible beginning and end of a number of `ABROAD`."""
 _BY_FOURS = r"(?:[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4})+|[0-9]{4}(?:[ -][0-9]{4})+)[ -][0-9]{1,4}"
@@ -73,12 +73,12 @@ ACCOUNTS = tuple(
     re.compile(f"(?<![0-9A-Za-z]){pattern}(?![0-9A-Za-z])")
     for pattern in (_BY_FOURS, r"(?:[A-Z]{2}[0-9]{2}[A-Z]{0,4}|\+)?[0-9]{9,}")
 )
-"""Numbers of accounts and cards, and IBANs, by fours or in one; and whatever else is as long."""
+"""Numbers of accounts and cards, and IBANs, in groups of four or in one piece; any other long number fits too."""
 _ZERO = re.compile(rf"0(?={_GAP}[5-79]\d)")
 _BEFORE, _AFTER = 9, 25
-"""Every Zambian number has this zero, with at most this many characters before and after: `%252B0026`, four gaps."""
+"""The most characters before and after the zero of `_ZERO` in a Zambian number: `%252B0026`, four gaps."""
 _BEHIND, _REACH = 2_000, 64
-"""`mask_beginning` masks `_BEHIND` characters behind the cut too, of which `_REACH` must remain when masked.
+"""`mask_beginning` masks `_BEHIND` characters behind the cut too; at least `_REACH` must remain after masking.
 
 No number, token or prefix is longer than `_REACH`.
 """
@@ -100,10 +100,10 @@ def mask(text: str) -> str:
 
 
 def mask_beginning(text: str, most: int) -> str:
-    """The first `most` characters of the masked text, without masking all that is behind them.
+    """The first `most` characters of the masked text, mostly without masking the text far behind them.
 
-    A secret that straddles the cut is masked as in the whole text. Where the part that is masked might show another
-    beginning, as when a password ends far behind, all of it is.
+    A secret across the cut is masked as in the whole text. If masking a part might give another beginning, such as
+    when a password ends far behind, the function masks the whole text.
     """
     if len(text) > most + _BEHIND:
         begun = mask(text[: most + _BEHIND])
@@ -118,7 +118,7 @@ def mask_beginnings(texts: Iterable[str], most: int) -> list[str]:
 
 
 def mask_secrets(text: str) -> str:
-    """`text` masked, but for numbers: a request to be repeated needs them."""
+    """`text` with its secrets masked, but not its numbers: a request that is sent again needs them."""
     lowered = text.lower()
     for word, pattern, shown in RULES:
         if word in lowered:
@@ -127,7 +127,7 @@ def mask_secrets(text: str) -> str:
 
 
 def mask_numbers(text: str) -> str:
-    """`text` with every number of a customer masked; Zambian ones are looked for around their zeros."""
+    """`text` with every customer's number masked; Zambian numbers are searched for around their zeros."""
     shown: list[str] = []
     end = 0
     for zero in _ZERO.finditer(text):
@@ -143,26 +143,26 @@ def mask_numbers(text: str) -> str:
 
 
 def mask_accounts(text: str) -> str:
-    """Masks what `mask` does, and every long number too: a layout is handed on to others."""
+    """Masks like `mask`, and every long number too: people hand layouts on to others."""
     by_fours, whole = ACCOUNTS
     text = mask(by_fours.sub(lambda match: mask_column(match[0]), text))
     return whole.sub(lambda match: mask_column(match[0]), text)
 
 
 def shortened(text: str, most: int, *, counts_mark: bool = True) -> str:
-    """`text` if it has at most `most` characters, else its beginning and a `…`, which counts as one of them or not."""
+    """`text` of at most `most` characters, else its beginning and a `…`, which counts if `counts_mark`."""
     return text if len(text) <= most else f"{text[: most - counts_mark]}…"
 
 
 def xml_text(text: str) -> str:
-    """Text in which what XML has no place for, however it is written, is a replacement character."""
+    """Text in which a replacement character stands for every character that XML cannot hold."""
     return _NOT_XML.sub("\ufffd", text)
 
 
 class Secret(str):
     """A string whose repr is masked, so that a notebook does not save it by accident; `print` shows the whole.
 
-    Where it has no form that is known, nothing of it is shown.
+    The repr of a secret without a known form shows none of its characters.
     """
 
     __slots__ = ()

@@ -20,7 +20,7 @@ RFC3339: Final = re.compile(
     r"|02-(0[1-9]|1[0-9]|2[0-8]))|(19(0[48]|[2468][048]|[13579][26])|20([02468][048]|[13579][26]))-02-29)"
     r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])"
 )
-"""A moment as it is taken in requests (RFC 3339), of the years 1900 to 2099."""
+"""A moment as requests may have it (RFC 3339), of the years 1900 to 2099."""
 
 
 def milliseconds(moment: datetime) -> int:
@@ -29,7 +29,7 @@ def milliseconds(moment: datetime) -> int:
 
 
 def moment(at_ms: int) -> datetime:
-    """The aware UTC datetime of so many milliseconds since 1970."""
+    """The aware UTC datetime of `at_ms` milliseconds since 1970."""
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)
 
 
@@ -50,17 +50,17 @@ def milliseconds_in(text: str, *, param: str) -> int:
 
 @lru_cache(4096)  # in one answer and its event most moments are the same
 def rfc3339(at_ms: int) -> str:
-    """UTC with milliseconds and `Z`: `2026-01-05T06:00:00.000Z`."""
+    """The moment in UTC with milliseconds and `Z`: `2026-01-05T06:00:00.000Z`."""
     return moment(at_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def business_date(at_ms: int) -> str:
-    """The day in Lusaka, ISO 8601: business days begin at 22:00 UTC."""
+    """The day of a moment in Lusaka, ISO 8601: business days begin at 22:00 UTC."""
     return moment(at_ms).astimezone(LUSAKA).date().isoformat()
 
 
 def day_start_ms(at_ms: int, *, days_on: int = 0) -> int:
-    """Midnight in Lusaka of the business day of a moment, or of one so many days later."""
+    """Midnight in Lusaka of a moment's business day, or of `days_on` days later, in milliseconds since 1970."""
     offset_ms = 7_200_000
     return ((at_ms + offset_ms) // DAY_MS + days_on) * DAY_MS - offset_ms
 

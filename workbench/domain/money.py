@@ -45,9 +45,9 @@ _ISO_4217: Final = (
     "BHD048 IQD368 JOD400 KWD414 LYD434 OMR512 TND788",
     "CLF990 UYW927",
 )
-"""ISO 4217, list one of SIX as published on 2026-01-01: codes with their numbers, by how many decimals they have.
+"""ISO 4217, list one of SIX as published on 2026-01-01: codes with their numbers, by their number of decimals.
 
-Without ZMW, which stands above, and without what has no minor unit: metals, bonds, drawing rights, tests.
+The list lacks ZMW, which stands above, and codes without a minor unit: metals, bonds, drawing rights, tests.
 """
 ISO_4217: Final[Mapping[str, Currency]] = CURRENCIES | {
     code[:3]: Currency(code[:3], int(code[3:]), decimals)
@@ -55,12 +55,12 @@ ISO_4217: Final[Mapping[str, Currency]] = CURRENCIES | {
     for code in codes.split()
 }
 OFFERED: Final[Mapping[str, Mapping[str, Currency]]] = {"zmw": CURRENCIES, "iso4217": ISO_4217}
-"""The currencies of the service by code, by the register's `currencies`."""
+"""The register's `currencies` → the currencies of the service by code."""
 RETIRED = {"ZMK": "ZMK was replaced by ZMW on 1 January 2013 (1000 ZMK = 1 ZMW)"}
 
 
 class Money(msgspec.Struct, frozen=True, order=True):
-    """`amount_minor` is in the currency's minor unit: 15000 is 150.00 ZMW."""
+    """An amount; `amount_minor` is in the currency's minor unit: 15000 is 150.00 ZMW."""
 
     amount_minor: int
     currency: str = ZMW.code
@@ -76,45 +76,45 @@ class Money(msgspec.Struct, frozen=True, order=True):
         return major_text(self.amount_minor, self.currency)
 
     def __str__(self) -> str:
-        """As a person writes it: `K1,250.00`, `USD 3.00`, `JPY 300`; a minus stands first."""
+        """The amount with its currency: `K1,250.00`, `USD 3.00`, `JPY 300`; a minus comes first."""
         return money_text(self.amount_minor, self.currency)
 
 
 def decimals_of(currency: str | None) -> int:
-    """The number of decimals of a currency; two for a code that is not in ISO 4217, and for none."""
+    """The number of decimals of a currency; two for a code that is not in ISO 4217, and for None."""
     return ISO_4217.get(currency or "", ZMW).decimals
 
 
 def major(amount_minor: int, currency: str | None = ZMW.code) -> Decimal:
-    """Minor units in major units, exact, with the currency's number of decimals."""
+    """The amount in major units, exact, with the currency's number of decimals."""
     # Written, not divided: arithmetic on Decimals rounds to 28 digits.
     return Decimal(f"{amount_minor}e-{decimals_of(currency)}")
 
 
 def major_text(amount_minor: int, currency: str | None = ZMW.code, *, signed: bool = False) -> str:
-    """Minor units as text in major units: `1,234.50`, or `+1,234.50` where the sign is the point."""
+    """The amount in major units as text: `1,234.50`, or `+1,234.50` if `signed`."""
     sign = "+" if signed and amount_minor > 0 else ""
     return f"{sign}{major(amount_minor, currency):,}"
 
 
 def money_text(amount_minor: int | None, currency: str | None, *, signed: bool = False) -> str:
-    """Money in a sentence, with its currency's decimals: `K1,234.50`, `USD 3.00`, `JPY 300`, `nothing` for none.
+    """Money in a sentence, with its currency's decimals: `K1,234.50`, `USD 3.00`, `JPY 300`, `nothing` for None.
 
-    `+K1,234.50` where the sign is the point.
+    With `signed`, a positive amount has a plus: `+K1,234.50`.
     """
     if amount_minor is None:
         return "nothing"
     plain = major_text(amount_minor, currency, signed=signed)
-    # The minus is that of every table: a spreadsheet reads what is copied into it, and every console shows it.
+    # The minus is a hyphen: a spreadsheet reads a copied amount with it, and every console shows it.
     digits = plain.lstrip("+-")
     before = "K" if currency == ZMW.code else f"{currency} " if currency else ""
     return f"{plain.removesuffix(digits)}{before}{digits}"
 
 
 def currency_named(text: str, offered: Mapping[str, Currency] = CURRENCIES) -> Currency:
-    """The currency of those offered that `text` names, in either case.
+    """The offered currency that `text` names, in upper or lower case.
 
-    Raises InvalidRequest: a retired or unsupported code, by name.
+    Raises InvalidRequest: a retired or unsupported code, which the message names.
     """
     code = text.upper()
     if code in RETIRED:
@@ -130,12 +130,12 @@ def currency_named(text: str, offered: Mapping[str, Currency] = CURRENCIES) -> C
 
 
 def rounded(amount: Decimal, currency: Currency) -> Decimal:
-    """The amount to the currency's minor unit, what lies in the middle to the even one; what is too large stays.
+    """The amount rounded to the currency's minor unit, half to even.
 
-    Raises InvalidRequest: not a finite number, or so small that nothing is left.
+    Raises InvalidRequest: not a finite number, not positive, too large, or rounded to zero.
     """
     check_size(amount, MAX_MAJOR_DIGITS)
-    # What is smaller by powers of ten is told by the first digit, before a Fraction of 1e-999999 is built.
+    # The first digit's power of ten shows that an amount is too small, before a Fraction of 1e-999999 is built.
     near = Fraction(amount) * 10**currency.decimals if amount.adjusted() >= -currency.decimals - 1 else Fraction(0)
     minor = round(near)
     if not minor:
@@ -145,13 +145,13 @@ def rounded(amount: Decimal, currency: Currency) -> Decimal:
 
 
 def money_from_major(amount: Decimal, currency: Currency) -> Money:
-    """Money from an amount in major units: `150`, `150.0` and `150.00` are one amount.
+    """Money from an amount in major units: `150`, `150.0` and `150.00` give the same Money.
 
     Raises InvalidRequest: not a finite number, not positive, too large, or finer than a minor unit.
     """
     check_size(amount, MAX_MAJOR_DIGITS)
-    # A ratio is exact; arithmetic on Decimals rounds to 28 digits. What is finer than any minor unit
-    # is told by the power of ten of its first digit, before the ratio of 1e-999999 is built.
+    # A ratio is exact; arithmetic on Decimals rounds to 28 digits. The first digit's power of ten shows
+    # that an amount is finer than any minor unit, before the ratio of 1e-999999 is built.
     is_finer = amount.adjusted() < -currency.decimals
     whole, parts = (0, 1) if is_finer else amount.as_integer_ratio()
     minor, rest = divmod(whole * 10**currency.decimals, parts)
@@ -166,7 +166,7 @@ def money_from_major(amount: Decimal, currency: Currency) -> Money:
 
 
 def money_from_integer(amount: int, currency: Currency, *, units_minor: int) -> Money:
-    """Money from a whole number of units, each worth `units_minor` minor units (1, or those of a major unit).
+    """Money from a whole number of units, each worth `units_minor` minor units (1, or as many as a major unit has).
 
     Raises InvalidRequest: not positive or too large.
     """
@@ -177,10 +177,10 @@ def money_from_integer(amount: int, currency: Currency, *, units_minor: int) -> 
 
 
 def check_size(amount: Decimal, digits: int) -> None:
-    """Raises InvalidRequest: not a finite number, not positive, or of more than `digits` before the point."""
+    """Raises InvalidRequest: not a finite number, not positive, or more than `digits` digits before the point."""
     if not amount.is_finite():
         raise InvalidRequest(f"{amount} is not an amount.", code="amount_not_finite", param="amount")
-    # adjusted() is the power of ten of the first digit: it tells the size of 1e400 without building it.
+    # adjusted() is the power of ten of the first digit: it shows the size of 1e400 without building the number.
     if amount and amount.adjusted() >= digits:
         raise InvalidRequest(
             f"The amount has more than {digits} digits before the point.", code="amount_too_large", param="amount"

@@ -39,11 +39,11 @@ PAID: Final = "paid"
 MOBILE_MONEY: Final = "mobile_money"
 
 LATE_FUNDS: Final = "late_funds"
-"""Money of an attempt whose prompt had expired; what does not take it leaves it in suspense."""
+"""The event of money that came after its prompt expired; a state that does not take it leaves it in suspense."""
 
 
 def _intent(after_failure: str, *late: str) -> Transitions:
-    """The table of an intent that a failed attempt leaves in one state, and that late money pays in some."""
+    """The transitions of an intent: a failed attempt leads to `after_failure`; late money pays in the states `late`."""
     return {
         (REQUIRES_PAYMENT_METHOD, "confirm"): REQUIRES_ACTION,
         (REQUIRES_PAYMENT_METHOD, "cancel"): CANCELED,
@@ -57,7 +57,7 @@ def _intent(after_failure: str, *late: str) -> Transitions:
 
 
 def _charge(after_timeout: str, *late: str) -> Transitions:
-    """The table of a charge that an unanswered prompt leaves in one state, and that late money pays in some."""
+    """The transitions of a charge: an expired prompt leads to `after_timeout`; late money pays in the states `late`."""
     return {
         (PENDING, "funds_secured"): SUCCEEDED,
         (PENDING, "attempt_failed"): FAILED,
@@ -80,16 +80,16 @@ CHARGE_TRANSITIONS: Final[Mapping[tuple[str, str], Transitions]] = {
     ("expired", "suspense"): _charge(EXPIRED),
     ("expired", "succeeds"): _charge(EXPIRED, EXPIRED),
 }
-"""By `charge_states` and `late_success`."""
+"""By `charge_states` and `late_success`: as INTENT_TRANSITIONS."""
 
 
 def intent_transitions(gaps: Gaps) -> Transitions:
-    """The table of intents that is in force."""
+    """The transitions of intents that are in force."""
     return INTENT_TRANSITIONS[gaps.intent_states, gaps.late_success]
 
 
 def charge_transitions(gaps: Gaps) -> Transitions:
-    """The table of charges that is in force."""
+    """The transitions of charges that are in force."""
     return CHARGE_TRANSITIONS[gaps.charge_states, gaps.late_success]
 
 
@@ -110,7 +110,7 @@ FAILURES: Mapping[str, str] = {
     "bank_refused": "The bank did not take the payout.",
     "bank_returned": "The bank took the payout and returned it.",
 }
-"""Why money did not move: our code → what to tell a person."""
+"""Our code of a failure → the reason why money did not move, in a sentence for people."""
 
 
 class Advice(NamedTuple):
@@ -164,19 +164,19 @@ ADVICE: Mapping[str, Advice] = {
         "We canceled this payment before you answered.",
     ),
 }
-"""By the failure code of a payment. Payouts, which no customer sees, have none."""
+"""A payment's failure code → advice. Payouts, which no customer sees, have no advice."""
 
 
 def offer_again_s(gaps: Gaps) -> int:
     """Seconds after the last prompt until a shop offers a new one: twice as long as a prompt waits.
 
-    Until then its money may come late, and the customer would pay twice.
+    Until then the last prompt's money may come late, and the customer would pay twice.
     """
     return 2 * gaps.prompt_timeout_s
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """A merchant's row in the store; `seq` is its place among all that happened."""
+    """A merchant's row in the store; `seq` is the row's place among all that happened."""
 
     id: str
     seq: int
@@ -191,12 +191,12 @@ class Sum(Stored, frozen=True, kw_only=True):
 
     @property
     def money(self) -> Money:
-        """The sum."""
+        """The sum as Money."""
         return Money(self.amount_minor, self.currency)
 
 
 class PaymentIntent(Sum, frozen=True, kw_only=True):
-    """An in-flight attempt to be paid, as it is stored. Times are milliseconds since 1970."""
+    """A payment intent as it is stored. Times are milliseconds since 1970."""
 
     client_secret: str
     status: str = REQUIRES_PAYMENT_METHOD
@@ -224,18 +224,18 @@ class Charge(Sum, frozen=True, kw_only=True):
     payment_intent: str | None = None
     failure_code: str | None = None
     refunded_minor: int = 0
-    """Refunded so far or on its way; failed refunds do not count."""
+    """Minor units refunded so far or on the way; failed refunds do not count."""
     metadata: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
     created_ms: int = 0
 
 
 class Refund(Sum, frozen=True, kw_only=True):
-    """Money given back of one charge, as it is stored. `entry` took it from the merchant."""
+    """Money given back of one charge, as it is stored. The ledger entry `entry` took the money from the merchant."""
 
     charge: str
     of_intent: int
-    """1 when the intent was named, whose amounts are decimals."""
+    """1 if the request named the intent, whose amounts are decimals; 0 if it named the charge."""
     payment_intent: str | None
     entry: str
     status: str = PENDING
@@ -258,7 +258,7 @@ class Payout(Sum, frozen=True, kw_only=True):
 
 
 BOUNDS_MAJOR: Final[Mapping[str, tuple[int, int | None]]] = {"none": (0, None), "1_to_20000": (1, 20_000)}
-"""The least and the most that is taken of any currency, by `amount_bounds`; 0 stands for one minor unit."""
+"""`amount_bounds` → least and most amount in major units; 0 stands for one minor unit, None for no bound."""
 
 
 def unit_minor(gaps: Gaps, currency: str) -> int:
@@ -292,10 +292,10 @@ def fees_of(gross_minor: int, gaps: Gaps, currency: str = ZMW.code) -> Fees:
 
 
 def fee_returned(fee_minor: int, *, amount_minor: int, refunded_minor: int, returned_minor: int) -> int:
-    """Minor units of the fee that go back now, once `refunded_minor` of the amount are refunded; never below zero.
+    """Minor units of the fee to return with a refund that makes the refunded sum `refunded_minor`; never below zero.
 
-    The share of the whole refund, rounded half up, less what went back before: the parts never add up to more than
-    the fee, and to the fee when all is refunded.
+    The refunded sum's share of the fee, rounded half up, less `returned_minor`: the parts add up to the fee when all
+    is refunded, and never to more.
     """
     due = (2 * fee_minor * refunded_minor + amount_minor) // (2 * amount_minor)
     return max(0, due - returned_minor)
@@ -310,10 +310,10 @@ _FAR: Final = 50
 
 
 def far_from_usual(amount_minor: int, before_minor: Sequence[int]) -> int | None:
-    """The usual amount of the charges before, where this one looks a hundred times too large or too small beside it.
+    """The median of the charges before, if this amount looks a hundred times too large or too small; otherwise None.
 
-    That is at least 50 times the median of the last 20, or at most a fiftieth of it. None: it does not, or there are
-    fewer than 3.
+    Such an amount is at least 50 times the median, or at most a fiftieth. With fewer than 3 charges before, the result
+    is None.
     """
     if len(before_minor) < _LEAST:
         return None

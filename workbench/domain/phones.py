@@ -1,6 +1,6 @@
-"""Zambian mobile numbers and the operators they belong to.
+"""Zambian mobile numbers and their operators.
 
-The prefixes are libphonenumber's (9.0.43); a test compares them with the installed one. They are data here because
+The prefixes are libphonenumber's (9.0.43); a test compares them with the installed version. They are data here because
 `phonenumbers.carrier` takes a quarter of a second to load.
 """
 
@@ -16,7 +16,7 @@ COUNTRY_CODE = "+260"
 GAPS = r"[ \u00a0\u2007\u2009\u202f()./\u2010-\u2015\u2212-]"
 """Separators between the digits of a number: blanks of any width, dashes of any length."""
 _DROPPED = re.compile(GAPS + r"|['\t\r\n\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-"""Separators, and what a spreadsheet or a chat adds to a number: an apostrophe, invisible marks."""
+"""Separators, and the apostrophes and invisible marks that a spreadsheet or a chat adds to a number."""
 HIDDEN = "•"
 MARK = 4 * HIDDEN
 """Stands for the hidden part of a text."""
@@ -26,7 +26,7 @@ _MOBILE = re.compile(f"[579][0-9][0-9{HIDDEN}]{{4}}[0-9]{{3}}")
 """The nine digits of a mobile number; four of them may be hidden already, as in `96****567`."""
 _FOREIGN = re.compile(rf"(?:(?:\+|00)(?=[1-9][0-9{HIDDEN}]{{7,14}}$)|(?=(?:27|2[1-9][0-9])[0-9{HIDDEN}]{{9}}$))"
                       rf"([0-9{HIDDEN}]+[0-9]{{3}})")  # fmt: skip
-"""A number of another country, or no mobile: with its prefix, or as Africa's are written without one."""
+"""A foreign or fixed-line number with a plus or 00 before it, or an African number without either."""
 _E164 = re.compile(r"\+260[0-9]{9}")
 _ALL_BUT_THREE = re.compile(r"[0-9](?=(?:[^0-9]*[0-9]){3})")
 _NATIONAL = re.compile(r"0[0-9]{9}")
@@ -41,7 +41,7 @@ class Operator(NamedTuple):
     long_id: str
     """The identifier that aggregators use."""
     prefixes: tuple[str, ...]
-    """The two digits after the country code."""
+    """Two digits after the country code."""
     pin_length: int = 4
 
 
@@ -54,14 +54,14 @@ OPERATORS = {
     )
 }
 ZED = Operator("zed", "Zed Mobile", "ZED_MOBILE_ZMB", ("98", "78", "58", "79"))
-"""Taken by the register's `zed_mobile` alone, which supposes that 79, whose operator is not known, is Zed Mobile's too.
+"""An operator that only the register's `zed_mobile` accepts; 79, whose operator is unknown, counts as its prefix.
 
-Its long identifier is made after the others'.
+The long identifier is our own, in the form of the others.
 """
 EVERY_OPERATOR: Final[Mapping[str, Operator]] = OPERATORS | {ZED.id: ZED}
 """The operators that a stored payment may belong to."""
 OFFERED: Final[Mapping[str, Mapping[str, Operator]]] = {"refused": OPERATORS, "zed": EVERY_OPERATOR}
-"""The operators of the service, by `zed_mobile`."""
+"""The register's `zed_mobile` → the operators of the service."""
 WITHOUT_WALLET = {"98": "Zed Mobile", "78": "Zed Mobile", "58": "Zed Mobile", "79": "operator not known"}
 _BY_PREFIX: Final = {
     choice: {prefix: operator for operator in offered.values() for prefix in operator.prefixes}
@@ -81,7 +81,7 @@ class Msisdn(NamedTuple):
 
 
 def mask_phone(e164: str) -> str:
-    """Operator prefix and last three digits: enough to tell two customers apart, not to call one."""
+    """The number with only its operator's prefix and last three digits: enough to tell customers apart, not to call."""
     return f"{e164[:6]}{MARK}{e164[-3:]}"
 
 
@@ -101,7 +101,7 @@ def international(text: str) -> str | None:
 
 
 def masked_number(text: str) -> str | None:
-    """The masked telephone number; another country's shows three digits. None if the text is no number."""
+    """The masked telephone number; a foreign number shows only its last three digits. None if the text is no number."""
     number = international(text)
     if number is None or not _MOBILE.fullmatch(number.removeprefix(COUNTRY_CODE)):
         return number and _ALL_BUT_THREE.sub(HIDDEN, number)
@@ -109,7 +109,7 @@ def masked_number(text: str) -> str | None:
 
 
 def phone_hash(text: str, key: bytes) -> str | None:
-    """A keyed hash of the number in `text`, in any spelling; None for no number, or one with hidden digits."""
+    """A keyed hash of the number in `text`, in any spelling; None for no number, or a number with hidden digits."""
     number = international(text)
     if number is None or HIDDEN in number:
         return None
@@ -122,7 +122,7 @@ def mask_column(text: str) -> str:
 
 
 def e164_of(text: str) -> str:
-    """A number in national form in E.164; another text as it is."""
+    """A number in national form, converted to E.164; another text as it is."""
     return COUNTRY_CODE + text[1:] if _NATIONAL.fullmatch(text) else text
 
 
@@ -148,7 +148,7 @@ def msisdn_from(text: str, *, param: str, zed: str = "refused", form: str = "e16
 
 
 def operator_of(e164: str) -> Operator:
-    """The operator of a checked number."""
+    """The operator of a number that `msisdn_from` has checked."""
     return _BY_PREFIX[ZED.id][e164[len(COUNTRY_CODE) : len(COUNTRY_CODE) + 2]]
 
 

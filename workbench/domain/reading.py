@@ -17,7 +17,7 @@ NoneType = type(None)
 MAX_DEPTH = 32
 MAX_NUMBER_LENGTH = 400
 _NEVER_SHOWN = (*SECRET_FIELDS, "text")
-"""Fields whose value no message repeats; `text` is what a customer types, a PIN."""
+"""Fields whose value no message repeats; `text` is a PIN that a customer types."""
 _KINDS = (
     (NoneType, "null"), (bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"),
     (dict, "an object"),
@@ -33,13 +33,13 @@ _TWICE = "stands more than once"
 _SCALARS = (str, int, Decimal, bool, NoneType)
 _WHOLE = re.compile("[0-9]{1,19}")
 _NO_NUMBER = object()
-"""Stands for what cannot be held, until the walk finds it and names its field."""
+"""Stands for a number that cannot be held, until `_check_values` finds it and names its field."""
 
 S = TypeVar("S", bound=Struct)
 
 
 def json_from(body: bytes) -> object:
-    """The JSON value in `body`; numbers with a point or exponent as Decimal.
+    """The JSON value in `body`; numbers with a point or exponent become Decimals.
 
     Raises InvalidRequest: not UTF-8, not JSON, a duplicate key, NaN or Infinity, a number of more
     than 400 digits, nesting deeper than 32, or half of a surrogate pair.
@@ -64,11 +64,11 @@ def json_from(body: bytes) -> object:
 
 
 _Place = tuple[Any, str | int, object]
-"""The place that it stands in, its name there, and the value: a pointer is put together for a refusal alone."""
+"""The place around a value, the value's name there, and the value; only a refusal needs a pointer made from it."""
 
 
 def _check_values(value: object, *, texts: bool) -> None:
-    """Walk the whole value once, fields that will be ignored too, without recursion; its texts where one may be bad."""
+    """Walks the whole value once, ignored fields too, without recursion; checks strings only if `texts`."""
     level: list[_Place] = [(None, "", value)]
     depth, passed = 0, () if texts else _SCALARS
     while level:
@@ -98,7 +98,7 @@ def _pointer(place: _Place) -> str:
 
 
 def _check_scalar(value: object, place: _Place) -> None:
-    """Refuses a number that cannot be held, and half of a surrogate pair in a text or a name."""
+    """Raises InvalidRequest: a number that cannot be held, or half of a surrogate pair in a text or a name."""
     if value is _NO_NUMBER:
         says = f"is not a number: NaN, Infinity and more than {MAX_NUMBER_LENGTH} digits are refused"
         raise _refusal(_pointer(place), says, "is not a number", code="number_invalid")
@@ -109,7 +109,7 @@ def _check_scalar(value: object, place: _Place) -> None:
 
 
 def _refusal(pointer: str, says: str, *details: str, code: str) -> InvalidRequest:
-    """The refusal of a value at a pointer, or of the whole body; every detail becomes a problem at that pointer."""
+    """The error for a value at a pointer, or for the whole body; every detail becomes a problem at that pointer."""
     param = pointer.removeprefix("/").replace("/", ".")
     problems = tuple(FieldProblem(pointer, detail) for detail in details)
     return InvalidRequest(f"{param or 'The body'} {says}.", code=code, param=param or None, problems=problems)
@@ -144,13 +144,13 @@ _DECODER = json.JSONDecoder(
 
 
 class _Field(NamedTuple):
-    """A field of a struct, its type worked out."""
+    """A field of a struct, with its type analysed."""
 
     kind: Any
     takes: Mapping[object, str]
-    """The plain types of its values, each by its name in a sentence; none where it is a struct."""
+    """Plain type of the field's values → its name in a sentence; empty for a struct."""
     shape: type[Struct] | None
-    """The struct that it is, or that the members of its array are."""
+    """The struct of the field, or of the members of its array."""
     is_required: bool
 
 
@@ -190,9 +190,9 @@ def body_from(body: bytes, shape: type[S], *, unknown: str = "ignored", ignored:
 
 
 def struct_from(value: object, shape: type[S], *, unknown: str = "ignored", ignored: list[str] | None = None) -> S:
-    """`value` as a `shape`; the names that were ignored are added to `ignored`.
+    """`value` as a `shape`; the names of ignored fields are added to `ignored`.
 
-    Raises InvalidRequest with every fault at once in `problems`, the first one's field in `param`.
+    Raises InvalidRequest with every fault in `problems`, and the field of the first fault in `param`.
     """
     reader = _Reader(unknown, [] if ignored is None else ignored)
     made = reader.struct(value, shape, "")
@@ -205,7 +205,7 @@ def struct_from(value: object, shape: type[S], *, unknown: str = "ignored", igno
 
 
 class _Reader:
-    """Reads values as structs, and collects what is wrong with them."""
+    """Reads values as structs, and collects their faults in `problems`."""
 
     def __init__(self, unknown: str, ignored: list[str]) -> None:
         self.unknown = unknown
@@ -213,7 +213,7 @@ class _Reader:
         self.problems: list[FieldProblem] = []
 
     def struct(self, value: object, shape: type[S], pointer: str) -> S | None:
-        """The struct; None where something is wrong with it."""
+        """The struct; None if the value has a fault."""
         if not isinstance(value, dict):
             self.problems.append(FieldProblem(pointer, f"must be an object, not {_kind(value)}"))
             return None
@@ -246,7 +246,7 @@ class _Reader:
 
 
 def _converted(value: dict[str, Any], shape: type[S]) -> S | None:
-    """The struct at once, where it holds no other; None where it does, or something is wrong with it."""
+    """The struct in one step; None if the shape holds another struct, or the value has a fault."""
     numbers = _number_fields(shape)
     if numbers is None:
         return None
@@ -259,7 +259,7 @@ def _converted(value: dict[str, Any], shape: type[S]) -> S | None:
 
 @cache
 def _number_fields(shape: type[Struct]) -> Mapping[str, Mapping[object, str]] | None:
-    """The plain types of the fields that hold a number; None where a field holds a struct."""
+    """Field that holds a number → its plain types; None if a field of the shape holds a struct."""
     fields = _fields(shape)
     if any(field.shape for field in fields.values()):
         return None
@@ -267,7 +267,7 @@ def _number_fields(shape: type[Struct]) -> Mapping[str, Mapping[object, str]] | 
 
 
 def _as_taken(value: object, takes: Mapping[object, str]) -> object:
-    """A number as its field takes it: in JSON 150 can be a decimal, and 15000.0 a whole number."""
+    """A number converted to the type of its field: in JSON 150 can be a decimal, and 15000.0 a whole number."""
     if type(value) is int and Decimal in takes:
         return Decimal(value)
     if type(value) is Decimal and int in takes and value.adjusted() < MAX_NUMBER_LENGTH:
@@ -276,7 +276,7 @@ def _as_taken(value: object, takes: Mapping[object, str]) -> object:
 
 
 def _faults(value: object, takes: Mapping[object, str], pointer: str) -> list[FieldProblem]:
-    """Problems of a value: the members that are no strings in an object or array of strings, else the value itself."""
+    """Problems of a value: one for each member that is no string in an object or array of strings, else one in all."""
     members: Iterable[tuple[str | int, object]] = ()
     if isinstance(value, dict) and dict in takes:
         members = ((_escape(name[:_LONGEST_NAME]), member) for name, member in value.items())
@@ -312,9 +312,9 @@ def query_from(
     unknown: str = "ignored",
     ignored: list[str] | None = None,
 ) -> S:
-    """The parameters of a query as a `shape`; one that stands several times comes as a sequence.
+    """The parameters of a query as a `shape`; a repeated parameter has a sequence as its value.
 
-    Raises InvalidRequest: a parameter twice, or one that is not what it must be.
+    Raises InvalidRequest: a parameter of the shape is repeated, missing, or of the wrong type.
     """
     fields = _fields(shape)
     read: dict[str, object] = dict(parameters)

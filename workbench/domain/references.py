@@ -1,6 +1,6 @@
-"""The other side's ids of movements of money: an operator's, a bank's, or those of a sweep.
+"""The ids that an operator or a bank gives to movements of money, and the ids of sweeps.
 
-The formats are ours; they differ from one another as the operators' own do.
+The formats are ours; they differ as much as the operators' own formats.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ FORMATS: Final[Mapping[str, str]] = {
     "credit": "STL{at:%Y%m%d}",
     "return": "RTN{at:%Y%m%d}-{seq:07d}",
 }
-"""Operator, or what moved → its ids. Days and minutes are Lusaka's.
+"""Operator, or kind of movement → format of its ids. Days and minutes are Lusaka's.
 
 An id without a `seq` occurs once a night: one sweep for every operator, and one credit of the bank for all sweeps.
 """

@@ -1,4 +1,4 @@
-"""The rows of the register that a run relied on, by its trace."""
+"""Finds in a run's trace the rows of the register that the run relied on."""
 
 import re
 from collections import Counter
@@ -25,7 +25,7 @@ def _failed_by_request(row: TraceRow) -> bool:
 
 
 def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
-    """Row of the register → what relied on it, the most frequent first, with how often."""
+    """Row of the register → the calls and webhooks that relied on it, the most frequent first, with their counts."""
     counts: dict[str, Counter[str]] = {}
     for row in trace:
         for name, by in _by_row(row):
@@ -37,7 +37,7 @@ def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
 
 
 def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
-    """The rows of the register that a row of the trace relied on, each with what relied on it."""
+    """The rows of the register that a row of the trace relied on, each with the call or webhook that did."""
     own = f"webhook {row.what}" if row.kind == WEBHOOK else _operation(row.what)
     if row.kind == CALL:
         said = row.detail["response"]["headers"].get("Sandbox-Provenance", "")
@@ -55,6 +55,6 @@ def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
 
 
 def _operation(called: str) -> str:
-    """A call without its query, and without the ids in its path."""
+    """A call without its query, and with `…` in place of the ids in its path."""
     path = called.partition("?")[0].split("/")
     return "/".join("…" if "_" in part and any(map(str.isupper, part)) else part for part in path)

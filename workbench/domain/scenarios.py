@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 SANDBOX_PIN: Final = "1234"
-"""The PIN of every wallet of the sandbox, no secret. Another one may be somebody's own."""
+"""The PIN of every wallet of the sandbox, no secret. Another PIN may be somebody's own."""
 WRONG_PIN: Final = "0000"
 CANCEL: Final = "cancel"
 ACTS_AFTER_S: Final = 5
-"""Seconds from the prompt until a customer who acts without a person presses."""
+"""Seconds from the prompt until a simulated customer presses a key."""
 REJECTS_AFTER_S: Final = 1
-"""Seconds until the operator rejects an attempt for which it sends no prompt."""
+"""Seconds until the operator rejects an attempt without sending a prompt."""
 LATE_S: Final = 60
 """Seconds from the prompt's expiry until late money arrives."""
 BANK_RETURNS_S: Final = 86_400
-"""Seconds from the bank's taking a payout until it returns the payout."""
+"""Seconds from the moment when the bank takes a payout until it returns the payout."""
 REFUND_SENT_S: Final = 5
 """Seconds until the operator sends a refund back."""
 
@@ -39,10 +39,10 @@ class ActingNumber(NamedTuple):
 class Scenario(NamedTuple):
     """Actions of the customer and the operator on one attempt.
 
-    `presses` are what the customer does with the prompt, `after_s` seconds after it was sent; with
-    `rejection` the operator sends no prompt and answers this failure code instead. `refusal` is the
-    code with which the wallet answers a right PIN, None when it pays. `answers` is how often the
-    operator tells what became of it. `late` money arrives after the prompt has expired.
+    `presses` are the customer's inputs, `after_s` seconds after the prompt; with `rejection` the
+    operator sends no prompt and answers this failure code instead. `refusal` is the wallet's failure
+    code after a right PIN, None if it pays. `answers` is how often the operator reports the outcome.
+    `late` money arrives after the prompt has expired.
     """
 
     presses: tuple[str, ...] = (SANDBOX_PIN,)
@@ -52,7 +52,7 @@ class Scenario(NamedTuple):
     answers: int = 1
     late: bool = False
     by_itself: bool = True
-    """False for a handset that waits for a person; in a charge, which waits for nobody, it acts all the same."""
+    """False for a handset that waits for a person; for a charge, which waits for nobody, the handset acts anyway."""
     numbers: tuple[ActingNumber, ...] = ()
 
     @property
@@ -62,7 +62,7 @@ class Scenario(NamedTuple):
 
 
 PERSON: Final = "person"
-"""Any number that is not listed: a handset that waits for a person, with a wallet that never runs out."""
+"""The scenario of any other number: the handset waits for a person, and the wallet never runs out of money."""
 APPROVE: Final = "approve"
 TIMEOUT: Final = "prompt_timeout"
 UNAVAILABLE: Final = "operator_unavailable"
@@ -131,7 +131,7 @@ _ON: Final = {number.ending: name for name, row in SCENARIOS.items() for number 
 
 
 def scenario_on(ending: str, *, attempt: int, since_first_ms: int) -> str:
-    """The scenario of the `attempt`-th attempt (from 1) on a number that ends so; PERSON for an unlisted one."""
+    """The scenario of the `attempt`-th attempt (from 1) on a number with this ending; PERSON for an unlisted number."""
     number = TEST_NUMBERS.get(ending)
     if number is None:
         return PERSON

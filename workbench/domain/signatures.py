@@ -1,13 +1,14 @@
-"""Signatures of webhooks by Standard Webhooks 1.0, Stripe's way or GitHub's: sign, verify, say which mistake it was.
+"""Signs and verifies webhooks by Standard Webhooks 1.0, Stripe's way or GitHub's, and names the mistake in a signature.
 
-Each way is a row of `SCHEMES`: its headers, what is signed, the key, and how the HMAC-SHA256 is written.
+Each way is a row of `SCHEMES`: its headers, the signed text, the key, and how the HMAC-SHA256 is written.
 
-- `standard_webhooks`: of `id.timestamp.body`; the key is the base64 after `whsec_`; `v1,` and base64.
-- `stripe`: of `timestamp.body`; the key is the secret as it is, `whsec_` too; `Stripe-Signature: t=…,v1=` and hex.
-- `github`: of the body; the key is the secret as it is; `X-Hub-Signature-256: sha256=` and hex. It has no timestamp: an
-  old message is as good as a new one, and that it came before is known by the id in its body alone.
+- `standard_webhooks` signs `id.timestamp.body`; the key is what the base64 after `whsec_` decodes to; the signature is
+  `v1,` and base64.
+- `stripe` signs `timestamp.body`; the key is the whole secret with `whsec_`; `Stripe-Signature: t=…,v1=` and hex.
+- `github` signs the body; the key is the whole secret; `X-Hub-Signature-256: sha256=` and hex. Without a timestamp an
+  old message verifies like a new one, and only the id in the body shows a duplicate.
 
-Nothing but the standard library is used here, so that a merchant's backend can take this file as it is.
+This file needs only the standard library, so that a merchant's backend can take it as it is.
 """
 
 import base64
@@ -36,11 +37,11 @@ _SECONDS = re.compile(r"[0-9]{1,12}")
 _AMOUNT = re.compile(r'("amount": ?)([0-9]+(?:\.[0-9]+)?)')
 _Encode = Callable[[bytes], str]
 _Prefix = Callable[[str, int | None], str]
-"""Id and seconds → what stands before the body in what is signed."""
+"""Id and seconds → the signed text before the body."""
 
 
 class SignedHeaders(NamedTuple):
-    """The contents of a message's headers; id and time are empty where the scheme sends none."""
+    """The contents of a message's headers; without them in the scheme, `message_id` is empty and `sent_s` None."""
 
     message_id: str
     sent_s: int | None
@@ -48,7 +49,7 @@ class SignedHeaders(NamedTuple):
 
 
 class Mistake(NamedTuple):
-    """A usual mistake of whoever signs: its reason, and the keys, content and writing that show it."""
+    """A usual mistake in signing: its reason, and the keys, prefix and encoding that give the wrong signature."""
 
     reason: str
     keys: Callable[[str], list[bytes]]
@@ -63,14 +64,14 @@ class Scheme(NamedTuple):
     write: Callable[[str, int, list[str]], dict[str, str]]
     """Id, seconds since 1970 and signatures → the headers."""
     read: Callable[[Mapping[str, str]], SignedHeaders]
-    """The headers, by their names as in `headers`. Raises SignatureRefused: malformed."""
+    """The headers, named as in `headers` → their contents. Raises SignatureRefused: malformed."""
     prefix: _Prefix
     key: Callable[[str], bytes]
-    """The key of a secret. Raises SignatureRefused: it is no secret."""
+    """A secret → its key. Raises SignatureRefused: not a secret of the scheme."""
     encode: _Encode
     mistakes: tuple[Mistake, ...]
     new_secret: Callable[[bytes], str]
-    """A secret of 32 random bytes, in the form that users of the scheme know; `whsec_` lets it be masked."""
+    """32 random bytes → a secret in the form that users of the scheme know; masking recognises `whsec_`."""
     has_room: bool = True
     """True if a message can carry several signatures. Otherwise a rolled secret ends at once."""
 
@@ -86,7 +87,7 @@ def sign(secret: str, message_id: str, timestamp_s: int, body: bytes) -> str:
 def headers_for(
     secret: str, message_id: str, timestamp_s: int, body: bytes, *, also: Iterable[str] = (), scheme: str = STANDARD
 ) -> dict[str, str]:
-    """The headers that go with a body; `also` are further secrets to sign with, where there is room for them.
+    """The headers that sign a body; `also` are further secrets to sign with, if the scheme takes several signatures.
 
     Raises SignatureRefused: a secret that the scheme does not take.
     """
@@ -104,15 +105,15 @@ def verify(
     tolerance_s: int = 300,
     scheme: str = STANDARD,
 ) -> str:
-    """The id of a message that is genuine and fresh; dedupe on it next.
+    """The id of a message that is genuine and fresh; check next whether you handled this id before.
 
-    `body` is what arrived, to the byte; `now_s` is seconds since 1970; any of `secrets`, one or several, may match, as
-    may any of several signatures. `scheme` is a row of `SCHEMES`. Without an id in the headers it is the one in the
-    body, empty if that is no JSON object that has one.
+    `body` are the bytes that arrived; `now_s` is seconds since 1970, `tolerance_s` the seconds that a message may be
+    old or early. Any of `secrets` may match any signature. `scheme` is a row of `SCHEMES`. If the headers have no id,
+    the result is the id in the body, empty if the body is no JSON object with an id.
     Raises SignatureRefused with `reason` one of header_missing, timestamp_malformed, timestamp_stale,
-    timestamp_in_future, secret_malformed, signature_malformed, body_reserialised, signature_mismatch, those of
-    Standard Webhooks alone (signature_is_hex, key_not_decoded) and those of the others (signature_is_base64,
-    key_not_the_text, timestamp_not_signed).
+    timestamp_in_future, secret_malformed, signature_malformed, body_reserialised, signature_mismatch; by Standard
+    Webhooks alone signature_is_hex, key_not_decoded; by the others signature_is_base64, key_not_the_text; and by
+    Stripe's way timestamp_not_signed.
     """
     way = SCHEMES[scheme]
     signed = way.read(_scheme_headers(way, headers))
@@ -137,7 +138,7 @@ def _check_age(age_s: int, tolerance_s: int) -> None:
 
 
 def _scheme_headers(way: Scheme, headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers of a scheme, by their names as it writes them."""
+    """The headers of a scheme, named as the scheme writes them. Raises SignatureRefused: a header is missing."""
     values = {name.lower(): value for name, value in headers.items()}
     own = {name: value for name in way.headers if (value := values.get(name.lower()))}
     if missing := [name for name in way.headers if name not in own]:
@@ -212,7 +213,7 @@ _MISTAKES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: SignedHeaders, body: bytes) -> str:
-    """The usual mistake that explains the mismatch; every guess is tried, not assumed."""
+    """The reason of the mismatch: a usual mistake that gives this signature, or `signature_mismatch`."""
     for guess in way.mistakes:
         tried = [key for secret in secrets for key in guess.keys(secret)]
         if _any_match(tried, guess.prefix(*signed[:2]), guess.encode, signed, body):
@@ -226,7 +227,7 @@ def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: SignedH
 def respellings(body: bytes, number: Callable[[str], object] | None = None) -> list[bytes]:
     """Writes the JSON of a body again as libraries do, in one order for all bodies; an empty list if it is no JSON.
 
-    `number` reads its decimals, as another language would.
+    `number` reads the decimals, as another language would.
     """
     try:
         value = json.loads(body, parse_float=number)
@@ -240,7 +241,7 @@ def respellings(body: bytes, number: Callable[[str], object] | None = None) -> l
 
 
 def id_in(body: bytes) -> str:
-    """The id in a body that is a JSON object, or nothing."""
+    """The id in a body that is a JSON object; empty if there is none."""
     try:
         identifier = json.loads(body)["id"]
     except (ValueError, RecursionError, KeyError, TypeError):

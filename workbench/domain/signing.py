@@ -13,7 +13,7 @@ _BEYOND_S = 60
 
 
 class SignedMessage(NamedTuple):
-    """A message for a receiver: the body, to the byte, and its headers."""
+    """A message for a receiver: the bytes of the body, and the headers."""
 
     body: bytes
     headers: dict[str, str]
@@ -30,7 +30,7 @@ class Signer(NamedTuple):
     media_type: str
 
     def headers(self, body: bytes, *, secret: str = "", later_s: int = 0, first: str = "") -> dict[str, str]:
-        """The headers of a scheme; `first` is a secret that signs before the right one."""
+        """The signature's headers, `later_s` seconds from now; `first` is a secret that signs before `secret`."""
         secret = secret or self.secret
         secrets = (first, secret) if first else (secret,)
         at_s = self.now_s + later_s
@@ -38,17 +38,17 @@ class Signer(NamedTuple):
 
     @property
     def away_s(self) -> int:
-        """Seconds by which a message must be old or early to be refused."""
+        """Seconds by which a wrong message is old or early: the tolerance and a margin."""
         return self.tolerance_s + _BEYOND_S
 
 
 def other_secret(secret: str, scheme: str) -> str:
-    """A valid secret of the same scheme that is not this one."""
+    """Another valid secret of the same scheme."""
     return SCHEMES[scheme].new_secret(hashlib.sha256(secret.encode()).digest())
 
 
 def _tampered(by: Signer, body: bytes) -> SignedMessage:
-    """Signs the body, then changes it and keeps it JSON: a receiver that does not verify notices nothing."""
+    """Signs the body, then changes it; it stays JSON, so that only a receiver that verifies notices."""
     is_object = body.rstrip().endswith(b"}") and body.strip() != b"{}"
     return SignedMessage(body.rstrip()[:-1] + b',"tampered":true}' if is_object else body + b" ", by.headers(body))
 
@@ -63,7 +63,7 @@ def _reserialised(by: Signer, body: bytes) -> SignedMessage:
 
 
 def _malformed(by: Signer, body: bytes) -> SignedMessage:
-    """Puts a nonsense signature, as a probe sends it."""
+    """Replaces the signature by nonsense, as a probe sends it."""
     headers = by.headers(body)
     return SignedMessage(body, {**headers, [*headers][-1]: "nonsense"})
 
@@ -94,18 +94,18 @@ HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
     "malformed": _malformed,
     "malformed_timestamp": _malformed_timestamp,
 }
-"""Name → the message. A receiver must take the first two and refuse all others."""
+"""Name → the function that makes the message. A receiver must take the first two messages and refuse all others."""
 NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     "github": {
         "several": "has room for one signature",
         **dict.fromkeys(("stale", "future", "malformed_timestamp"), "has no timestamp"),
     },
 }
-"""Scheme → what cannot be in it, and why."""
+"""Scheme → name of `HOW` that the scheme cannot express → why."""
 
 
 def signed(by: Signer, body: bytes, how: str = "right") -> SignedMessage:
-    """A message by a name of `HOW`. Raises InvalidRequest: no such name, or nothing that the scheme can have."""
+    """A message made by the row `how` of `HOW`. Raises InvalidRequest: no such row, or the scheme cannot express it."""
     if how not in HOW:
         message = f"how is one of {', '.join(HOW)}, not {how!r}."
         raise InvalidRequest(message, code="parameter_invalid", param="how")

@@ -1,4 +1,4 @@
-"""Signs of a row's value in recorded traffic: an exchange as a sign sees it, and the forms of signs."""
+"""Signs of a row's value in recorded traffic: the recorded exchange, and functions that read a value from it."""
 
 import re
 from collections.abc import Callable, Container, Mapping
@@ -31,13 +31,13 @@ Body: TypeAlias = dict[str, Any]
 
 
 class Other(NamedTuple):
-    """Something that was shown and is no value of the row."""
+    """Something that traffic showed and that is no value of the row."""
 
     what: str
 
 
 class Part(NamedTuple):
-    """A part of what a value says, such as one of three identifiers; all parts together show the value."""
+    """A part of a value, such as one of three identifiers; all parts together show the value."""
 
     value: Value
     what: str
@@ -60,23 +60,23 @@ class Message(NamedTuple):
 
 @dataclass(eq=False)
 class ObservedCall:
-    """An exchange as it was recorded, and what signs look at.
+    """An exchange as it was recorded, with the properties that signs look at.
 
-    `ok` is a success that is no copy of an earlier one; `took` also what the service took and the customer declined.
-    `holds` is how the credential begins, `sk_`, `pk_` or anything else; `phone` the number that was asked for, masked.
-    `is_mixed`: another operator is asked for than that of the number. `unknown` are fields that no such request has.
+    `ok` is true for a success that is no replayed response; `took` also for a declined payment. `holds` are the first
+    three letters of the credential, such as `sk_` or `pk_`; `phone` is the customer's masked number. `is_mixed` is true
+    if the request names another operator than the number's. `unknown` are fields that the operation does not have.
     """
 
     place: str
-    """The name of its file and its number there, from 1."""
+    """The file's name and the exchange's number in the file, from 1."""
     url: str
     request: Message
     status: int
     response: Message
     at_s: Decimal
-    """When it began, in seconds since 1970; 0 where the file does not say."""
+    """The beginning of the exchange in seconds since 1970; 0 if the file does not say."""
     id: str
-    """An operation's id, or `WEBHOOK`; the next two are the operation's documented schemes and its request's fields."""
+    """The operation's id, or `WEBHOOK`; `schemes` and `fields` are the operation's documented schemes and fields."""
     schemes: tuple[str, ...]
     fields: tuple[str, ...] | None
 
@@ -88,7 +88,7 @@ class ObservedCall:
         self.took = self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
         self.event = str(self.asked.get("type", ""))
         self.about = _PAYMENTS.get(self.id, "")
-        """The object that a payment's call makes or looks at, with its article."""
+        """The object that a payment's call makes or reads, with an article: `a charge`; empty for other calls."""
         scheme, _, credential = self.sent.get("authorization", "").partition(" ")
         self.scheme, self.holds = scheme.lower(), credential[:3]
         is_charge = self.id == "createCharge"
@@ -96,7 +96,7 @@ class ObservedCall:
         self.operator = _IDS.get(str(payer.get("channel" if is_charge else "provider")).lower())
         self.phone = str(payer.get("phone", ""))
         self.prefix = self.phone.removeprefix(COUNTRY_CODE).removeprefix("0")[:2]
-        """The two digits that tell the operator."""
+        """The two digits that show the number's operator."""
         self.wallet = _WALLETS.get(self.prefix)
         self.is_mixed: bool = bool(self.operator and self.wallet and self.operator != self.wallet)
         amount = number_in(self.asked.get("amount"))
@@ -113,20 +113,20 @@ class ObservedCall:
         self.charges: list[Body] = self.of_kind("charge", "createCharge retrieveCharge listCharges")
 
     def of_kind(self, kind: str, operations: str = "") -> list[Body]:
-        """Its objects of a kind: by their member `object`, or as the responses of these operations."""
+        """The objects of a kind: by their member `object` or, without it, as responses of these operations."""
         usual = kind if self.id in operations.split() else ""
         return [item for item in self.objects if item.get("object", usual) == kind]
 
 
 def within(value: object, *names: str) -> Body:
-    """The object that stands below these names; an empty one if none does."""
+    """The JSON object below these names; an empty dict if there is none."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def number_in(value: object) -> Decimal | None:
-    """A JSON number; None for anything else."""
+    """A JSON number as a Decimal; None for any other value."""
     return Decimal(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
 
 
@@ -137,7 +137,7 @@ Test: TypeAlias = Callable[[ObservedCall], object]
 
 
 class Sign(NamedTuple):
-    """The exchanges that may show a row's value, and what one of them shows."""
+    """The exchanges that may show a row's value, and the function that reads the value from one exchange."""
 
     operations: str
     """Ids of operations, with `webhook` for webhooks; `calls` for all operations, empty for every exchange."""
@@ -162,10 +162,10 @@ def tried(
     part: Callable[[ObservedCall], str] | None = None,
     parts: int = 0,
 ) -> Shows:
-    """`taken` if the service took what an exchange `asks` for, `refused` if it rejected that.
+    """Shows `taken` if the service took a request that passes the test `asks`, `refused` if it rejected the request.
 
-    A rejection has one of the statuses `by`, and one of the `names` in its text. Where the values say more than one
-    exchange can show, `part` names what this exchange is about, and `parts` says how many there are.
+    A rejection has one of the statuses `by`, and one of the `names` in its text. If one exchange can show only a part
+    of the value, `part` names the part, and `parts` is the number of parts.
     """
 
     def shows(call: ObservedCall) -> Reading:
@@ -195,7 +195,7 @@ def formed(
 
 
 def has(names: str, *, only: bool = False) -> Callable[[Body], bool]:
-    """The form of a body that has these members, or has `only` these."""
+    """A test for bodies that have these members, or `only` these; `names` are separated by blanks."""
     return lambda body: {*body} == {*names.split()} if only else {*body} >= {*names.split()}
 
 
@@ -207,7 +207,10 @@ def states(
     *,
     known: str,
 ) -> Shows:
-    """The value that adds a state of its own name, or the `default`, where something else stands for that state."""
+    """Shows `added`, a value named for the state that it adds, or `default` if an object passes `is_default`.
+
+    A state that is neither `added` nor `known` shows Other.
+    """
 
     def shown(item: Body) -> Reading:
         status = item.get("status")
@@ -259,7 +262,7 @@ def schemes_shown(call: ObservedCall) -> Reading:
 
 
 def signature_shown(call: ObservedCall) -> Reading:
-    """The scheme in which a webhook is signed, by its headers."""
+    """Reads a webhook's signature scheme from its headers; Other for an unknown header of a signature."""
     for name, way in SCHEMES.items():
         if all(header.lower() in call.sent for header in way.headers):
             with suppress(SignatureRefused):
@@ -270,7 +273,7 @@ def signature_shown(call: ObservedCall) -> Reading:
 
 
 def rate_shown(call: ObservedCall) -> Reading:
-    """The limit of requests that a response announces."""
+    """Reads the limit of requests that a response announces."""
     policy = call.got.get("ratelimit-policy")
     if policy is None:
         return Other("429, with no policy told") if call.status == HTTPStatus.TOO_MANY_REQUESTS else None

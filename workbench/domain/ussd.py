@@ -1,4 +1,4 @@
-"""The handset: what a USSD session shows and takes, and the operator's messages after it."""
+"""The handset: the screens and inputs of a USSD session, and the operator's messages after the session."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -27,7 +27,7 @@ RECALLED: Final = "recalled"
 OPEN = (ENTER_PIN, WRONG_PIN)
 """The screens that wait for an answer."""
 HIDDEN = (UNSENT, REJECTED, RECALLED)
-"""No prompt reached the handset: the operator answered in its place, or will, or recalled the prompt."""
+"""States in which no prompt reached the handset: the operator answered in its place, or will, or recalled it."""
 
 TRANSITIONS: Transitions = {
     (screen, given): after
@@ -49,7 +49,7 @@ TRANSITIONS: Transitions = {
     (UNSENT, "reject"): REJECTED,
     (UNSENT, "withdraw"): RECALLED,
 }
-"""(screen, input) → screen. An ignored prompt only waits for its time to run out, and a PIN may come after it."""
+"""(screen, input) → screen. An ignored prompt only waits for its time to run out; a PIN may come after that."""
 
 FAILURE_OF: Mapping[str, str] = {
     BLOCKED: "wrong_pin",
@@ -79,7 +79,7 @@ MAX_REFERENCE: Final = 40
 
 
 class UssdSession(msgspec.Struct, frozen=True, kw_only=True):
-    """One prompt on one handset, as it is stored. It never holds a PIN."""
+    """One prompt on one handset, as it is stored, always without a PIN."""
 
     id: str
     seq: int
@@ -100,9 +100,9 @@ class UssdSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_pin(text: str, length: int) -> None:
-    """Raises InvalidRequest unless `text` could be a PIN; such an input costs no try.
+    """Raises InvalidRequest unless `text` could be a PIN, `length` digits; a refused input costs no try.
 
-    The customer reads the message on the phone, which never repeats what was typed.
+    The customer reads the message on the phone; the message never repeats the input.
     """
     is_digits = text.isascii() and text.isdigit()
     if is_digits and len(text) == length:
@@ -119,7 +119,7 @@ def judged_pin(session: UssdSession, *, right: bool, refusal: str | None) -> str
 
 
 def after(session: UssdSession, given: str, *, reason: str | None = None) -> UssdSession:
-    """The session after an input of the table.
+    """The session after the input `given` of TRANSITIONS.
 
     Raises IllegalTransition: the prompt is no longer open.
     """
@@ -129,7 +129,7 @@ def after(session: UssdSession, given: str, *, reason: str | None = None) -> Uss
 
 
 def reference_line(reference: str) -> str:
-    """One line of a screen: a USSD message holds 182 characters in all, and a customer reads few of them."""
+    """A reference as one line, at most MAX_REFERENCE characters: a USSD message holds 182 characters in all."""
     return shortened(" ".join(reference.split()), MAX_REFERENCE)
 
 
@@ -152,7 +152,7 @@ RETURNED: Final = "returned"
 RECEIPT_KINDS: Mapping[str, str] = {APPROVED: PAID, REFUSED: NOT_PAID, BLOCKED: NOT_PAID}
 """Screen on which a prompt ends → the kind of its receipt.
 
-The others have none: the customer has just pressed cancel, or never saw a prompt, or the screen said it all.
+Other screens have no receipt: the customer has just pressed cancel, never saw a prompt, or read it all on the screen.
 """
 
 RECEIPT_TEXTS: Mapping[str, str] = {
@@ -165,7 +165,7 @@ RECEIPT_TEXTS: Mapping[str, str] = {
 class Receipt(NamedTuple):
     """One message about a session. `seq` is its place among all that happened, `at_ms` milliseconds since 1970.
 
-    `transaction` is the operator's own reference, None where no money moved.
+    `transaction` is the operator's own reference, None if no money moved.
     """
 
     session: UssdSession
@@ -178,7 +178,7 @@ class Receipt(NamedTuple):
 
 
 def receipt_of(session: UssdSession, *, seq: int, at_ms: int, transaction: str) -> Receipt | None:
-    """The receipt of a prompt that ended at this moment; None where there is none."""
+    """The receipt of a prompt that ended at `at_ms`; None if its last screen gives no receipt."""
     kind = RECEIPT_KINDS.get(session.screen)
     if kind is None:
         return None
@@ -190,7 +190,7 @@ def receipt_of(session: UssdSession, *, seq: int, at_ms: int, transaction: str) 
 
 
 def receipt_of_return(session: UssdSession, *, seq: int, at_ms: int, amount_minor: int, transaction: str) -> Receipt:
-    """The receipt of money of a payment that has come back to the wallet."""
+    """The receipt of a payment's money that came back to the wallet."""
     return Receipt(session, RETURNED, seq, at_ms, amount_minor, transaction=transaction)
 
 

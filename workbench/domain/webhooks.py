@@ -1,4 +1,4 @@
-"""Webhooks: endpoints, events, deliveries, and what follows an attempt to deliver one."""
+"""Webhooks: endpoints, events, deliveries, and the outcome of an attempt to deliver an event."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
 DEAD_LETTER: Final = "dead_letter"
 DROPPED: Final = "dropped"
-"""A dead letter that is no longer kept: nobody finds it, and the trace still knows of its attempts."""
+"""A dead letter that is no longer kept: no list has it, but the trace still has its attempts."""
 MAX_RESPONSE_BYTES: Final = 20_000
 ENABLED: Final = "enabled"
 DISABLED: Final = "disabled"
@@ -39,14 +39,14 @@ EVENT_TYPES: Final = (
 """Every type of event, assumed."""
 TOLD_AS: Final[Mapping[str, Mapping[str, str]]] = {
     "by_object": {event_type: event_type for event_type in EVENT_TYPES},
-    # Money is collected by a charge, of an intent or on its own; what comes late into suspense is not collected.
+    # Money is collected by a charge, of an intent or on its own; late money in suspense is not collected.
     "collection": {"charge.succeeded": "collection.successful", "charge.failed": "collection.failed"},
 }
-"""By `event_types`: what happens → the type of its event; what is missing has no event."""
+"""By `event_types`: what happens → the type of its event; a missing happening sends no event."""
 
 
 def types_of(event_types: str) -> tuple[str, ...]:
-    """The types of events that there are, by a value of the row `event_types`."""
+    """The types of all events under a value of the register's row `event_types`."""
     return tuple(TOLD_AS[event_types].values())
 
 
@@ -56,13 +56,13 @@ def types_and_families(types: Sequence[str]) -> tuple[str, ...]:
 
 
 def names_of(event_type: str) -> tuple[str, str, str]:
-    """The names in a filter that take a type: `*`, its family such as `charge.*`, and its own."""
+    """The names in a filter that take a type: `*`, the type's family such as `charge.*`, and the type's own name."""
     return "*", f"{event_type.partition('.')[0]}.*", event_type
 
 
 @lru_cache(maxsize=1024)
 def takes(enabled_events: tuple[str, ...], event_type: str) -> bool:
-    """True if a filter takes this type; `payment_intent.*` takes a whole family. The same few come with every event."""
+    """True if a filter takes this type; `payment_intent.*` takes a whole family. Cached: filters and types are few."""
     return not {*names_of(event_type)}.isdisjoint(enabled_events)
 
 
@@ -79,16 +79,16 @@ def check_filter(enabled_events: Sequence[str], types: Sequence[str], *, param: 
 
 
 def types_named(name: str, types: Sequence[str]) -> tuple[str, ...]:
-    """The types that a name stands for: one, those of a family such as `charge.*`, all for `*`; none is unknown."""
+    """The types that a name stands for: a type, a family such as `charge.*`, or `*` for all; empty if unknown."""
     return tuple(event_type for event_type in types if name in names_of(event_type))
 
 
 HOST_NAME: Final = re.compile(r"([A-Za-z0-9._-]*\.)?[A-Za-z][A-Za-z0-9_-]*\.?")
-"""The host of an endpoint that is no address: its last part begins with a letter."""
+"""The host of an endpoint as a name, not an IP address: its last part begins with a letter."""
 
 
 class OldSecret(NamedTuple):
-    """A rolled secret, and until when messages are signed with it too."""
+    """A rolled secret, which signs messages too until `until_ms`, in milliseconds since 1970."""
 
     secret: str
     until_ms: int
@@ -97,7 +97,7 @@ class OldSecret(NamedTuple):
 class Endpoint(Stored, frozen=True, kw_only=True):
     """A merchant's address for events, as it is stored.
 
-    `old_secrets` are the rolled ones, newest first. `failing_since_ms` is the first failure after the last success.
+    `old_secrets` are the rolled secrets, newest first. `failing_since_ms` is the first failure after the last success.
     """
 
     url: str
@@ -111,12 +111,12 @@ class Endpoint(Stored, frozen=True, kw_only=True):
     created_ms: int = 0
 
     def overlapping(self, now_ms: int) -> tuple[OldSecret, ...]:
-        """The old secrets that messages are still signed with at a moment."""
+        """The old secrets that still sign messages at `now_ms`."""
         return tuple(old for old in self.old_secrets if now_ms < old.until_ms)
 
 
 class StoredEvent(Stored, frozen=True, kw_only=True):
-    """An event and the exact bytes that are sent for it, each time the same."""
+    """An event and its exact body, which every delivery sends."""
 
     type: str
     object_id: str
@@ -125,7 +125,7 @@ class StoredEvent(Stored, frozen=True, kw_only=True):
 
 
 class Delivery(Stored, frozen=True, kw_only=True):
-    """One event on its way to one endpoint. `spent` are the attempts made before it was last replayed."""
+    """One event on its way to one endpoint. `spent` are the attempts made before the delivery's last replay."""
 
     event: str
     endpoint: str
@@ -136,7 +136,7 @@ class Delivery(Stored, frozen=True, kw_only=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One try: `status_code` is None if no response came, and then `fault` says why."""
+    """One attempt to deliver; without a response, `status_code` is None, and `fault` says why."""
 
     id: str
     seq: int
@@ -151,7 +151,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(NamedTuple):
-    """The result of an attempt; `wait_ms` is the time to the next attempt, None if there is none."""
+    """The result of an attempt; `wait_ms` is the time to the next attempt, None if no attempt follows."""
 
     status: str
     wait_ms: int | None = None
@@ -161,10 +161,10 @@ class Outcome(NamedTuple):
 _SUCCESS = {"2xx": range(200, 300), "200_201_202": range(200, 203)}
 _SLOW_DOWN_MS = 60_000
 _AT_LEAST_MS = {429: _SLOW_DOWN_MS, 502: _SLOW_DOWN_MS, 503: 0, 504: _SLOW_DOWN_MS}
-"""Statuses that ask for time → how much they get without a Retry-After."""
+"""Status that asks for time → the least wait in milliseconds, even without a Retry-After."""
 _GONE = 410
 JITTER_PERMILLE: Final = 200
-"""By so much of itself a wait is shorter or longer at most."""
+"""The most by which chance shortens or lengthens a wait, in thousandths of the wait."""
 
 
 def outcome_of(

@@ -1,1 +1,1 @@
-"""The parts of a bench that JupyterLab shows. Each is loaded when it is first shown."""
+"""The parts of a bench that JupyterLab shows. A part is loaded at its first display."""

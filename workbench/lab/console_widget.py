@@ -1,7 +1,7 @@
-"""The console in Jupyter, and the phone that `workbench lab` docks beside notebooks: what carries their requests.
+"""Carries the requests of the console in Jupyter, and of the phone that `workbench lab` docks beside notebooks.
 
-A page asks over one comm, and the bench's own HTTP client sends what it asks. What changed goes out on another comm: a
-comm on which a running cell has sent answers only when that cell has ended.
+A page asks over one comm, and the bench's own HTTP client sends the request. Changes go out on another comm, because
+a comm on which a running cell has sent something responds only after the cell has ended.
 """
 
 import logging
@@ -24,11 +24,11 @@ from workbench.text.render import bundle, with_widget
 from workbench.traffic.trace import saved_console
 
 NEWS: Final = "workbench.news"
-"""The comm that a kernel opens to the docked phone: what changed at the bench that was made or used last."""
+"""The comm that a kernel opens to the docked phone, for changes of the bench that was made or used last."""
 ASK: Final = "workbench.ask"
-"""The comm that the docked phone opens, to ask that bench."""
+"""The comm that the docked phone opens, for requests to the bench that was made or used last."""
 _CHARGES: Final = ("POST", "/v1/charges")
-"""The one operation that takes the key as Basic."""
+"""The only operation that takes the key by Basic authentication."""
 _LOST: Final = "The sandbox does not respond. The console continues when the sandbox is back."
 _STILL: Final = "To use the console, run bench.console() in a cell in Jupyter."
 _CLOSED: Final = "This Workbench is closed. Run the notebook's cells again, from the cell that makes it."
@@ -38,7 +38,7 @@ Message = dict[str, Any]
 
 @cache
 def files() -> dict[str, str]:
-    """The console's files by name, as a served sandbox has them."""
+    """Name → text of the console's files, the same as in a served sandbox."""
     folder = console("")
     found = [path.relative_to(folder) for pattern in ("*.js", "*.css", "vendor/*.js") for path in folder.glob(pattern)]
     names = ["look.css", *(path.as_posix() for path in found)]
@@ -46,18 +46,18 @@ def files() -> dict[str, str]:
 
 
 class Channel:
-    """Answers the pages of one bench, and tells them its changes; one for each bench."""
+    """Responds to the pages of one bench, and sends them the bench's changes; each bench has one channel."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self.listeners: list[Callable[[Message], None]] = []
-        """Each is called with a page of `/sandbox/changes`, or with `lost`, a sentence; in a thread of its own."""
+        """Functions that get a page of `/sandbox/changes`, or `lost` with a sentence, in the watchers' thread."""
         self._last = self._changes().get("last_seq", 0)
         session.closing.callback(self._tell, {"lost": _CLOSED})
         session.watch(self._follow)
 
     def answer(self, asked: Message) -> Message:
-        """The response to one message of a page, by the number that the message has."""
+        """The response to one message of a page, with the message's `number`."""
         if asked.get("files"):
             return {"number": asked["number"], "files": files(), "base": self._session.base_url}
         try:
@@ -69,14 +69,14 @@ class Channel:
         return {"number": asked["number"], **told}
 
     def _sent(self, request: Mapping[str, Any]) -> httpx.Response:
-        """The sandbox's response; the session's key goes with a request that has none, unless it is to be anonymous."""
+        """The sandbox's response; a request without a key gets the session's key, unless the request is anonymous."""
         method, path = str(request.get("method", "GET")), str(request["path"])
         headers, body = dict(request.get("headers") or {}), request.get("body")
         if "Authorization" not in headers and not request.get("anonymous"):
             key, is_basic = str(self._session.secret_key), (method, path.partition("?")[0]) == _CHARGES
             basic = b64encode(f"{key}:".encode()).decode()
             headers["Authorization"] = f"Basic {basic}" if is_basic else f"Bearer {key}"
-        # A path alone: nothing else than this sandbox is reached.
+        # Only the path is taken: a request reaches only this sandbox.
         url = self._session.http.base_url.copy_with(raw_path=path.encode())
         return self._session.http.request(method, url, headers=headers, content=body)
 
@@ -103,9 +103,9 @@ class Channel:
 
 
 class ConsoleWidget(anywidget.AnyWidget):
-    """The console in a cell. What a page shows and types goes by messages: a saved notebook holds nothing of it.
+    """The console in a cell. A page's contents and inputs go by messages, so that a saved notebook holds none of them.
 
-    `news` is the model on whose comm changes are told, `record` what is shown once no kernel responds.
+    `news` is the id of the model whose comm sends changes; `record` is the HTML to show once no kernel responds.
     """
 
     _esm = files()["jupyter.js"]
@@ -125,27 +125,27 @@ class ConsoleWidget(anywidget.AnyWidget):
 class Console:
     """The console of one bench: live in a cell while its kernel lives, and a record of that moment afterwards.
 
-    In `workbench lab` its phone is docked beside the notebooks instead.
+    In `workbench lab` the console's phone is docked beside the notebooks.
     """
 
     docked: "ClassVar[Console | None]" = None
-    """The console whose phone is docked: the one of the bench that was made or used last."""
+    """The console whose phone is docked: that of the bench that was made or used last."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     @cached_property
     def channel(self) -> Channel:
-        """The channel of all pages, made for the first."""
+        """The channel of all pages, made for the first page."""
         return Channel(self._session)
 
     @cached_property
     def widget(self) -> ConsoleWidget:
-        """The console to touch: one, however often it is shown."""
+        """The live console, the same widget for every display."""
         return ConsoleWidget(self.channel)
 
     def dock(self) -> None:
-        """Let the phone beside the notebooks be the one of this bench."""
+        """Connect the phone beside the notebooks to this bench."""
         if Console.docked is self:
             return
         if Console.docked:
@@ -156,7 +156,7 @@ class Console:
         self.channel.listeners.append(self._news.send)
 
     def undock(self) -> None:
-        """Leave that phone to another bench."""
+        """Disconnect the phone beside the notebooks from this bench."""
         self.channel.listeners.remove(self._news.send)
         self._news.close()
 

@@ -1,4 +1,4 @@
-"""`%%http`: a request written as it goes over the wire, sent, and shown with its response."""
+"""`%%http` sends a request that is written as it goes over the wire, and shows it with the response."""
 
 import keyword
 import re
@@ -48,11 +48,11 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _VARIABLE = re.compile(r"\$(?:\$|([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*))")
 _Write: TypeAlias = Callable[[str, object, int], str]
-"""Writes the value of a variable; its name and its line are for messages."""
+"""Name, value and line of a variable → the value's text; name and line are for messages."""
 
 
 class Mistyped(Exception):
-    """The cell is no request. The message names the line and what to write there."""
+    """The cell is no request. The message names the line and the right form."""
 
 
 class RawRequest(NamedTuple):
@@ -67,7 +67,7 @@ class RawRequest(NamedTuple):
 def read(text: str, names: Mapping[str, Any], base_url: str) -> RawRequest:
     """The request of a cell, with `$name` and `$name.attribute` filled in from `names`; `$$` is a dollar.
 
-    Raises Mistyped: it cannot be sent, or it is for another place than `base_url`.
+    Raises Mistyped: the request cannot be sent, or is for another place than `base_url`.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     start = next((place for place, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
@@ -79,7 +79,7 @@ def read(text: str, names: Mapping[str, Any], base_url: str) -> RawRequest:
     body_text = "\n".join(lines[end + 1 :]).rstrip("\n")
     body = _filled(body_text, names, _in_body, end + 1) if body_text.strip() else None
     named = {name.lower() for name, _ in headers}
-    # JSON with a slip in it too: the service then says where the slip is, not that a header is missing.
+    # Faulty JSON gets the header too: the service then says where the fault is, not that a header is missing.
     if body is not None and "content-type" not in named and body.lstrip().startswith(("{", "[")):
         headers.append(("Content-Type", "application/json"))
     return RawRequest(method, target, headers, None if body is None else body.encode("utf-8", "surrogatepass"))
@@ -99,7 +99,7 @@ def _request_line(line: str, place: int, base_url: str) -> tuple[str, str]:
 
 
 def _local(target: str, place: int, base_url: str) -> str:
-    """The path and query of what is asked for. Raises Mistyped: it is not within the sandbox."""
+    """The path and query of a target. Raises Mistyped: the target is outside the sandbox."""
     base = base_url.rstrip("/")
     if target == base or target.startswith((f"{base}/", f"{base}?")):
         target = target.removeprefix(base) or "/"
@@ -153,7 +153,7 @@ def _in_path(name: str, value: object, place: int) -> str:
 
 
 def _in_body(_name: str, value: object, _place: int) -> str:
-    """A string as it stands within the quotes of JSON; objects, arrays, true, false and null as JSON."""
+    """A string as it is within the quotes of JSON; objects, arrays, true, false and null as JSON; a number as text."""
     if isinstance(value, str):
         return to_json(str(value)).decode()[1:-1]
     if value is None or isinstance(value, bool | Mapping | list | tuple):
@@ -162,12 +162,12 @@ def _in_body(_name: str, value: object, _place: int) -> str:
 
 
 def _line(place: int) -> str:
-    """The number of a line in the cell, whose first line is `%%http`."""
+    """`Line N:` for the place of a line, from 0, below the cell's first line `%%http`."""
     return f"Line {place + 2}:"
 
 
 def load(shell: InteractiveShell) -> None:
-    """Make `%%http` known to a shell."""
+    """Registers the magic `%%http` in a shell."""
 
     def http(line: str, cell: str = "") -> httpx.Response | None:
         try:
@@ -178,7 +178,7 @@ def load(shell: InteractiveShell) -> None:
             session = _session(shell.user_ns, bench_name)
             response = _sent(session, read(cell, shell.user_ns, session.base_url))
         except Mistyped as error:
-            # Shown as one line and without a traceback; a notebook that is run headlessly stops there.
+            # A UsageError shows as one line without a traceback; a headless run of the notebook stops there.
             raise UsageError(visible(str(error))) from None
         if keep_as:
             shell.user_ns[keep_as] = response
@@ -191,13 +191,13 @@ def load(shell: InteractiveShell) -> None:
 
 
 def _with_a_body(lines: list[str]) -> list[str]:
-    """A cell of `%%http` alone reaches it too, to be helped: IPython itself refuses a cell magic without a body."""
+    """Turns a lone `%%http` into a line magic, which shows help: IPython refuses a cell magic without a body."""
     written = "".join(lines).strip()
     return [f"{written[1:]}\n"] if _ALONE.fullmatch(written) else lines
 
 
 def _options(line: str) -> tuple[str, str, bool]:
-    """The bench's name, the name to keep the response by, and whether help is asked for."""
+    """The bench's name, the variable for the response, and True if help is asked for. Raises Mistyped."""
     try:
         words = shlex.split(line)
     except ValueError as error:
@@ -217,8 +217,8 @@ def _options(line: str) -> tuple[str, str, bool]:
 
 
 def _session(names: dict[str, Any], bench_name: str) -> Session:
-    """The session of the Workbench with this name; without a name, of `bench` or of the only Workbench."""
-    # Looked at without running any code of what stands in a notebook.
+    """The session of the Workbench with this name; or `bench`, or the only Workbench. Raises Mistyped."""
+    # The check by type runs no code of the notebook's objects.
     benches: dict[str, Session] = {
         name: bench for name, bench in names.items() if name[0] != "_" and issubclass(type(bench), Session)
     }

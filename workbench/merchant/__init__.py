@@ -1,1 +1,1 @@
-"""What a shop's server holds: the typed client, its calls, the receiver of webhooks."""
+"""The parts of a shop's server: the typed client, its calls, the receiver of webhooks."""

@@ -1,4 +1,4 @@
-"""One request to the service: sent, its time taken, and its response read as a struct or raised as an error."""
+"""Sends one request to the service, measures its time, and returns the response as a struct or raises its error."""
 
 import re
 import time
@@ -40,19 +40,19 @@ _READ = {
 }  # fmt: skip
 """Members of an error response that have attributes; the other members are facts."""
 _AS_IT_IS = httpx.Auth()
-"""Neither the client's own credentials nor those in a URL are sent in place of the key."""
+"""Keeps httpx from sending its client's credentials, or those in a URL, in place of the key."""
 _url = lru_cache(httpx.URL)
 """Parsing a URL takes httpx a fifth of a call, and few URLs differ."""
 _STARTED = "workbench.started"
 
 
 def ignore_cookies(client: httpx.Client) -> None:
-    """Let a client look for no cookies in its responses, which takes half of httpx's time."""
+    """Stop a client from looking for cookies in responses, which takes half of httpx's time."""
     client.cookies.extract_cookies = lambda _: None  # type: ignore[assignment, method-assign]  # of this client's jar
 
 
 class Latencies:
-    """The times of the latest responses, by Request-Id, kept only in memory."""
+    """The durations of the latest requests, by Request-Id, kept only in memory."""
 
     def __init__(self, kept: int = 1000) -> None:
         self._most = kept
@@ -64,7 +64,7 @@ class Latencies:
         client.event_hooks["response"].append(self._end)
 
     def of(self, request_id: str) -> int | None:
-        """The whole milliseconds of a response; None for another client's response, or a response no longer kept."""
+        """Whole milliseconds until a response came; None for another client's response, or one no longer kept."""
         return self._kept.get(request_id)
 
     def _start(self, request: httpx.Request) -> None:
@@ -72,7 +72,7 @@ class Latencies:
 
     def _end(self, response: httpx.Response) -> None:
         request_id = response.headers.get("Request-Id", "")
-        # The ids of what is in no trace, such as calls of /sandbox, begin otherwise, and a board makes many.
+        # Calls outside the trace, such as those of /sandbox, have other ids, and a board makes many of them.
         if not request_id.startswith("req_"):
             return
         took_s = time.perf_counter() - response.request.extensions[_STARTED]
@@ -82,7 +82,7 @@ class Latencies:
 
 
 class RequestParts(TypedDict, total=False):
-    """The parts of a request that most requests do without; `key` is another bearer to send, "" for none."""
+    """Optional parts of a request; `basic` sends the key by Basic authentication, `key` is another key, "" for none."""
 
     body: Mapping[str, Any] | None
     query: Mapping[str, str] | None
@@ -108,14 +108,14 @@ class Calls:
 
     @property
     def is_sandbox(self) -> bool:
-        """True if the last response came from a sandbox, which a header tells."""
+        """True if the last response has the header of a sandbox."""
         return "Sandbox-Provenance" in self._latest
 
     def send(self, method: str, url: str, shape: type[T], **parts: Unpack[RequestParts]) -> T:
         """Send one request and read its response as a `shape`.
 
-        Raises a subclass of ApiError by the status, ServiceUnreachable if no response came, and UnexpectedResponse if
-        it is not what the interface describes.
+        Raises a subclass of ApiError by the status, ServiceUnreachable if no response came, UnexpectedResponse if the
+        response does not fit `shape`, and LiveKeyRefused for a live `key`.
         """
         body, key, query, basic = parts.get("body"), parts.get("key"), parts.get("query"), parts.get("basic")
         content = b"" if body is None else to_json({k: v for k, v in body.items() if v is not None})
@@ -150,7 +150,7 @@ class Calls:
     def _request(
         self, method: str, url: str, content: bytes, query: Mapping[str, str] | None, sent: Mapping[str, str]
     ) -> httpx.Request:
-        """The request as the client's `build_request` makes it, without the copies, which take as long as the rest."""
+        """A request like that of the client's `build_request`, without its copies, which would double the time."""
         client, place = self._http, _url(url)
         headers = {b"host": (b"Host", place.netloc)}
         headers |= {name.lower(): (name, value) for name, value in client.headers.raw}
@@ -173,7 +173,7 @@ class Calls:
 
 
 def _content_of(response: httpx.Response) -> bytes:
-    """The body; a body without an encoding skips httpx's decoding, a third of its time."""
+    """The body of a response; without an encoding, this skips httpx's decoding, a third of its time."""
     if not response.is_success or response.is_stream_consumed or "content-encoding" in response.headers:
         return response.read()
     try:
@@ -197,7 +197,7 @@ def invalid(message: str, param: str | None = None, *, hint: str = "") -> Invali
 def host_of(url: str, name: str = "base_url") -> str:
     """The argument `name`, the URL of a service, without a slash at its end.
 
-    Raises InvalidRequest: not http or https, or with the version at its end, which would be written twice.
+    Raises InvalidRequest: the URL is not http or https, or ends in /v1, which the client adds itself.
     """
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
         message = f"{name} must begin with http:// or https://, as in 'http://127.0.0.1:4242', and is {url!r}."
@@ -209,7 +209,7 @@ def host_of(url: str, name: str = "base_url") -> str:
 
 
 def checked_text(name: str, value: str, *, such_as: str = "") -> str:
-    """The argument `name`, a string `such_as` this one. Raises InvalidRequest: it is something else."""
+    """Returns `value`, the argument `name`. Raises InvalidRequest: not a string; the message names `such_as`."""
     if isinstance(value, str):
         return value
     wanted = f"a string such as {such_as!r}" if such_as else "a string"
@@ -220,7 +220,7 @@ def checked_text(name: str, value: str, *, such_as: str = "") -> str:
 def segments(*identifiers: str) -> str:
     """Identifiers as segments of a path, a slash before each.
 
-    Raises InvalidRequest: not a string, empty, or a way to another path.
+    Raises InvalidRequest: an identifier is no string, empty, `.` or `..`.
     """
     for identifier in identifiers:
         if checked_text("The id", identifier, such_as="pi_…") in ("", ".", ".."):
@@ -234,13 +234,13 @@ _LEARNING = Lock()
 
 @cache
 def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
-    """Numbers with a point become Decimals, never floats, even in a body of any shape."""
+    """A decoder of JSON to `shape`; numbers with a point become Decimals, never floats, whatever the shape."""
     with _LEARNING:
         return msgspec.json.Decoder(cast("type[Any]", shape), float_hook=Decimal, dec_hook=_held)
 
 
 def _held(kind: type, value: object) -> object:
-    """The value of a field whose type msgspec does not know: a secret, or any object."""
+    """The value of a field whose type msgspec does not know: a Secret of a string, or another object as it is."""
     if kind is not Secret:
         return value
     if isinstance(value, str):
@@ -250,7 +250,7 @@ def _held(kind: type, value: object) -> object:
 
 
 def _read(shape: Hashable, content: bytes) -> object:
-    """A body as its struct, or as the other form that the register may give it."""
+    """A body as `shape`, or as the other form that the register may give this shape."""
     try:
         return _decoder(shape).decode(content)
     except msgspec.ValidationError:
@@ -260,7 +260,7 @@ def _read(shape: Hashable, content: bytes) -> object:
 
 
 def error_from(response: httpx.Response) -> ApiError:
-    """The error of a response in any form: the interface does not show the real service's format."""
+    """The error of a response, whatever the form of its body: the interface does not show the real service's form."""
     members: dict[str, Any] = {}
     with suppress(msgspec.MsgspecError, RecursionError):
         members = _decoder(dict[str, Any]).decode(response.content)
@@ -283,7 +283,7 @@ def error_from(response: httpx.Response) -> ApiError:
     )
     error.facts.update({name: value for name, value in members.items() if name not in _READ})
     if error.request_id:
-        # Below the message of a traceback, and in no message that is printed: it leads to the request in the log.
+        # The id leads to the request in the log. As a note it stands below a traceback, but not in the message.
         error.add_note(f"Request-Id: {visible(error.request_id)}")
     waits = response.headers.get("Retry-After", "")
     if waits.isascii() and waits.isdigit():

@@ -34,14 +34,14 @@ Payment = TypeVar("Payment", PaymentIntent, Charge)
 
 
 class Group:
-    """One group of calls: below `_path` of the version, on the host that `_host` names."""
+    """A group of calls to paths below `_version` and `_path`, on the host that `_host` names."""
 
     _host = "base_url"
     _version = "/v1"
     _path: str
 
     _is_on_dashboards = False
-    """True if a sandbox may offer the group on its dashboard alone, because the interface does not show it."""
+    """True if a sandbox may offer the group only on its dashboard, because the interface does not show the group."""
 
     def __init__(self, client: "PaymentsClient") -> None:
         self._client = client
@@ -66,8 +66,8 @@ class Group:
 class Listed(Group, Generic[T]):
     """A group whose objects can be listed.
 
-    `_shape` is one object and `_page` a page of them. A group that can be filtered names its filters, so that a
-    misspelt one is no argument.
+    `_shape` is the type of an object, `_page` that of a page. A group names each filter as an argument, so that Python
+    rejects a misspelt filter.
     """
 
     _shape: type[T]
@@ -82,9 +82,10 @@ class Listed(Group, Generic[T]):
         ending_before: str | None = None,
         page: int | None = None,
     ) -> List[T]:
-        """A page of 1 to 100 objects, newest first: older than the id `starting_after`, newer than `ending_before`.
+        """A page of `limit` objects, 1 to 100, newest first: older than `starting_after`, newer than `ending_before`.
 
-        Where the service numbers its pages, the one of the number `page`, from 1.
+        Both are ids of objects. A service that numbers its pages takes the number `page`, from 1, instead.
+        Raises InvalidRequest: the service pages its lists the other way.
         """
         return self._listed(limit, page, starting_after=starting_after, ending_before=ending_before)
 
@@ -127,7 +128,7 @@ class Retrieved(Listed[T]):
     """A group whose objects can be listed, and retrieved one by one."""
 
     def retrieve(self, identifier: str) -> T:
-        """The object as it is now. Raises NotFound."""
+        """The object as it is now. Raises NotFound: no object has this id."""
         return self._send("GET", self._shape, identifier)
 
 
@@ -141,7 +142,7 @@ def _numbered(page: type[List[T]]) -> type[NumberedList[T]]:
 
 
 def exact(amount: Decimal | int, *, is_whole: bool = False) -> Decimal | int:
-    """The amount: an int, or a finite Decimal where it need not be whole; never a float. Raises InvalidRequest."""
+    """Returns `amount`, an int or, unless `is_whole`, a finite Decimal. Raises InvalidRequest: another value."""
     if isinstance(amount, int) and not isinstance(amount, bool):
         return amount
     if is_whole:
@@ -157,14 +158,14 @@ def exact(amount: Decimal | int, *, is_whole: bool = False) -> Decimal | int:
 
 
 def checked_names(name: str, values: Sequence[str], such_as: str) -> list[str]:
-    """A list of names. Raises InvalidRequest: one bare string, whose letters would be the names, or no list."""
+    """The names as a list. Raises InvalidRequest: `values` is a single string, or no list of names."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise invalid(f'{name} must be a list, such as ["{such_as}"], not {values!r}.', name)
     return [*values]
 
 
 class _AnyToken(Struct):
-    """A pair of tokens, under any of the names that the field may have: the interface does not show it."""
+    """A pair of tokens under any of the names that its field may have: the interface does not show the name."""
 
     access_token: str = ""
     token: str = ""
@@ -172,7 +173,7 @@ class _AnyToken(Struct):
     refresh_token: str = ""
 
     def read(self) -> Token:
-        """Raises UnexpectedResponse: there is no token by any of the names."""
+        """The pair of tokens. Raises UnexpectedResponse: no field holds a token."""
         if self.data is not None:
             return self.data.read()
         if not (access := self.access_token or self.token):
@@ -181,7 +182,7 @@ class _AnyToken(Struct):
 
 
 class Auth(Group):
-    """Section 4, the illustrative token flow; the token is read by any of the names that it may have."""
+    """Section 4, the illustrative token flow; the client finds the token by any of the names that it may have."""
 
     _path = "/auth"
 
@@ -196,7 +197,7 @@ class Auth(Group):
 
 
 class ApiKeys(Listed[ApiKey]):
-    """Test keys, masked; a value is shown once. Assumed."""
+    """Test keys, masked; only `create` and `roll` show a value. Assumed."""
 
     _path, _shape, _page = "/api_keys", ApiKey, List[ApiKey]
 
@@ -205,7 +206,7 @@ class ApiKeys(Listed[ApiKey]):
         return self._send("POST", ApiKey, body={"kind": kind})
 
     def roll(self, key_id: str) -> ApiKey:
-        """Replace a key, which ends at once, or a day later where keys overlap."""
+        """Replace a key; the old key ends at once, or a day later if the register lets keys overlap."""
         return self._send("POST", ApiKey, key_id, "roll")
 
     def revoke(self, key_id: str) -> ApiKey:
@@ -305,7 +306,7 @@ class PaymentIntents(Retrieved[PaymentIntent]):
     def cancel(
         self, intent_id: str, *, cancellation_reason: str | None = None, idempotency_key: str | None = None
     ) -> PaymentIntent:
-        """Cancel an intent, and withdraw an open prompt. Raises StateConflict when it is paid or being paid."""
+        """Cancel an intent, and withdraw an open prompt. Raises StateConflict if the intent is paid or being paid."""
         body = {"cancellation_reason": cancellation_reason}
         return self._send("POST", PaymentIntent, intent_id, "cancel", idempotency_key=idempotency_key, body=body)
 
@@ -331,9 +332,9 @@ class Charges(Retrieved[Charge]):
         """Ask a customer for money in one call; `amount` is a whole number (ngwee in the sandbox).
 
         `idempotency_key` is yours to choose and to keep: the same key with the same body never
-        charges twice. An order's number is a good one.
+        charges twice. An order's number is a good key.
         A service that does not wait for the customer answers `pending`: see `PaymentsClient.wait_charge`.
-        Raises PaymentDeclined; `facts["charge"]` names the charge.
+        Raises PaymentDeclined: the charge failed; `facts["charge"]` names the charge.
         """
         payer = {"type": type, "channel": channel, "phone": phone, "reference": reference, "metadata": metadata}
         body = {"amount": exact(amount, is_whole=True), "currency": currency, **payer}
@@ -377,7 +378,7 @@ class Refunds(Retrieved[Refund]):
     ) -> Refund:
         """Refund a charge or an intent, in part or all that is left.
 
-        `amount` is in the unit of what is named: whole ngwee of a charge, as an int, kwacha of an intent.
+        `amount` is whole ngwee, an int, if you name a charge, and kwacha if you name an intent.
         Raises InvalidRequest: more than is left, or not exact. Raises StateConflict: nothing was paid.
         """
         if amount is not None:
@@ -411,7 +412,7 @@ class WebhookEndpoints(Retrieved[WebhookEndpoint]):
         return self._send("PATCH", WebhookEndpoint, endpoint_id, body=body)
 
     def roll_secret(self, endpoint_id: str) -> WebhookEndpoint:
-        """Roll the signing secret; only this response shows it, and for a day messages are signed with both."""
+        """Roll the signing secret, which only this response shows; for a day both secrets sign messages."""
         return self._send("POST", WebhookEndpoint, endpoint_id, "roll_secret")
 
     def delete(self, endpoint_id: str) -> Deleted:
@@ -420,7 +421,7 @@ class WebhookEndpoints(Retrieved[WebhookEndpoint]):
 
 
 class Events(Retrieved[Event]):
-    """Events, one for everything that happened; `list` and `each` take `type`, `created_since` and `search`."""
+    """Events of everything that happened; `list` and `each` take `type`, `created_since` and `search`."""
 
     _path, _shape, _page = "/events", Event, List[Event]
 
@@ -435,10 +436,10 @@ class Events(Retrieved[Event]):
         created_since: str | None = None,
         search: str | None = None,
     ) -> List[Event]:
-        """A page, newest first.
+        """A page of events, newest first.
 
-        Of one `type` or a family such as `charge.*`; of the moment `created_since`, such as
-        `2026-01-05T06:00:00Z`, and later; in which the text `search` stands, or of a number that ends so.
+        `type` is a type or a family such as `charge.*`, `created_since` the earliest moment, such as
+        `2026-01-05T06:00:00Z`. `search` finds a text in events; digits also find phone numbers that end in them.
         """
         cursors = {"starting_after": starting_after, "ending_before": ending_before}
         return self._listed(limit, page, **cursors, type=type, created_since=created_since, search=search)
@@ -450,7 +451,7 @@ class Events(Retrieved[Event]):
         return self._every(type=type, created_since=created_since, search=search)
 
     def replay(self, event_id: str) -> List[Delivery]:
-        """Send an event again to every enabled endpoint that takes its type."""
+        """Send an event again to every enabled endpoint that takes its type; returns the deliveries."""
         return self._send("POST", List[Delivery], event_id, "replay")
 
 
@@ -470,7 +471,7 @@ class Deliveries(Retrieved[Delivery]):
         event: str | None = None,
         endpoint: str | None = None,
     ) -> List[Delivery]:
-        """A page, newest first; in one `status` or several, separated by commas, of one `event`, to one `endpoint`."""
+        """A page of deliveries, newest first, by `status` (or several, with commas), `event` id and `endpoint` id."""
         cursors = {"starting_after": starting_after, "ending_before": ending_before}
         return self._listed(limit, page, **cursors, status=status, event=event, endpoint=endpoint)
 
@@ -481,11 +482,11 @@ class Deliveries(Retrieved[Delivery]):
         return self._every(status=status, event=event, endpoint=endpoint)
 
     def replay(self, delivery_id: str) -> Delivery:
-        """Send a delivery again: same event id and body, new timestamp and signature; its retries start over."""
+        """Send a delivery again: same event id and body, new timestamp and signature; the retries start over."""
         return self._send("POST", Delivery, delivery_id, "replay")
 
     def replay_dead_letters(self) -> List[Delivery]:
-        """Send every dead letter again, if its endpoint is enabled."""
+        """Send every dead letter to an enabled endpoint again; returns the deliveries."""
         url = f"{self._client.base_url}{self._version}/dead_letters/replay"
         return self._client.send("POST", url, List[Delivery])
 
@@ -501,10 +502,10 @@ class PaymentsClient(Closing):
 
     `secret_key` may also be a publishable key or an access token: it is sent as it is. The documented
     hosts of charges and plants differ from that of intents; `charges_url` and `plants_url` default to
-    `base_url`. All three go without /v1: the client writes the paths. `http` is the httpx client to send
-    with; one is made, and closed, when none is given. `pagination` is how the service's lists go: by `cursor`, or by
-    the number of a `page`.
-    Raises LiveKeyRefused for a live key unless `allow_live`, InvalidRequest for what is no such URL.
+    `base_url`. The three URLs go without /v1: the client writes the paths. `http` is the httpx client to send
+    with; by default the client makes its own, and closes it. `pagination` is how the service pages its lists: by
+    `cursor`, or by the number of a `page`.
+    Raises LiveKeyRefused for a live key unless `allow_live`, InvalidRequest for a URL that cannot be used.
     """
 
     def __init__(  # noqa: PLR0913  one argument per part of the interface that differs by deployment
@@ -527,7 +528,7 @@ class PaymentsClient(Closing):
         self.headers: Mapping[str, str] = {}
         """Headers that go with every request."""
         self.on_dashboard: tuple[str, ...] = ()
-        """The beginnings of the paths of groups that are called on a sandbox's dashboard."""
+        """Beginnings of the paths of groups that are called on a sandbox's dashboard."""
         self.base_url = host_of(base_url)
         self.charges_url = host_of(charges_url, "charges_url") if charges_url else self.base_url
         self.plants_url = host_of(plants_url, "plants_url") if plants_url else self.base_url
@@ -544,7 +545,7 @@ class PaymentsClient(Closing):
         self.plants = Plants(self)
 
     def in_mode(self, headers: Mapping[str, str], on_dashboard: tuple[str, ...] = ()) -> "PaymentsClient":
-        """This client in another mode, with the same key and connection.
+        """A copy of this client in another mode, with the same key and connection.
 
         `headers` go with every request; groups whose paths begin with one of `on_dashboard` are called on a sandbox's
         dashboard, where the interface lacks them.
@@ -563,13 +564,13 @@ class PaymentsClient(Closing):
         return self.calls.send(method, url, shape, **parts)
 
     def wait(self, intent_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> PaymentIntent:
-        """Poll an intent until its attempt has ended, one way or the other.
+        """Poll an intent every `poll_s` seconds until its attempt has ended, and return the intent.
 
-        Nobody answered is not yet nobody paid: after `prompt_timeout`, no new prompt until ten minutes after
-        the last one, and none at all once late money has come. A wait that runs out decides nothing.
-        Where the service takes no more calls, it waits for as long as that says.
-        Raises WaitExpired after `timeout_s` seconds, those of polling and those of its answers, and at once if it was
-        never confirmed. Raises InvalidRequest: seconds in which it could not end.
+        An unanswered prompt may still be paid: after `prompt_timeout`, send no new prompt until ten minutes after
+        the last one, and none at all once late money has come. If the wait times out, the outcome is still unknown.
+        After a 429 the client pauses for as long as `Retry-After` says.
+        Raises WaitExpired after `timeout_s` seconds, of pauses or of real time, and at once if the intent was never
+        confirmed. Raises InvalidRequest: `timeout_s` is negative, or `poll_s` is not more than zero.
         """
 
         def has_ended(intent: PaymentIntent) -> bool:
@@ -629,7 +630,7 @@ class PaymentsClient(Closing):
         return _STANDS if clock.get("mode") == "manual" else ""
 
     def close(self) -> None:
-        """Close the httpx client, if it was made here."""
+        """Close the httpx client, unless it was passed in."""
         if self.owns_http:
             self._http.close()
 

@@ -31,7 +31,7 @@ MAX_BODY_BYTES = 1 << 20
 MAX_ARRIVALS = 1000
 MAX_EVENTS = 10_000
 _POLL_S = 0.05
-"""`listen` ends within this many seconds of its block."""
+"""`listen` ends at most this many seconds after its block."""
 _STATUS = {200: "200 OK", 400: "400 Bad Request", 405: "405 Method Not Allowed", 413: "413 Content Too Large",
            500: "500 Internal Server Error"}  # fmt: skip
 _SIGNED_IN = frozenset(
@@ -76,7 +76,7 @@ class Arrival(NamedTuple):
 
     @property
     def raw(self) -> str:
-        """The message as it arrived."""
+        """The message's headers and body as text."""
         head = "\n".join(f"{name}: {value}" for name, value in self.headers.items())
         return f"{head}\n\n{self.body.decode('utf-8', 'replace')}"
 
@@ -102,12 +102,12 @@ class Receiver:
     """A webhook endpoint as a WSGI application.
 
     `secrets` are the endpoint's signing secrets (two while one is being rolled), `scheme` the way of signing, a row of
-    `SCHEMES`. `now` returns seconds since 1970, `tolerance_s` is how old or early a message may be. `seen` holds the
-    ids of messages handled before: in production pass something durable that all your processes share. `types` are the
-    known types of event, to find a misspelt one; without them only its form is checked. `events` keeps the newest
-    `keep`, all for None, and `arrivals` the last 1000 requests; a duplicate of an event that is no longer kept is still
-    a duplicate. Messages are taken one at a time, and the service waits 15 s for a response: let a handler queue long
-    work.
+    `SCHEMES`. `now` returns seconds since 1970, `tolerance_s` is how many seconds old or early a message may be. `seen`
+    holds the ids of messages handled before: in production pass something durable that all your processes share.
+    `types` are the known types of event: `on` refuses others, or checks only the form of a name without `types`.
+    `events` keeps the newest `keep` events, all if `keep` is None, and `arrivals` the last 1000 requests; `seen` finds
+    duplicates of dropped events too. The receiver takes one message at a time, and the service waits 15 s for a
+    response: let a handler queue long work.
     """
 
     def __init__(  # noqa: PLR0913  one argument per setting, given by name
@@ -163,7 +163,7 @@ class Receiver:
         return register
 
     def handlers(self, event_type: str) -> list[Handler]:
-        """The handlers of an event of this type: those of the type first, then of its family, then of everything."""
+        """The handlers of an event of this type: first handlers of the type, then of its family, then of `*`."""
         wanted = (event_type, f"{event_type.partition('.')[0]}.*", "*")
         return [handler for name in wanted for handled, handler in self._handlers if handled == name]
 
@@ -172,21 +172,21 @@ class Receiver:
         return self._take(body, headers).status
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
-        """The WSGI application."""
+        """Responds to a WSGI request with 200, 400, 405, 413 or 500."""
         status, text = self._respond(environ)
         start_response(_STATUS[status], [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))])
         return [text]
 
     @contextmanager
     def listen(self, port: int = 0) -> Iterator[str]:
-        """Answer on a real port of this machine's loopback while the block runs; its URL.
+        """Answer on a real port of this machine's loopback while the block runs; yields the endpoint's URL.
 
-        Port 0 takes a free one. For a test or a notebook; in production use a WSGI server.
+        Port 0 takes a free port. For a test or a notebook; in production use a WSGI server.
         """
         server = make_server("127.0.0.1", port, self, handler_class=_Quiet)
         thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
         thread.start()
-        # If a script ends inside the block, the thread would be waited for for ever.
+        # If a script ends inside the block, Python would wait for the thread for ever.
         atexit.register(server.shutdown)
         try:
             yield f"http://127.0.0.1:{server.server_port}/webhooks"
@@ -266,14 +266,14 @@ class Receiver:
 
 
 class _Quiet(WSGIRequestHandler):
-    """No log line for each request: it would land in a notebook's output."""
+    """Writes no log line for a request: the line would land in a notebook's output."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's signature
         del format, args
 
 
 def _body(environ: WSGIEnvironment) -> bytes | None:
-    """The body to the byte, None when it is too large; a chunked one has no length."""
+    """The body's bytes; None if the body is over MAX_BODY_BYTES. A chunked body states no length."""
     length = environ.get("CONTENT_LENGTH") or ""
     if not length and not environ.get("wsgi.input_terminated"):
         return b""

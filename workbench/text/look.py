@@ -16,7 +16,7 @@ _TAG: Final = re.compile(r"<[^>]+>")
 
 
 class Heading(NamedTuple):
-    """A heading of a page: its level, the id that a link leads to, and its text as HTML."""
+    """A heading of a page: its level, its id for links, and its text as HTML."""
 
     level: int
     id: str
@@ -30,7 +30,7 @@ def headings(html: str, depth: int = 3) -> list[Heading]:
 
 
 def data_url(content: bytes, kind: str) -> str:
-    """A file of this media type as an address that holds it."""
+    """A data: URL that holds a file of the media type `kind`."""
     return f"data:{kind};base64,{b64encode(content).decode()}"
 
 
@@ -53,5 +53,5 @@ def templates(package: str = "workbench", finalize: Callable[[Any], Any] | None 
 
 
 def page(title: str, kind: str, content: str, **values: object) -> str:
-    """HTML as a page to read offline: one file without a script, and nothing from a network."""
+    """HTML as a page to read offline: one file without a script, which loads nothing from a network."""
     return templates().get_template("base.html").render(title=visible(title), kind=kind, content=content, **values)

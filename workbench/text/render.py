@@ -1,4 +1,4 @@
-"""Tables and pictures as plain text and as semantic HTML; tells whether a person looks at this kernel's output."""
+"""Tables and pictures as plain text and as semantic HTML; knows if a person looks at this kernel's output."""
 
 import base64
 import os
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PERSONS: Final = ("JPY_SESSION_NAME", "VSCODE_PID")
-"""A Jupyter server sets the first for the kernels of its notebooks, VS Code the second; headless runs neither."""
+"""Environment variables that a Jupyter server (the first) and VS Code (the second) set for kernels of notebooks."""
 DOCKED: Final = "WORKBENCH_PHONE_IS_DOCKED"
-"""`workbench lab` sets it for its kernels: beside their notebooks is a phone."""
+"""An environment variable that `workbench lab` sets for its kernels: a phone is beside their notebooks."""
 _VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class Widget(Protocol):
-    """A DOMWidget of ipywidgets, which is not loaded here."""
+    """A DOMWidget of ipywidgets; this module does not load ipywidgets."""
 
     @property
     def model_id(self) -> str:
-        """The id of its model, by which a page shows it."""
+        """The id of the widget's model, by which a page shows the widget."""
 
 
 def is_live() -> bool:
@@ -64,14 +64,14 @@ def is_docked() -> bool:
 
 
 class LiveLine:
-    """A line below the cell that runs, where somebody looks; a headless run shows and saves nothing of it."""
+    """A line below the running cell; a headless run neither shows nor saves the line."""
 
     _handle: Any = None
 
     def show(self, text: str) -> None:
-        """Show a text in the line's place; an empty one takes the line away."""
+        """Show a text in the line; an empty text takes the line away."""
         ipython: Any = sys.modules.get("IPython")
-        # What another thread shows lands in whichever cell runs.
+        # Output of another thread lands in whichever cell runs.
         if ipython and is_live() and threading.current_thread() is threading.main_thread() and (text or self._handle):
             show = self._handle.update if self._handle else partial(ipython.display.display, display_id=True)
             shown = show({"text/plain": text} if text else {}, raw=True)
@@ -84,16 +84,16 @@ _GAP, _READABLE = "  ", 20
 LONGEST: Final = 120
 """The most characters in a line of a paragraph, however wide the terminal is."""
 _BEGINS: Final = re.compile(r"\s*(?:(?:-|\d+\.) +(?:\[[ x]\] +)?)?")
-"""The indentation of a line, and the mark of an item of a list."""
+"""The indentation of a line, with the mark of a list's item."""
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal on standard output, or the number in COLUMNS; None if it is no terminal."""
+    """The columns of the terminal on standard output, or the number in COLUMNS; None without a terminal."""
     return max(shutil.get_terminal_size().columns, _READABLE) if sys.stdout.isatty() else None
 
 
 def wrapped(text: str, width: int | None) -> str:
-    """A text in lines of at most `width` columns; a word that is longer, such as a path, stays whole."""
+    """A text in lines of at most `width` columns; a longer word, such as a path, stays whole."""
     if width is None or len(text) <= width:
         return text
     wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
@@ -101,7 +101,7 @@ def wrapped(text: str, width: int | None) -> str:
 
 
 def beside(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool] = ()) -> Iterator[str]:
-    """The lines of cells that stand beside each other, each wrapped in its width."""
+    """The lines of cells beside each other, each cell wrapped in its width; `numeric` cells are flush right."""
     columns = (wrapped(cell, width).split("\n") for cell, width in zip(cells, widths, strict=True))
     for texts in zip_longest(*columns, fillvalue=""):
         shape = zip(texts, widths, numeric or repeat(None), strict=False)
@@ -140,8 +140,8 @@ class Tabular:
 class Table(Tabular):
     """A captioned table of text that shows itself as text and as HTML; a cell is one line, whatever is in it.
 
-    `hovers` are shown over the cells of a row where there is a mouse: the moment in UTC over one in Lusaka. As text, a
-    row has its line of `titles` above it, if that is not empty; one more stands below the last row.
+    HTML shows `hovers` when the pointer rests on a cell, such as the moment in UTC over a moment in Lusaka. Text shows
+    a row's line of `titles` above the row, unless the line is empty; one more line of `titles` may end the table.
     """
 
     caption: str
@@ -156,8 +156,8 @@ class Table(Tabular):
     def text(self, width: int | None = None) -> str:
         """The table as text; with a `width`, no line has more columns unless a single word has.
 
-        Where rows are longer, headings and texts are wrapped. Where that would make columns too narrow to be read, each
-        row is a record of several lines, below headings that are set as its cells are.
+        Headings and texts of longer rows are wrapped. If wrapping would make columns too narrow to read, each row takes
+        several lines, below headings in the same arrangement.
         """
         headings, *rows = [[*map(visible, row)] for row in ([column.heading for column in self.columns], *self.rows)]
         widths, parts = self._fitted([*zip(headings, *rows, strict=True)], width or sys.maxsize)
@@ -172,7 +172,7 @@ class Table(Tabular):
         return "\n".join(made if rows else [*made, _EMPTY])
 
     def _fitted(self, columns: Sequence[Sequence[str]], width: int) -> tuple[list[int], list[slice]]:
-        """The width of each column, and which columns each line of a row has."""
+        """The width of each column, and the columns of each line of a row."""
 
         def longest(texts: Iterable[str]) -> int:
             return max(map(len, texts), default=0)
@@ -199,7 +199,7 @@ class Table(Tabular):
         return "\n".join(f"{_GAP * bool(at.start)}{line}" for at, line in made if line)
 
     def html(self) -> str:
-        """One `<table>` with a caption and column headings, no script and no style sheet."""
+        """The table as HTML: a `<table>` with a caption and column headings, without script and style sheet."""
         head = self._row("th", ' scope="col"', [column.heading for column in self.columns])
         body = "".join(self._row("td", "", *row) for row in zip_longest(self.rows, self.hovers, fillvalue=()))
         body = body or f'<tr><td colspan="{len(self.columns)}">{_EMPTY}</td></tr>'
@@ -217,7 +217,7 @@ class Table(Tabular):
 
 
 def bundle(text: str, html: str) -> dict[str, str]:
-    """The value of `_repr_mimebundle_`: HTML where it can be shown, text everywhere else."""
+    """The value of `_repr_mimebundle_`: HTML for displays that can show HTML, and text for others."""
     return {"text/plain": text, "text/html": html}
 
 
@@ -232,13 +232,13 @@ def _with_utc(match: re.Match[str]) -> str:
 
 
 def preformatted(text: str, label: str) -> str:
-    """Text with its line breaks; a screen reader reads the `label`."""
+    """Text as HTML with its line breaks; a screen reader reads the `label`."""
     style = "font-family:monospace;margin:0 0 1em"
     return f'<pre role="group" aria-label="{_text(label)}" style="{style}">{escape(visible(text, lines=True))}</pre>'
 
 
 def indented(text: str) -> str:
-    """JSON laid out for reading, every number as it was written; anything else as it is."""
+    """JSON with line breaks and indents, every number as it was written; another text as it is."""
     import msgspec
 
     try:
@@ -273,7 +273,7 @@ def _text(line: str) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """A PNG, and its description for readers who do not see it."""
+    """A PNG, and its description for readers who do not see the picture."""
 
     png: bytes
     says: str
@@ -292,13 +292,13 @@ def picture(figure: "Figure", says: str) -> Picture:
     >>> picture(figure, "Ten attempts, the last after three days.")  # doctest: +SKIP
     """
     written = BytesIO()
-    # Without this, the version of the library that drew it would stand in the file.
+    # Without this, the file would contain the version of the library.
     figure.savefig(written, format="png", dpi=110, bbox_inches="tight", metadata={"Software": None})
     return Picture(written.getvalue(), says)
 
 
 def percent(part: int, whole: int) -> str:
-    """A share with two decimals, cut and not rounded: only the whole is `100.00 %`."""
+    """A share with two decimals, cut and not rounded: only the whole is `100.00 %`; `none` if the whole is 0."""
     if not whole:
         return "none"
     hundredths = part * 10_000 // whole

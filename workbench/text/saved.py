@@ -1,4 +1,4 @@
-"""Records of live things in an executed notebook and on a saved page: text and HTML, without a script."""
+"""Records of live displays in an executed notebook and on a saved page: text and HTML, without a script."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ font:13px/1.45 {svg.FONT};font-variant-numeric:tabular-nums}}
 .wb-saved details{{margin-top:8px;overflow-x:auto}}.wb-saved summary{{cursor:pointer;color:var(--wb-blue)}}
 @container (max-width:559px){{.wb-saved .wide{{display:none}}.wb-saved .tight{{display:block}}}}
 </style>"""
-"""The console's colours and type, in the scheme of the page around, and the shape for its width."""
+"""CSS with the console's colours and type in the page's colour scheme; the page's width chooses the diagram's shape."""
 
 
 class Saved(NamedTuple):
@@ -51,7 +51,7 @@ _FOOT: Final = "display:block;padding:2px 10px 4px;color:#4b5a50;font-size:11.5p
 
 
 def receipt(name: str, operator: str, number: str, lines: Sequence[str], status: str, *, hover: str = "") -> Saved:
-    """A lasting record of a handset's screen at one moment. `name` names the handset in the text."""
+    """A lasting record of a handset's screen at one moment. The text shows `name`; the HTML, operator and `number`."""
     folded = [part for line in lines for part in textwrap.wrap(line, _WIDTH) or [""]]
     edge = "─" * (_WIDTH + 2)
     text = [name, f"╭{edge}╮", *(f"│ {line:<{_WIDTH}} │" for line in folded), f"╰{edge}╯", status]
@@ -79,7 +79,7 @@ _T: Final = (
 class TAccounts:
     """Every account posted to, from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `number`).
 
-    Beside each amount stands the number of its entry, written as `entry` says.
+    Each amount has its entry's number beside it, in the form of `entry`.
     """
 
     def __init__(self, postings: Iterable[Mapping[str, Any]], *, entry: str = "#{}") -> None:

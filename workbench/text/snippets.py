@@ -1,10 +1,10 @@
-"""One operation as text to copy: as a call of the typed client, as raw HTTP in httpx, as curl, and in JavaScript.
+"""One request as texts to copy: a call of the typed client, raw HTTP in httpx, curl, and JavaScript.
 
 >>> snippet("POST", "/sandbox/clock/advance", {"seconds": 3600}).python
 'bench.clock.advance(hours=1)'
 
-No text holds a key: it is `bench.secret_key` in Python and `$SECRET_KEY` in a shell. Any other secret in a body is a
-variable of its field's name, for you to set.
+No text holds a key: the key is `bench.secret_key` in Python and `$SECRET_KEY` in a shell. For any other secret in a
+body, a text has a variable with the field's name, for you to set.
 """
 
 import json
@@ -41,7 +41,7 @@ class Snippet(NamedTuple):
     httpx: str
     """A call of `bench.http`, which holds no credentials."""
     curl: str
-    """A command for a shell in which SECRET_KEY is set, and BASE_URL for a sandbox in this process."""
+    """A command for a shell with SECRET_KEY set and, for a sandbox in this process, BASE_URL."""
     javascript: str
     """A call of `fetch` for a browser or Node, with the same names."""
 
@@ -62,11 +62,11 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
 ) -> Snippet:
     """The texts of one request.
 
-    `path` holds its ids, and may hold a query, as may `query`. `body` is a value to send as JSON, amounts as Decimal
-    or int, or a text to send as it is. Without a Content-Type in `headers` one is added; an empty one is not sent.
-    `scheme` is `Bearer`, `Basic` or `none`, by default what the operation takes. `key` is `secret_key`,
-    `publishable_key` or `access_token`. `base_url` is for the curl: it is `$BASE_URL` for a sandbox in this process,
-    which nothing outside reaches; set it to `bench.serve().base_url`.
+    `path` contains its ids and may contain a query, besides `query`. `body` is a value to send as JSON, amounts as
+    Decimal or int, or a text to send as it is. Without a Content-Type in `headers` one is added; an empty Content-Type
+    is not sent. `scheme` is `Bearer`, `Basic` or `none`, by default the operation's. `key` is `secret_key`,
+    `publishable_key` or `access_token`. `base_url` is for curl and JavaScript; a sandbox in this process, which nothing
+    outside reaches, has `$BASE_URL` in its place: set that to `bench.serve().base_url`.
     """
     method, (path, _, query_text) = method.upper(), path.partition("?")
     in_path = parse_qs(query_text, keep_blank_values=True)
@@ -89,7 +89,7 @@ def snippet_of(call: TracedCall, base_url: str) -> Snippet:
     """The texts of a call of the trace; fill in the masked values."""
     method, _, path = call.target.partition(" ")
     body = call.request.body or None
-    # A body that was sent without this header is repeated without it.
+    # A body that was sent without this header is repeated without the header.
     headers = {**({_CONTENT_TYPE: ""} if body else {}), **call.request.headers}
     scheme, _, credential = headers.get("Authorization", "").partition(" ")
     key = next((name for start, name in _OWN_KEYS if credential.startswith(start)), "secret_key")
@@ -107,7 +107,7 @@ Piece = str | Variable
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEEDS_QUOTES = re.compile(r'["$`\\!]')
 _BRACES = re.compile(r"\$\{(\w+)\}(?!\w)")
-"""A `${NAME}` whose name ends at the same place without the braces."""
+"""A `${NAME}` that means the same without its braces."""
 _TEMPLATE = re.compile(r"[`\\$]")
 _UNSET = re.compile(r'"\\u0000(\w+)\\u0000"')
 _WIDTH = 88
@@ -117,7 +117,7 @@ _INDENT = "    "
 def _json_pieces(value: object) -> list[Piece]:
     """JSON with every digit of its numbers; a variable stands between quotes, as a string's content.
 
-    Written as the client writes it, to the byte: another blank is another body to an idempotency key.
+    The bytes equal the client's: with another blank, an idempotency key would see another body.
     """
     pieces: list[Piece] = []
     for is_variable, run in groupby(_json(value), lambda piece: isinstance(piece, Variable)):
@@ -156,7 +156,7 @@ def _whole(text: str) -> str:
 
 
 def _literal(value: object) -> str:
-    """A value as Python writes it; variables by their names."""
+    """A value as a literal of Python; a variable as its name."""
     if isinstance(value, Variable):
         return str(value)
     if isinstance(value, Mapping):
@@ -170,7 +170,7 @@ def _literal(value: object) -> str:
 
 
 def _call(head: str, arguments: list[str]) -> str:
-    """A call, on one line if it fits, otherwise with every argument on a line."""
+    """A call on one line if it fits, otherwise with one argument on each line."""
     line = f"{head}({', '.join(arguments)})"
     if len(line) <= _WIDTH and "\n" not in line:
         return line
@@ -178,7 +178,7 @@ def _call(head: str, arguments: list[str]) -> str:
 
 
 def _shell_word(pieces: list[Piece]) -> str:
-    """A text with variables in it as one word of a shell. A NUL, which no argument of a program holds, is replaced."""
+    """A text with variables as one word of a shell; replaces NUL, which no program takes in an argument."""
     pieces = [piece if isinstance(piece, Variable) else _whole(piece).replace("\0", "\ufffd") for piece in pieces]
     texts = [piece for piece in pieces if not isinstance(piece, Variable)]
     if len(texts) == len(pieces):
@@ -190,12 +190,12 @@ def _shell_word(pieces: list[Piece]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text as a word: in single quotes or, with a control in it, in `$'…'`, in which bash and zsh read escapes."""
+    """A text as a word of a shell: in single quotes or, with a control in it, in `$'…'` of bash and zsh."""
     return "$'" + "".join(map(_escaped, text)) + "'" if _is_unseen(text) else shlex.quote(text)
 
 
 def _escaped(letter: str) -> str:
-    """A letter escaped byte by byte, so that it means the same in every locale."""
+    """A letter for `$'…'`; an unseen letter is escaped byte by byte, to mean the same in every locale."""
     if letter in "\\'":
         return f"\\{letter}"
     return "".join(f"\\x{byte:02x}" for byte in letter.encode()) if _is_unseen(letter) else letter
@@ -210,19 +210,19 @@ _CONTENT_TYPE: Final = "Content-Type"
 _OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
 """The beginning of a masked credential → its variable; any other credential is the secret key."""
 PIN_PATH: Final = re.compile(r"/sandbox/phones/[^/]+/input")
-"""The path to which a customer's PIN is sent, which is written nowhere."""
+"""The path to which a customer's PIN is sent; no text contains the PIN."""
 _BASIC = ("POST", "/v1/charges")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 class UnsentRequest(NamedTuple):
-    """A request to write as text: its query is apart from its path, and every secret is a variable or masked."""
+    """A request to write as text: the query is separate from the path, and every secret is a variable or masked."""
 
     method: str
     path: str
     body: Any
     content: "list[Piece] | None"
-    """The body as it is sent, a text with variables in it."""
+    """The body as it is sent: pieces of text and variables."""
     query: dict[str, Any]
     headers: dict[str, str]
     scheme: str
@@ -247,7 +247,7 @@ def _is_content_type(name: str) -> bool:
 
 
 def _body(body: object, path: str) -> tuple[Any, list[Piece] | None]:
-    """The value of a body without its secrets, and its text; a body that is not JSON is sent unchanged, masked."""
+    """A body's value without secrets, and its text as pieces; a body that is not JSON is only masked."""
     value: Any = body
     if isinstance(body, str):
         try:
@@ -357,7 +357,7 @@ def _javascript(request: UnsentRequest) -> str:
 
 
 def _js_text(pieces: list[Piece]) -> str:
-    """A text as JavaScript writes it; as a template where a variable is in it."""
+    """A text as a literal of JavaScript; with a variable in it, as a template."""
     if not any(isinstance(piece, Variable) for piece in pieces):
         shown = _json_text("".join(pieces))
         return "'" + shown[1:-1].replace('\\"', '"').replace("'", "\\'") + "'" if '\\"' in shown else shown
@@ -368,7 +368,7 @@ def _js_text(pieces: list[Piece]) -> str:
 
 
 def _js_body(content: list[Piece]) -> str:
-    """An object where `JSON.stringify` writes the same bytes; else a text, as of an amount with decimals."""
+    """A call of `JSON.stringify` if it writes the same bytes; else a text, such as for an amount with decimals."""
     text = "".join(f"\0{piece}\0" if isinstance(piece, Variable) else piece for piece in content)
     try:
         value = json.loads(text, strict=False, parse_float=str)
@@ -415,7 +415,7 @@ Arguments = dict[str, Any]
 _KEY_HEADER = "idempotency-key"
 _ID = re.compile(r"\{(\w+)\}")
 _ONE_SCHEME = ("/v1/payment_intents", "/plants")
-"""The beginnings of paths whose operations take a bearer alone."""
+"""Beginnings of the paths whose operations take only a bearer."""
 _SPANS = {"days": 86_400, "hours": 3600, "minutes": 60}
 
 
@@ -434,7 +434,7 @@ class ClientCall(NamedTuple):
     run: Callable[..., object]
     method: str = ""
     path: str = ""
-    """Ids are in braces, by the names of the method's parameters."""
+    """The path, with the names of the method's parameters in braces in place of ids."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -442,9 +442,9 @@ class ClientCall(NamedTuple):
         return signature(self.run).parameters
 
     def unsent(self, arguments: Arguments) -> "tuple[str, str, RequestParts] | None":
-        """Runs the method without sending; the HTTP method, URL and parts, or None if it sends nothing by itself.
+        """Runs the method without sending; returns the HTTP method, URL and parts, or None if the method sends nothing.
 
-        Raises TypeError and InvalidRequest for arguments that it does not take.
+        Raises TypeError and InvalidRequest for arguments that the method does not take.
         """
         try:
             self.run(**arguments)
@@ -455,7 +455,7 @@ class ClientCall(NamedTuple):
 
 @cache
 def client_calls() -> tuple[ClientCall, ...]:
-    """The methods of the client's groups; each is called without sending, to learn which operation it calls."""
+    """The methods of the client's groups; a run of each without sending shows which operation it calls."""
     # httpx, which the client loads, takes a tenth of a second.
     from workbench.merchant.client import Group, PaymentsClient
 
@@ -477,7 +477,7 @@ def client_calls() -> tuple[ClientCall, ...]:
 
 
 def _typed(request: UnsentRequest) -> str | None:
-    """The call that sends this request, after the lines that it needs."""
+    """The call that sends this request, after the lines that the call needs; None if no call sends the request."""
     lines = [*_client_lines(request)] or [*_bench_lines(request)]
     before = ["from decimal import Decimal", ""] if lines and "Decimal(" in lines[-1] else []
     return "\n".join([*before, *lines]) or None
@@ -500,7 +500,7 @@ def _bench_lines(request: UnsentRequest) -> Iterator[str]:
 
 
 def _ids_of(call: "ClientCall | BenchCall", request: UnsentRequest) -> dict[str, str] | None:
-    """The ids in the path by their names; None for another operation, and for an id that leads to another path."""
+    """Name → id in the path; None for another operation, and for an id that would lead to another path."""
     pattern = _ID.sub(r"(?P<\1>[^/]+)", call.path)
     found = re.fullmatch(pattern, request.path) if call.method == request.method else None
     ids = {} if found is None else {name: unquote(part) for name, part in found.groupdict().items()}
@@ -559,16 +559,16 @@ class BenchCall(NamedTuple):
     method: str
     path: str
     text: str
-    """The called expression. An id of the path stands in it in braces, or is its first argument."""
+    """The called expression. An id of the path is in braces in the expression, or is its first argument."""
     takes: Mapping[str, type]
-    """Fields of the body, or of the query of a GET, that are the arguments, with their types."""
+    """Field of the body, or of the query of a GET, that is an argument → its type."""
     is_attribute: bool = False
     write: Callable[..., list[str] | None] | None = None
-    """Writes the arguments that are not simply the values: None if the call does not take them."""
+    """Writes the arguments if they are not simply the values; returns None if the call does not take them."""
 
 
 def _bench_line(row: BenchCall, request: UnsentRequest, ids: Mapping[str, str]) -> str | None:
-    """The call of `bench`; None if it would send something else."""
+    """The call of `bench` that sends this request; None if the call would send another request."""
     fields, others = (request.query, request.body) if request.method == "GET" else (request.body or {}, request.query)
     if others or _own_headers(request) or not isinstance(fields, Mapping) or fields.keys() != row.takes.keys():
         return None
@@ -586,7 +586,7 @@ def _bench_line(row: BenchCall, request: UnsentRequest, ids: Mapping[str, str]) 
 
 
 def _span(seconds: object) -> list[str] | None:
-    """A span of time in its largest whole unit; None for what the clock cannot move by, to the millisecond."""
+    """Seconds as an argument in their largest whole unit; None for a span by which the clock cannot move."""
     if not isinstance(seconds, int | Decimal) or seconds < 0 or seconds * 1000 % 1:
         return None
     for unit, length in _SPANS.items():

@@ -12,20 +12,20 @@ from workbench.visible import visible
 MERCHANT, SERVICE, PHONE, LEDGER, RECEIVER = LANES = (
     "your server", "payment service", "customer's phone", "ledger", "webhook receiver",
 )  # fmt: skip
-"""From left to right."""
+"""The lanes of a sequence diagram, from left to right."""
 WIDEST: Final = 64
 LONGEST: Final = 52
 _OK: Final = range(200, 400)
 _CODE: Final = re.compile(r'"(?:decline_code|code|status)":"([\w.]+)"')
 _ASKING: Final = " Enter PIN to approve:"
 _BY_THE_SERVICE: Final = ("timeout", "withdraw")
-"""Inputs of a prompt that nobody presses."""
+"""Inputs of a prompt that the service gives, not the customer."""
 Row = Mapping[str, Any]
-"""A row of the trace by the names of its fields."""
+"""A row of the trace: name of a field → value."""
 
 
 def short(text: str, widest: int = WIDEST) -> str:
-    """Text with short identifiers, cut to `widest` characters; the row keeps the whole text."""
+    """Text with short identifiers, cut to `widest` characters."""
     return shortened(with_short_ids(text), widest)
 
 

@@ -1,4 +1,4 @@
-"""Pictures as SVG: their elements, one palette for light and dark, and a drawing beside the text that stands for it."""
+"""Pictures as SVG: their elements, one palette for light and dark, and a drawing with a text of the same facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -26,15 +26,15 @@ FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu San
 MONO: Final = "ui-monospace,'SFMono-Regular',Menlo,Consolas,'DejaVu Sans Mono',monospace"
 _NARROW, _BROAD = frozenset(" iljtfrI.,:;'|!/()[]{}-"), frozenset("mwMW@%—…•✗→")
 _USUAL: Final = 7.5
-"""The width of a letter of the usual size in a wide font; narrow letters take half of it, broad ones half more."""
+"""The width of a letter of the usual size in a wide font; narrow letters take half, broad letters half more."""
 HALO: Final = {"stroke": PAPER, "stroke_width": 4, "stroke_linejoin": "round", "paint_order": "stroke"}
-"""A halo around a text, which keeps the line behind from running through it."""
+"""A halo around a text, which keeps lines from running through the text."""
 WIDTH, EDGE = 700, 16
 """The default width of a drawing, and the distance of its texts from the edge."""
 
 
 class Drawing(NamedTuple):
-    """A picture, and a text that tells the same facts."""
+    """A picture, and a text with the same facts."""
 
     svg: str
     says: str
@@ -47,14 +47,14 @@ class Drawing(NamedTuple):
 
 
 def mimebundle(says: str, svg: str) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """The value of `_repr_mimebundle_`: no HTML beside it, since where both are offered no picture would be shown."""
+    """The value of `_repr_mimebundle_`; without HTML, because Jupyter would show HTML in place of the picture."""
     return {"text/plain": says, "image/svg+xml": svg}, {"image/svg+xml": {"alt": says}}
 
 
 def drawn(title: str, label: str, says: str, size: tuple[int, int], parts: Iterable[str], *, note: str = "") -> str:
-    """The SVG of these parts on paper of this width and height, with its title; `note` stands beside it.
+    """The SVG of these parts on paper of this width and height, with a title, and `note` beside or below the title.
 
-    `label` is what a screen reader says first, `says` describes the whole.
+    `label` is what a screen reader says first; `says` describes the whole picture.
     """
     width, height = size
     is_beside = width_of(f"{title}{note}") + 48 < width
@@ -71,7 +71,7 @@ def drawn(title: str, label: str, says: str, size: tuple[int, int], parts: Itera
 
 
 def bare(size: tuple[int, int], parts: Iterable[str]) -> str:
-    """The SVG of these parts alone, for HTML that describes them and gives them its colours."""
+    """The SVG of these parts alone, for HTML that describes the picture and sets its colours."""
     body = "".join(parts)
     for light, name in _VARIABLES.items():
         body = body.replace(f'"{light}"', f'"var({name})"')
@@ -103,19 +103,19 @@ def drawing(title: str, says: str, height: int, parts: Iterable[str], *, note: s
 
 
 def shown_as(words: str, most: int = 0) -> str:
-    """A merchant's or a message's text as it may be shown: without secrets and unseen marks, and cut to `most`."""
+    """A merchant's or a message's text, safe to show: masked, marks visible, cut to `most` characters if not 0."""
     made = visible(mask(words))
     return shortened(made, most) if most else made
 
 
 def width_of(words: str) -> int:
-    """About how wide a text of the usual size is, in a wide font."""
+    """The approximate width of a text of the usual size, in a wide font."""
     halves = sum((letter not in _NARROW) + (letter in _BROAD) for letter in words)
     return round((len(words) + halves) * _USUAL / 2)
 
 
 def filled(parts: Iterable[str], room: int, joint: str) -> list[str]:
-    """Parts in as few lines as this room allows; a part that is wider has a line of its own."""
+    """Parts, joined by `joint`, in as few lines of the width `room` as possible; a wider part has its own line."""
     lines: list[str] = []
     for part in parts:
         if lines and width_of(f"{lines[-1]}{joint}{part}") <= room:
@@ -126,7 +126,7 @@ def filled(parts: Iterable[str], room: int, joint: str) -> list[str]:
 
 
 def tag(name: str, content: str | None = None, /, **attributes: object) -> str:
-    """An element, with this text in it; `_` in the name of an attribute stands for a hyphen."""
+    """An element with the text `content`; `_` in the name of an attribute stands for a hyphen."""
     written = _written(attributes)
     return f"<{name}{written}/>" if content is None else f"<{name}{written}>{_escaped(content)}</{name}>"
 
@@ -168,7 +168,7 @@ def centred(x: float, y: float, words: str, **more: object) -> str:
 
 
 def arrow(points: Sequence[tuple[int, int]], colour: str = BLUE) -> list[str]:
-    """A line through points, with its tip at the last."""
+    """A line through points, with its tip at the last point."""
     (x1, y1), (x2, y2) = points[-2:]
     along = ((x2 > x1) - (x2 < x1), (y2 > y1) - (y2 < y1))
     body = [*points[:-1], (x2 - 8 * along[0], y2 - 8 * along[1])]
@@ -182,7 +182,7 @@ def arrow(points: Sequence[tuple[int, int]], colour: str = BLUE) -> list[str]:
 
 
 def labelled_arrow(start: int, end: int, y: int, words: str, colour: str) -> list[str]:
-    """A level arrow with a text above its middle, through which no line runs."""
+    """A level arrow with a text above its middle; a halo keeps lines from running through the text."""
     label = text((start + end) / 2, y - 6, words, INK, text_anchor="middle", **HALO)
     return [*arrow([(start, y), (end, y)], colour), label]
 

@@ -1,4 +1,4 @@
-"""TOML that a person wrote: read, or refused with the line at which it is wrong."""
+"""Reads TOML that a person wrote, or names the line with the mistake."""
 
 import re
 import tomllib
@@ -8,9 +8,9 @@ _PLACE: Final = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)$"
 
 
 def read_toml(content: bytes) -> dict[str, Any]:
-    """The declarations in a TOML file, with the mark of UTF-8 or without it.
+    """The declarations in a TOML file, with or without a byte-order mark.
 
-    Raises ValueError: it is none, in words that follow the file's name.
+    Raises ValueError: not UTF-8 or not TOML; the message is to follow the file's name.
     """
     try:
         return tomllib.loads(content.decode("utf-8-sig"))
@@ -30,7 +30,7 @@ _MISMATCH: Final = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
 
 
 def wrong_kind(error: Exception) -> str:
-    """The expected and the given kind of a value, from msgspec's message: `takes a list, not a text`."""
+    """The expected and the given kind of a value, from msgspec's message: `takes a list, not a text`; else its text."""
     match = _MISMATCH.match(str(error))
     if not match:
         return str(error)

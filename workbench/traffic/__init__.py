@@ -1,1 +1,1 @@
-"""What went over the wire: the trace, its pictures, HAR, and what recordings say of the provider."""
+"""Traffic over the wire: the trace, its pictures, HAR, and evidence about the provider in recordings."""

@@ -23,7 +23,7 @@ def clock_of(at: str) -> str:
 
 
 def utc_of(at: str) -> str:
-    """The time in UTC, shown when the pointer rests on it."""
+    """The moment of a row in UTC, shown when the pointer rests on its time."""
     return utc_text(_ms(at))
 
 
@@ -38,7 +38,7 @@ _TOP: Final = 40
 """The diagram begins here below its title; a note that does not fit beside the title has a line of its own."""
 _LINE, _PADDING, _MARGIN, _HEAD = 15, 6, 16, 42
 _LONG: Final = 900
-"""A picture of this height repeats the names of the lanes at its end."""
+"""A picture higher than this repeats the names of the lanes at its end."""
 _COLOURS: Final = {"call": svg.BLUE, "screen": svg.PURPLE, "entry": svg.GREEN, "webhook": svg.BROWN}
 _PIECE: Final = re.compile(r"(?:[^ /_.]|\.(?=\d))*[ /_.]|(?:[^ /_.]|\.(?=\d))+")
 
@@ -53,7 +53,7 @@ class Shape(NamedTuple):
 
     @property
     def lanes(self) -> dict[str, int]:
-        """The places of the lanes; every lane is there at any width."""
+        """Lane → its place across the picture; every lane has one at any width."""
         left = self.times + self.head / 2 + 2
         unit = (self.width - left - self.head / 2 - 2) / sum(self.shares)
         places = accumulate((unit * share for share in self.shares), initial=left)
@@ -99,7 +99,7 @@ def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
 
 
 def _words(step: TraceStep, room: float) -> tuple[list[str], list[str]]:
-    """The lines above an arrow and above its response's; a webhook's status stands with its label on one arrow."""
+    """The lines above an arrow and above the arrow of its response; a webhook has label and status on one arrow."""
     label, response = crossed(step)
     if step.kind == "webhook" and step.response:
         label, response = f"{'✗ ' if step.is_bad else ''}{step.label} {step.response}", ""
@@ -156,12 +156,12 @@ def _arrow(start: int, end: int, y: int, colour: str, *, is_back: bool) -> Itera
 
 
 MOST_ROWS: Final = 60
-"""Nobody reads a larger picture."""
+"""The most rows in a picture: nobody reads a larger one."""
 _COLUMNS = (TIME, "from", "to", "what", "response")
 
 
 class SequenceDiagram:
-    """The steps of the last rows of a trace, `most` of them."""
+    """The steps of the last `most` rows of a trace."""
 
     def __init__(self, rows: Sequence[dict[str, Any]], most: int = MOST_ROWS) -> None:
         self.steps: list[TraceStep] = [step_of(row) for row in rows[-most:]]
@@ -191,7 +191,7 @@ class SequenceDiagram:
 
     @property
     def html(self) -> str:
-        """The picture without its title, in two shapes: a page shows the one for its width."""
+        """The picture without its title, in two shapes, of which a page shows the one that fits its width."""
         made = ""
         for name, shape in (("wide", WIDE), ("tight", TIGHT)):
             parts, height = _drawing(self.steps, shape)
@@ -213,7 +213,7 @@ class SequenceDiagram:
 
     @property
     def table(self) -> Table:
-        """The steps as a table, one row for each."""
+        """The steps as a table, one row for each step."""
         rows = [(clock_of(step.at), step.source, step.target, *crossed(step)) for step in self.steps]
         return table(", ".join(part for part in (_TITLE, self.note, MASK_NOTE) if part), _COLUMNS, rows)
 
@@ -232,6 +232,6 @@ def _in_mermaid(text: str) -> str:
 
 
 def crossed(step: TraceStep) -> tuple[str, str]:
-    """Label and response; a cross stands before the response that went wrong, or before the label if none came."""
+    """Label and response of a step; a cross marks a bad response or, without a response, the label."""
     cross = "✗ " if step.is_bad else ""
     return (step.label, f"{cross}{step.response}") if step.response else (f"{cross}{step.label}", "")

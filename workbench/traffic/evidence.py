@@ -1,4 +1,4 @@
-"""Fits the register to recorded traffic: finds which exchanges show, contradict or leave open the value of each row."""
+"""Fits the register to recorded traffic: finds the exchanges that show, contradict or leave open each row's value."""
 
 import json
 import re
@@ -38,9 +38,9 @@ from workbench.text.render import Table, Tabular, table
 from workbench.traffic.har import About, files_of, moment_s, recorded
 
 MOST_TEXT: Final = 64 * 2**20
-"""So much of what is recognised is looked at; what follows is left out, and the result says so."""
+"""The most bytes of recognised exchanges that are looked at; the rest is left out, and the result says so."""
 _EXCHANGE: Final = 2**12
-"""The memory of an exchange beside the text of its bodies, about, in bytes."""
+"""The memory that an exchange takes besides the text of its bodies, in bytes, roughly."""
 _NEAR_S, _MINUTE_S, _GAVE_UP_S = 5, 60, 2 * 86_400
 _BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
     name: (Decimal(least or CENT), Decimal(most or 10**MAX_MAJOR_DIGITS - CENT))
@@ -54,14 +54,14 @@ def _offered(row: str) -> list[Any]:
 
 
 def _time_s(event: ObservedCall) -> Decimal:
-    """When a webhook's event was made."""
+    """The moment of a webhook's event, in seconds since 1970; 0 if the event shows none."""
     return moment_s(str(event.asked.get("timestamp") or event.asked.get("time")))
 
 
 # What several exchanges show together
 
 Readings: TypeAlias = Iterator[tuple[str, Reading, str]]
-"""The name of a row, the value that was shown, and where."""
+"""The name of a row, the value that was shown, and the place of the exchange."""
 
 
 _EXTRA: Final = {
@@ -72,7 +72,7 @@ _EXTRA: Final = {
 
 
 def _extra_endpoints(traffic: Sequence[ObservedCall]) -> Readings:
-    """Tells which extra operations there are; a 404 to a refund may be about the charge."""
+    """Reads which extra operations there are; a 404 to a refund does not count, since the charge may be missing."""
     shows = tried(
         "offered", "absent", by={404}, part=lambda call: _EXTRA[call.id], parts=len(_EXTRA),
         asks=lambda call: call.ok or call.id != "createRefund",
@@ -81,7 +81,7 @@ def _extra_endpoints(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _event_types(traffic: Sequence[ObservedCall]) -> Readings:
-    """The type of an event, in the field that has one."""
+    """Reads the type of an event from the first field that has one."""
     names = ("type", "event_type", "event", "topic")
     for call in traffic:
         if call.id == WEBHOOK:
@@ -91,7 +91,7 @@ def _event_types(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _prompt_timeout(traffic: Sequence[ObservedCall]) -> Readings:
-    """The time from a confirmation, or its event, to the prompt's end."""
+    """Reads the seconds from a confirmation, or its event, to the prompt's end."""
     for call in traffic:
         is_event = call.id == WEBHOOK and call.event.endswith("requires_action")
         begun_s = _time_s(call) if is_event else call.at_s if call.id == "confirmPaymentIntent" and call.ok else 0
@@ -115,7 +115,7 @@ def _operator_ids(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _bounds(traffic: Sequence[ObservedCall]) -> Readings:
-    """The amounts of intents that were accepted and rejected: bounds are shown to the ngwee, or not at all."""
+    """Reads which amounts of intents were accepted and rejected; a bound is shown only by amounts a ngwee apart."""
     decided = {
         call.amount: call for call in traffic
         if call.id == "createPaymentIntent" and call.amount and not call.is_fraction
@@ -151,7 +151,7 @@ def _unit(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _wait(traffic: Sequence[ObservedCall]) -> Readings:
-    """Tells whether a charge's call waits for the customer; an unanswered prompt leaves a charge pending anyway."""
+    """Reads whether a charge's call waits for the customer; an unanswered prompt leaves a charge pending anyway."""
     calls = [call for call in traffic if call.id == "createCharge" and call.took]
     pending = {charge["id"]: call for call in calls for charge in call.charges if charge.get("status") == "pending"}
     answered = [call for call in calls if (call.charges or not call.ok) and call not in pending.values()]
@@ -175,7 +175,7 @@ def _late_after_all(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _accounts(traffic: Sequence[ObservedCall]) -> Readings:
-    """Counts the accounts that get a token; of the rejected ones, a single one may be misspelled."""
+    """Counts the accounts that get a token; a single rejected account may be misspelled, and shows nothing."""
     asked = [call for call in traffic if call.id == "issueToken" and call.asked.get("email")]
     known = {str(call.asked["email"]): call.place for call in asked if call.ok}
     refused = {str(call.asked["email"]): call.place for call in asked if call.status == HTTPStatus.UNAUTHORIZED}
@@ -228,7 +228,7 @@ def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Readings:
 
 
 _AT_LEAST_S, _FIRST_WAIT_S = 45, 180
-"""A first wait between these is neither the schedule's 5 s nor its 1800 s."""
+"""A first wait between these seconds is neither the schedule's 5 s nor its 1800 s."""
 _WAITS: Final = {429, 502, 504}
 
 
@@ -252,7 +252,7 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
             yield "retry_schedule_s", _schedule(tries, ended_s), tries[-1].place
     for call in traffic:
         off = [endpoint for endpoint in call.of_kind("webhook_endpoint") if endpoint.get("status") == "disabled"]
-        # A recording has the address, what a sandbox's trace is saved as the id in its place.
+        # A recording has the endpoint's address; a sandbox's saved trace has the endpoint's id in its place.
         if any(endpoint.get("url") in gone or any(str(endpoint.get("id")) in url for url in gone) for endpoint in off):
             yield "delivery_gone", "disables", call.place
 
@@ -274,7 +274,7 @@ def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -
 
 
 def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
-    """Finds the only schedule that fits the waits, give or take a fifth; None while several fit."""
+    """The only schedule that fits the waits, give or take a fifth; None while several fit, Other if none fits."""
     failed = next((at for at, attempt in enumerate(tries) if attempt.status in SUCCESS), len(tries))
     waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
     is_over = failed == len(tries) and ended_s - tries[-1].at_s > _GAVE_UP_S
@@ -325,16 +325,16 @@ TOGETHER: Final[Mapping[str, Callable[[Sequence[ObservedCall]], Readings]]] = {
     "late_after_all": _late_after_all, "extra_endpoints": _extra_endpoints, "event_types": _event_types,
     "prompt_timeout": _prompt_timeout, "keys": _keys, "retries": _retries, "order": _order,
 }  # fmt: skip
-"""The column `together` of the register → what several exchanges show of its rows."""
+"""The column `together` of the register → the function that reads its rows from several exchanges."""
 
 
-# Files, and what they come to
+# Files and findings
 
 
 class Finding(NamedTuple):
     """The values of one row that traffic shows, or that are consistent with the traffic.
 
-    A value has its parts that were seen, and by which exchanges; what was shown whole has the part of no name.
+    `shown` is value → seen part → places of the exchanges; the part "" means that the whole value was shown.
     """
 
     gap: Gap
@@ -342,7 +342,7 @@ class Finding(NamedTuple):
 
     @property
     def result(self) -> str:
-        """`shown`, `contradicted` or `open`."""
+        """`shown` for one value that was seen whole, `contradicted` for several values, else `open`."""
         is_whole = any("" in parts for parts in self.shown.values())
         return "contradicted" if len(self.shown) > 1 else "shown" if is_whole else "open"
 
@@ -354,7 +354,7 @@ class Finding(NamedTuple):
 
     @property
     def says(self) -> list[tuple[str, Value | Other, Sequence[str]]]:
-        """A text, a value and the exchanges for each value; the text of a value seen in part tells what was seen."""
+        """For each value a text, the value and its exchanges; the text of a value seen in part names the seen parts."""
         texts: list[tuple[str, Value | Other, Sequence[str]]] = []
         for value, parts in self.shown.items():
             text = f"none of ours: {value.what}" if isinstance(value, Other) else written(value)
@@ -364,7 +364,7 @@ class Finding(NamedTuple):
 
     @property
     def asks(self) -> str:
-        """A question to the provider that asks whether what was seen is right."""
+        """A question to the provider, whether the values that traffic showed are right."""
         meanings = {self.gap.default: self.gap.says, **self.gap.alternatives}
         texts = []
         for value, parts in self.shown.items():
@@ -374,7 +374,7 @@ class Finding(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Why nothing can be shown of it, where that is so."""
+        """Why traffic cannot show the row; empty if it can, or if something was seen."""
         return "" if self.shown else self.gap.unseen.get(None, "")
 
     def as_record(self) -> dict[str, Any]:
@@ -400,12 +400,12 @@ class Evidence(Tabular):
 
     @property
     def values(self) -> dict[str, Value]:
-        """Row → the value that was shown, of those that have one."""
+        """Row → the value that was shown; rows without such a value are missing."""
         return {finding.gap.name: finding.value for finding in self.findings if finding.value is not None}
 
     @property
     def seen(self) -> dict[str, str]:
-        """Row → what was seen of it, as a question to the provider: for `letter`."""
+        """Row → what traffic showed of the row, as a question to the provider: for `letter`."""
         return {finding.gap.name: finding.asks for finding in self.findings if finding.shown}
 
     @property
@@ -425,12 +425,12 @@ class Evidence(Tabular):
         return table(caption, ("name", "result", "value, by which exchange"), rows)
 
     def text(self, width: int | None = None) -> str:
-        """The table in lines of at most `width` columns, its texts whole; without a width, long ones are cut off."""
+        """The table in lines of at most `width` columns with whole texts; without a width, long texts are cut off."""
         return (self._table(sys.maxsize) if width else self._table()).text(width)
 
     @property
     def toml(self) -> str:
-        """The rows as `--gaps FILE` takes them; what is not shown, or cannot be reproduced, is a comment."""
+        """The rows in the form of `--gaps FILE`; values that were not shown, or are not ours, are comments."""
         lines = [f"# {self._heading} of the service."]
         for finding in self.findings:
             for text, value, places in finding.says:
@@ -451,7 +451,7 @@ _PATHS: Final = tuple(
 
 
 def _about(method: str, url: str) -> About | None:
-    """The operation of a call, whatever the host and whatever stands before its path; for any other POST, a webhook."""
+    """The operation of a call on any host, below any path; for any other POST, a webhook; otherwise None."""
     try:
         path = urlsplit(url).path.lstrip("/")
     except ValueError:
@@ -461,16 +461,16 @@ def _about(method: str, url: str) -> About | None:
 
 
 def fit(*places: str | Path) -> Evidence:
-    """Reads HAR files, or folders of them, and says of each row of the register what the exchanges show.
+    """Reads HAR files, or folders of them, and returns for each row of the register what the exchanges show.
 
-    Raises TrafficRefused: a file that cannot be read as HAR, a folder without any, or nothing of this interface in it.
+    Raises TrafficRefused: a file is no readable HAR, a folder has no HAR, or no exchange is of this interface.
     """
     traffic, room = [], MOST_TEXT
     files = [file for place in places for file in files_of(Path(place))]
     for call in chain.from_iterable(recorded(file, _about) for file in files):
         if room <= 0:
             break
-        # A webhook is known by its headers and its body, whatever it is sent to.
+        # A webhook is known by its headers and its body, whatever its URL.
         is_signed = any("signature" in name or name == "webhook-id" for name in call.sent)
         if call.id != WEBHOOK or (is_signed and isinstance(call.request.body, dict)):
             traffic.append(call)

@@ -1,6 +1,6 @@
 """Recorded traffic as HAR 1.2, as browsers and proxies save it: written from a trace, and read one exchange at a time.
 
-Keys, secrets, tokens, passwords and numbers are masked before anything else looks at what was read.
+Reading masks keys, secrets, tokens, passwords and numbers before anything else sees an exchange.
 """
 
 import base64
@@ -26,22 +26,22 @@ from workbench.errors import TrafficRefused
 
 SUFFIX: Final = ".har"
 TRACE: Final = "_trace"
-"""A field of our own in a HAR's log: their names begin so."""
+"""Our own field in a HAR's log; HAR wants an underscore before the name of such a field."""
 MOST_BYTES: Final = 4 * 2**20
-"""A longer exchange is passed over: no payment is that long."""
+"""A reader skips a longer exchange: no payment is that long."""
 _SECRET_NAME = re.compile(r"secret|token|password|passwd|cookie|api.?key|^pin$|authorization|x.auth|jwt", re.IGNORECASE)
 # No character of a name in a query begins another name, so that a long text is read once, whatever stands in it.
 _NAMED = re.compile(rf"""(?i)("[^"\\]{{0,60}}?(?:{_SECRET_NAME.pattern})[^"\\]{{0,60}}"\s*:\s*")(?:[^"\\]|\\.)*""")
 _IN_QUERY = re.compile(r"""(?:^|[?&#])[^=&?#"\s]*=[^&#"\s]*""")
 _FORM = "application/x-www-form-urlencoded"
 _PASSED_ON = re.compile(r"//[^/?#]*@")
-"""Before the host of a URL: a user's name and password."""
+"""A user's name and password before the host of a URL."""
 _TOKEN_TELLS = re.compile(r"(?i)^(basic|bearer)\s+(?:[sp]k_|at_)?")
 _BOM = b"\xef\xbb\xbf"
 _UNKNOWN_URL = "http://webhook.invalid/{}"
 
 
-# What is read of a file; whatever else stands in it is passed over.
+# The parts of a file that are read; all other parts are skipped.
 
 
 class _Pair(msgspec.Struct):
@@ -83,7 +83,7 @@ class _File(msgspec.Struct):
 
 
 def files_of(place: Path) -> list[Path]:
-    """A file itself; of a folder the HAR files in it. Raises TrafficRefused: there is none."""
+    """The HAR files in a folder, sorted, or the file `place` itself. Raises TrafficRefused: a folder without HAR."""
     if not place.is_dir():
         return [place]
     files = sorted(file for file in place.iterdir() if file.suffix.lower() == SUFFIX and file.is_file())
@@ -94,20 +94,20 @@ def files_of(place: Path) -> list[Path]:
 
 
 About: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...] | None]
-"""The last three fields of an `ObservedCall`."""
+"""The fields `id`, `schemes` and `fields` of an `ObservedCall`."""
 
 
 def recorded(file: Path, about: Callable[[str, str], About | None]) -> Iterator[ObservedCall]:
-    """The exchanges of a HAR file, one at a time; `about` says what a method and URL are, and None to pass them over.
+    """The exchanges of a HAR file, one at a time; `about` maps a method and URL to About, or None to skip them.
 
     The file is mapped, not loaded, so that its size does not matter.
-    Raises TrafficRefused: not a file, not JSON, cut off, or another kind of JSON.
+    Raises TrafficRefused: the file cannot be read, is empty, is not JSON or cut off, or is JSON of another kind.
     """
     try:
         with file.open("rb") as opened:
             if not opened.seek(0, 2):
                 raise TrafficRefused(f"{file} is empty.", hint="Save the recording again.")
-            # It is unmapped when nothing looks into it any more.
+            # The file is unmapped when no view of it is left.
             mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise TrafficRefused(f"{file} cannot be read: {error.strerror}.") from None
@@ -115,7 +115,7 @@ def recorded(file: Path, about: Callable[[str, str], About | None]) -> Iterator[
     for number, raw in enumerate(_decoded(file, text).log.entries, 1):
         if memoryview(raw).nbytes > MOST_BYTES:
             continue
-        # An entry of another form, such as of a call that was broken off, is passed over.
+        # An entry of another form, such as of a call that was broken off, is skipped.
         with suppress(msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             entry = msgspec.json.decode(raw, type=_Entry)
             asked, answered = entry.request, entry.response
@@ -157,20 +157,20 @@ def _text(content: _Content | None) -> str:
 
 
 def _hidden(text: str) -> str:
-    """Text without secrets and numbers: those that tell themselves, and what stands under a secret's name."""
+    """Text without numbers and secrets: secrets known by their form, and values under a secret's name."""
     named = _NAMED.sub(rf"\1{MARK}", mask(text))
     return _IN_QUERY.sub(lambda match: _without_secret(match[0]), named)
 
 
 def _without_secret(field: str) -> str:
-    """A field of a form or query, its value hidden where the name, read as a server reads it, is of a secret."""
+    """A field of a form or query; hides the value if the name, decoded as a server does, is a secret's name."""
     name, equals, _ = field.partition("=")
     is_secret = equals and _SECRET_NAME.search(unquote_plus(name.lstrip("?&#")))
     return f"{name}={MARK}" if is_secret else field
 
 
 def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:
-    """Masked headers; of a credential its scheme and the kind of its key are left."""
+    """The headers with names in lower case and masked values; a credential keeps its scheme and the kind of key."""
     masked = {pair.name.lower(): mask_numbers(mask_secrets(pair.value or "")) for pair in pairs}
     for name, value in masked.items():
         if _SECRET_NAME.search(name):
@@ -188,7 +188,7 @@ def _masked(value: object, name: str = "") -> object:
 
 
 def moment_s(text: str) -> Decimal:
-    """A moment in seconds since 1970; 0 where the text is none."""
+    """A moment of ISO 8601 in seconds since 1970; 0 if the text is no moment."""
     try:
         return Decimal(str(datetime.fromisoformat(text).timestamp()))
     except (ValueError, OverflowError):
@@ -199,10 +199,10 @@ def moment_s(text: str) -> Decimal:
 
 
 def write(file: Path, rows: Iterable[Mapping[str, Any]], base_url: str) -> None:
-    """The calls and webhooks among the rows of a trace as a HAR file. Raises TrafficRefused: it cannot be written.
+    """Writes the calls and webhooks of a trace's rows as a HAR file. Raises TrafficRefused: it cannot be written.
 
-    All of the rows stand in it once more, as they are, in `TRACE`, which other tools pass over: HAR has no place for a
-    screen or an entry, and what a run relied on shows in those too.
+    The field `TRACE`, which other tools skip, has all rows as they are: HAR has no place for a screen or an entry,
+    which also show what a run relied on.
     """
     rows, base_url = list(rows), base_url.rstrip("/")
     exchanges = [row for row in rows if row["kind"] in {CALL, WEBHOOK}]

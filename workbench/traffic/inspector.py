@@ -1,4 +1,4 @@
-"""One call of the trace to look into: request, response, how long it took, and the texts that do the same."""
+"""One call of the trace to look into: request, response, duration, and code that repeats the call."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class TraceContext:
 
 
 class Exchange:
-    """One HTTP request and its response, as sent; keys and numbers are masked. Its repr shows controls as symbols."""
+    """One HTTP request and its response, as sent, with keys and numbers masked. The repr shows controls as symbols."""
 
     def __init__(self, row: dict[str, Any], context: TraceContext) -> None:
         self._row = row
@@ -37,12 +37,12 @@ class Exchange:
 
     @property
     def request(self) -> str:
-        """Request line, headers, body."""
+        """The request as text: request line, headers, body."""
         return message(f"{self._call.target} HTTP/1.1", self._call.request.headers, self._call.request.body)
 
     @property
     def response(self) -> str:
-        """Status line, headers, body."""
+        """The response as text: status line, headers, body."""
         return message(f"HTTP/1.1 {named_status(self.status)}", self._call.response.headers, self._call.response.body)
 
     @property
@@ -54,13 +54,13 @@ class Exchange:
     def latency_ms(self) -> int | None:
         """Milliseconds that this bench waited for the response; None for another client's call.
 
-        None in a headless run too: two runs of one notebook print the same.
+        In a headless run it is None too, so that two runs of one notebook print the same.
         """
         return self._context.latencies.of(self._call.response.headers.get("Request-Id", "")) if is_live() else None
 
     @property
     def python(self) -> str:
-        """The call in Python; fill in the masked values."""
+        """The call in Python; you fill in the masked values."""
         return self._snippet.python
 
     @property
@@ -70,7 +70,7 @@ class Exchange:
 
     @property
     def curl(self) -> str:
-        """The call for a shell in which SECRET_KEY is set."""
+        """The call as curl, for a shell with SECRET_KEY set."""
         return self._snippet.curl
 
     def unmasked(self, number: str) -> "Exchange":
@@ -112,6 +112,6 @@ def named_status(status: int) -> str:
 
 
 def message(first_line: str, headers: Mapping[str, str], body: str) -> str:
-    """A request or a response as text."""
+    """A request or a response as text: the first line, the headers, and the body with indented JSON."""
     lines = [first_line, *(f"{name}: {value}" for name, value in headers.items())]
     return "\n".join([*lines, "", indented(body)]) if body else "\n".join(lines)

@@ -57,15 +57,15 @@ _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 
 def rows_of(reported: Iterable[TraceRow]) -> Rows:
-    """The sandbox's rows as the rows of a trace, which are dicts: a notebook reads them by name."""
+    """The sandbox's rows as dicts, the rows of a trace: a notebook reads their fields by name."""
     return [asdict(row) for row in reported]
 
 
 class PagedRows(Sequence["dict[str, Any]"]):
     """The rows of a sandbox's trace up to now: holds the latest rows, and reads the others page by page when needed.
 
-    `ask` asks for a page by the fields of `wire.TraceQuery`; `filters` are those of `kind` and `payment`. Rows after
-    the `seq` of `until` are left out.
+    `ask` asks for a page by the fields of `wire.TraceQuery`; `filters` are values of `kind` and `payment`. Rows whose
+    `seq` is above `until` are left out.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
             newer, more = newer + len(page.data) - len(self.latest), page.has_more
         self.total = (page.total or 0) - newer
         self._number, self._page = -1, Rows()
-        """The page that was read last, and its number."""
+        """The number and the rows of the page that was read last; -1 and no rows at first."""
 
     def filtered(self, name: str, value: str) -> "PagedRows":
         """The trace with another filter; asks the sandbox, unless the trace holds all its rows."""
@@ -99,7 +99,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
     @overload
     def __getitem__(self, place: slice) -> Rows: ...
     def __getitem__(self, place: int | slice) -> dict[str, Any] | Rows:
-        """A row, or several. Raises NotFound: they were read before a reset, which has deleted them."""
+        """A row, or a list of rows. Raises NotFound: a reset has deleted the rows."""
         if isinstance(place, slice):
             return [self[at] for at in range(*place.indices(self.total))]
         place = range(self.total)[place]
@@ -143,7 +143,7 @@ class Exchanges(Sequence[Exchange]):
 
 
 def saved_console(control: SandboxControl) -> Saved:
-    """The console as a record: the latest payments, and the trace of the last one."""
+    """The console as a record: the latest payments, and the trace of the newest payment."""
     found = control.payments(limit=str(_LISTED)).data
     if not found:
         return Saved(_NOTHING, f"<p>{_NOTHING}</p>")
@@ -161,7 +161,7 @@ def _listed(payment: Payment) -> tuple[str, ...]:
 
 
 class Trace(Tabular, Sequence["dict[str, Any]"]):
-    """Everything that happened, row by row: a snapshot; ask again to see more. Showing it leaves a record.
+    """A snapshot of everything that happened, row by row. Displayed in a notebook, the trace leaves a record.
 
     A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
     """
@@ -171,7 +171,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         self._context = context or TraceContext()
 
     def for_(self, payment: str) -> "Trace":
-        """The rows of one payment, by the id of its intent, its charge or a refund of it; or those of one payout."""
+        """The rows of one payment, by the id of its intent, its charge or its refund, or the rows of one payout."""
         return self._with(_chosen(self._rows, "payment", payment))
 
     def only(self, *kinds: str) -> "Trace":
@@ -193,13 +193,13 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
 
     @property
     def saved(self) -> Saved:
-        """The latest rows as a record: the sequence, the ledger, what the phone showed last, and the table."""
+        """The latest rows as a record: the sequence, the ledger, the phone's last screen, and the table."""
         return _record_of_trace(self._rows, self._table())
 
     def save(self, file: str | Path) -> None:
         """Write the calls and webhooks as HAR 1.2, secrets masked: for browsers' tools, `fit` and `check-live`.
 
-        Raises TrafficRefused: it cannot be written there.
+        Raises TrafficRefused: the file cannot be written.
         """
         har.write(Path(file), self._rows, self._context.base_url or "http://sandbox")
 
@@ -237,7 +237,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _chosen(rows: AnyRows, name: str, value: str) -> AnyRows:
-    """The rows of some kinds, or of a payment."""
+    """The rows of the kinds (separated by commas) or of the payment in `value`; `name` is `kind` or `payment`."""
     if isinstance(rows, PagedRows) and value and name not in rows.filters:
         return rows.filtered(name, value)
     return _filtered(rows, name, value)

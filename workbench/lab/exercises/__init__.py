@@ -1,4 +1,4 @@
-"""Exercises in the notebooks: questions before a run, tasks, hints, and checks of what a person has done."""
+"""Exercises in the notebooks: questions before a run, tasks, hints, and checks of a person's work."""
 
 import json
 import linecache
@@ -20,7 +20,7 @@ from workbench.text.render import Table, is_live, table
 __all__ = ["MUST_BE_DONE", "check", "compare", "hint", "predict", "report", "solution"]
 
 MUST_BE_DONE = "WORKBENCH_EXERCISES_MUST_BE_DONE"
-"""Set to 1, a check that is not done raises ExerciseNotDone."""
+"""If this environment variable is 1, the check of an undone exercise raises ExerciseNotDone."""
 _hints_shown: dict[str, int] = {}
 _STATES = {State.NOT_YET: "not begun", State.WRONG: "… tried", State.DONE: "✓ done"}
 
@@ -31,14 +31,14 @@ EXERCISES = tuple(
     for slug in course()
     for name, row in _ROWS.get(slug, {}).items()
 )
-"""In the order of the notebooks."""
+"""The exercises in the order of the notebooks."""
 
 
 def check(name: str, *given: object) -> None:
-    """Print whether an exercise is done, and if not, what is missing and why.
+    """Print whether an exercise is done and, if not, what is missing and why.
 
-    `given` is what the exercise's own line hands over: mostly the bench, on which it looks at what really happened,
-    and sometimes an answer. An answer of `...` or None is not given yet.
+    `given` are the arguments in the exercise's own line: mostly the bench, on which the check looks at what really
+    happened, and sometimes an answer. An answer of `...` or None counts as not given yet.
     """
     exercise = _named(name)
     if exercise is None:
@@ -49,7 +49,7 @@ def check(name: str, *given: object) -> None:
     verdict = verdict_on(exercise, given, cell)
     progress().note(exercise.name, verdict.state)
     lines = [f"{verdict.state.heading}: {verdict.says}"]
-    # Of a cell in which nothing was done yet there is nothing to see.
+    # An unchanged cell has nothing to show yet.
     if verdict.seen and not (verdict.state is State.NOT_YET and cell.is_as_in(exercise.written.cell)):
         lines += [f"  seen: {brief(verdict.seen)}", f"  expected: {verdict.expected}"]
     if line := cell.line_with(verdict.at):
@@ -63,7 +63,7 @@ def check(name: str, *given: object) -> None:
 
 
 def hint(name: str) -> None:
-    """Print the hints up to the next: each call tells more, and after the last, where the solution is."""
+    """Print one more hint with each call; the call after the last hint names the solution."""
     exercise = _named(name)
     if exercise is None:
         return
@@ -76,14 +76,14 @@ def hint(name: str) -> None:
 
 
 def solution(name: str) -> None:
-    """Print code that does it. It stands for itself: put it above the check and run the cell."""
+    """Print code that solves the exercise and needs nothing else: put the code above the check and run the cell."""
     exercise = _named(name)
     if exercise is not None:
         print(fill(f"# {exercise.written.task}", WIDTH, subsequent_indent="# "), exercise.solution, sep="\n")  # noqa: T201  for a cell
 
 
 def report() -> Table:
-    """Every exercise in the order of the notebooks, and how far it is: not begun, tried, or done."""
+    """Every exercise in the order of the notebooks, with its state: not begun, tried, or done."""
     states = progress().states()
     rows = [
         (course()[exercise.notebook].name, exercise.written.title, exercise.name,
@@ -94,7 +94,7 @@ def report() -> Table:
 
 
 def _named(name: str) -> Exercise | None:
-    """The exercise, or None after saying which there are."""
+    """The exercise; for an unknown name None, after printing the names."""
     found = next((exercise for exercise in EXERCISES if exercise.name == name), None)
     if found is None:
         names = ", ".join(exercise.name for exercise in EXERCISES)
@@ -114,18 +114,18 @@ _KEPT_STATES = {word: state for state, word in _NAMES.items()}
 
 
 class Progress:
-    """The state of each exercise, by its name; without a file only as long as this process lives."""
+    """The state of each exercise by name, kept in a file or, without one, as long as this process lives."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._here: dict[str, State] = {}
 
     def states(self) -> dict[str, State]:
-        """The states of what was tried or done, here or in another notebook."""
+        """The states of tried and done exercises, here or in another notebook."""
         return _further(self._read(), self._here)
 
     def note(self, name: str, state: State) -> None:
-        """Keep how far an exercise has come. What was done once stays done."""
+        """Keep the state of an exercise. A done exercise stays done."""
         if state is State.NOT_YET:
             return
         self._here = _further(self._here, {name: state})
@@ -136,7 +136,7 @@ class Progress:
         words = {exercise: _NAMES[together[exercise]] for exercise in sorted(together)}
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            # Another notebook may read it in this moment.
+            # Another notebook may read the file at this moment.
             write_whole(self._path, f"{json.dumps({'exercises': words}, indent=2)}\n".encode())
         except OSError as error:
             self._give_up("written", error)
@@ -175,5 +175,5 @@ def progress() -> Progress:
 
 
 def _further(one: dict[str, State], other: dict[str, State]) -> dict[str, State]:
-    """Adds the other states to these; an exercise that is done in either is done."""
+    """The states of `one`, overridden by `other`; an exercise that is done in either is done."""
     return {**one, **other, **{name: state for name, state in one.items() if state is State.DONE}}

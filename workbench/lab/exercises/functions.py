@@ -1,4 +1,4 @@
-"""A person's function: what can be said of it before it is called, and how a check calls it."""
+"""Inspects a person's function before a check calls it, and watches the calls."""
 
 import ast
 import inspect
@@ -15,29 +15,32 @@ from textwrap import dedent
 from typing import Any, TypeAlias
 
 Given: TypeAlias = Any
-"""Whatever a person hands over: what a function returns, a class, a reconciliation."""
+"""Any value that a person hands over: a function's result, a class, a reconciliation."""
 LIMIT_S = 10
-"""A check is done in a second; a function that loops without end, or sleeps, is stopped after this many."""
+"""A check takes a second; a function that loops without end, or sleeps, is stopped after this many seconds."""
 _OF_THE_NOTEBOOK = ("bench", "pay")
-"""Names that a cell above has made, and that a function takes by mistake where it has an argument for the same."""
+"""Names from a cell above that a function may use by mistake in place of its arguments."""
 _SHORT = 12
-"""Letters of a text that says something in a message: a status or a timestamp, and no number or id."""
+"""The most letters of a text that a message shows: a status is short enough, a phone number or an id is not."""
 _OF_OTHERS = (str(Path(__file__).parents[2]), sysconfig.get_paths()["stdlib"], "<frozen ")
 _INSTALLED = "-packages"
 """Part of the path of installed libraries, site-packages or dist-packages, whose code no learner has written."""
 
 
 class Fault(BaseException):
-    """A fault of a function, in the words of a verdict. No `except Exception` of a person's stops it."""
+    """A fault of a function, in the words of a verdict. A person's `except Exception` does not catch this error."""
 
 
 def functions_in(source: str) -> dict[str, ast.FunctionDef]:
-    """The functions that a cell defines, by their names."""
+    """Name → function that a cell defines."""
     return {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
 
 
 def look_at(came: ast.FunctionDef, solution: ast.FunctionDef, given: object) -> None:
-    """Raise Fault for what no call is needed to see: the check calls it as it came, and may need what it returns."""
+    """Raises Fault for mistakes that are visible without a call: other arguments, no return, the notebook's names.
+
+    `came` is the shipped function, `solution` the solved one, `given` the person's.
+    """
     name, arguments = came.name, [argument.arg for argument in came.args.args]
     if not callable(given):
         raise Fault(f"{name} is no function any more.", type(given).__name__, "a function", f"{name} =")
@@ -78,7 +81,7 @@ def _calls(function: ast.FunctionDef) -> bool:
 
 
 class Watched:
-    """A person's function. It notes how it was called last, and what came back."""
+    """A person's function, with its last call as text and the last result."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         self._function = function
@@ -86,7 +89,7 @@ class Watched:
         self.returned: object = None
 
     def __call__(self, *given: object) -> Given:
-        """Call it. Raises Fault where it changes a dict or a table that it was given."""
+        """Calls the function. Raises Fault: the function changes a dict or a table among its arguments."""
         name = getattr(self._function, "__name__", "the function")
         arguments: dict[str, Any] = dict(zip(inspect.signature(self._function).parameters, given, strict=False))
         self.call = _shown(name, arguments)
@@ -107,7 +110,7 @@ class Watched:
 
 
 def _shown(name: str, arguments: Mapping[str, object]) -> str:
-    """A call for a sentence, where its arguments say something; empty where they do not."""
+    """A call as text for a sentence; empty if no argument is short enough to show."""
     telling = {
         argument: repr(value)
         for argument, value in arguments.items()
@@ -118,7 +121,7 @@ def _shown(name: str, arguments: Mapping[str, object]) -> str:
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """Stop what runs longer than LIMIT_S, and say where. Only in the main thread, and where the system has a timer."""
+    """Raises Fault in a block that runs longer than LIMIT_S; only in the main thread, and if the system has a timer."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -127,7 +130,7 @@ def bounded() -> Iterator[None]:
         raise Fault(f"Your code had not ended after {LIMIT_S} seconds: it loops without end, waits too long, or sleeps")
 
     handler = signal.signal(signal.SIGALRM, stop)
-    # Again each second: a bare `except:` inside the loop takes the first for an error of its own.
+    # The timer repeats each second: a bare `except:` inside the loop may swallow the first Fault.
     left, interval = signal.setitimer(signal.ITIMER_REAL, LIMIT_S, 1)
     try:
         yield
@@ -137,7 +140,7 @@ def bounded() -> Iterator[None]:
 
 
 def line_of(error: BaseException) -> str:
-    """The line of a person's own code in which an error arose, to end a sentence with; empty if there is none."""
+    """The end of a sentence that names the line of a person's code where an error arose; empty if there is none."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [
         frame
@@ -155,7 +158,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def brief(value: object) -> str:
-    """A value as text for one line of a message, shortened."""
+    """A value as one line of text, at most 160 letters long."""
     text = value if isinstance(value, str) else repr(value)
     text = " ".join(_ADDRESS.sub("", text).split())
     return text if len(text) <= 160 else f"{text[:150]} …"  # noqa: PLR2004  two lines of a cell

@@ -1,4 +1,4 @@
-"""Looks up on a bench what checks judge: sales, intents and charges."""
+"""Looks up sales, intents and charges on a bench for checks to judge."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def charges(bench: Bench, **fields: str) -> "list[Charge]":
-    """Charges with these fields, the newest last; `payment_intent` finds the attempts at an intent."""
+    """Charges with these values in their fields, the newest last; `payment_intent` finds the attempts at an intent."""
     every = bench.looking().charges.each()
     return [charge for charge in every if all(getattr(charge, name) == value for name, value in fields.items())][::-1]
 
@@ -39,13 +39,13 @@ class Sale(NamedTuple):
     plant: str
     intent: "PaymentIntent"
     attempts: "list[Charge]"
-    """The newest last."""
+    """The attempts at this intent, the newest last."""
     of_plant: "list[Charge]"
     """The attempts at every intent for this plant."""
 
     @property
     def codes(self) -> list[str]:
-        """The failure code of each attempt, or how far the attempt is."""
+        """The failure code of each attempt, or its status."""
         return [charge.failure_code or charge.status for charge in self.attempts]
 
     def unpaid(self) -> Iterator[Verdict]:
@@ -68,13 +68,13 @@ class Sale(NamedTuple):
 
 _Judge: TypeAlias = Callable[[Bench, Sale], Iterator[Verdict]]
 _sold: "WeakKeyDictionary[Any, dict[str, tuple[set[str], bool]]]" = WeakKeyDictionary()
-"""By bench and plant: the paid intents that the last check saw, and whether too many of them were new."""
+"""Bench → plant → the paid intents that the last check saw, and True if several of them were new."""
 
 
 def sale_of(plant: str, *, is_sold_once: bool = False) -> Callable[[_Judge], Callable[[Bench], Iterator[Verdict]]]:
-    """Make a check that judges each sale of this plant; a cell that is run again makes another, and the best counts.
+    """A decorator that makes a check of each sale of this plant; a cell may run again, and the best sale counts.
 
-    `is_sold_once` rejects a cell that has sold two.
+    With `is_sold_once`, the check rejects a cell that has sold two.
     """
     return lambda judge: partial(_best_sale, judge, plant, is_sold_once)
 
@@ -92,7 +92,7 @@ def _best_sale(judge: _Judge, plant: str, is_sold_once: bool, bench: Bench) -> I
 
 
 def _paid_twice(bench: Bench, plant: str, paid: set[str]) -> Iterator[Verdict]:
-    """Yields a verdict if the customer has paid for two since the last check."""
+    """Yields a verdict if the customer has paid two intents since the last check."""
     sold = _sold.setdefault(bench, {})
     known, too_many = sold.get(plant, (set[str](), False))
     new = paid - known
@@ -104,7 +104,7 @@ def _paid_twice(bench: Bench, plant: str, paid: set[str]) -> Iterator[Verdict]:
 
 
 def json_of(text: str) -> dict[str, Any]:
-    """The object that a body holds; an empty one where it holds none."""
+    """The JSON object in a text; an empty dict if there is none."""
     try:
         read = json.loads(text)
     except ValueError:

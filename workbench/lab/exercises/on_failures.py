@@ -109,7 +109,7 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
 
 
 def _since(bench: Bench, intent_id: str) -> set[str | None]:
-    """The intents that are pending, or to which something has happened after this intent was created."""
+    """The ids of intents with a pending charge, or with an event later than the creation of this intent."""
     since = {charge.payment_intent for charge in charges(bench, status="pending")}
     for event in bench.looking().events.each():  # the newest first
         about = event.data.object
@@ -124,7 +124,7 @@ _ASKED_AGAIN_AFTER = ("payer_busy", "operator_unavailable")
 
 
 def _scripts() -> Iterator[tuple[tuple[str, ...], int, str]]:
-    """Yields the outcomes of attempts one after the other, how many attempts are worth making, and why."""
+    """Yields the outcomes of successive attempts, the number of attempts worth making, and the reason."""
     from workbench.domain.payments import FAILURES
 
     final = {code: f"After {code}, it should not ask again. {why}" for code, why in FAILURES.items()}
@@ -185,7 +185,7 @@ def _of_pauses(waited: list[Any]) -> Iterator[Verdict]:
 
 
 def _of_two_payments(bench: Bench) -> tuple[list[Any], list[Any]]:
-    """The events by which a shop is told of two orders, and those that say that an order is paid."""
+    """The events that a shop gets of two orders, and those of them that say that an order is paid."""
     with fresh(bench) as sandbox:
         for _ in range(2):
             intent = sandbox.client.payment_intents.create(amount=Decimal(150))
@@ -244,7 +244,7 @@ _LEADS_TO = {
     "charge.succeeded": "paid",
     "refund.succeeded": "refunded",
 }
-"""Event → the status that an order has at least. From the lowest to the highest."""
+"""Event, from the lowest to the highest → the least status of an order after the event."""
 
 
 def _any_order(next_status: Callable[[str, str], Any]) -> Iterator[Verdict]:

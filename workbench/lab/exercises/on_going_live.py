@@ -7,7 +7,7 @@ from workbench.lab.exercises.functions import Given, brief, line_of
 from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, same, wrong
 
 _SUBJECTS = {"payment_intent": "orders", "charge": "orders", "refund": "orders", "payout": "bank"}
-"""What the strict shop of the notebook files each event under."""
+"""Object of an event → the subject under which the notebook's strict shop files the event."""
 
 
 def _passes_the_exam(examined: Given, Repaired: Given) -> Iterator[Verdict]:  # noqa: N803  a class
@@ -48,7 +48,7 @@ _WAYS: tuple[tuple[dict[str, object], str, str], ...] = (
     ({"confirm_response": "accepted"}, "airtel", "+260971234567"),
     ({"confirm_response": "accepted", "prompt_timeout_s": 180}, "zamtel", "+260951234567"),
 )
-"""Rows that are switched, and the customer of that sandbox."""
+"""Rows to switch in a sandbox, and its customer's operator and phone."""
 
 
 def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Verdict]:

@@ -70,7 +70,7 @@ def _only_when_paid(bench: Bench, may_leave: Callable[..., Any]) -> Iterator[Ver
 
 
 def _one_in_each_state(sandbox: Bench) -> Iterator[tuple[str, str]]:
-    """The id of an intent in each status, and what came before where the status does not tell."""
+    """Yields the id of an intent in each status, with its history in words where the status does not show it."""
     pay, handset = sandbox.client.payment_intents, sandbox.phone(SOMEBODY)
     new, waiting, undecided, given_up, refused = [
         pay.create(amount=Decimal("35.50"), description="Fern").id for _ in range(5)
@@ -113,7 +113,7 @@ _ASKED = {
     "operator_unknown": ("No answer comes, and the money may still move.", "unknown"),
     "prompt_timeout": ("The prompt is still open, and the customer may yet pay.", "unknown"),
 }
-"""By scenario: what happens, and what should be returned."""
+"""Scenario → its course in words, and the value that the function should return."""
 
 
 def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterator[Verdict]:

@@ -15,7 +15,7 @@ _ORDER: dict[str, Any] = {"amount": _MINOR, "channel": "mtn", "phone": SOMEBODY}
 
 
 class _Tried:
-    """One order that a person's function has charged over a line whose first responses do not arrive."""
+    """One order, charged by a person's function over a connection that loses the first `lost` responses."""
 
     def __init__(self, sandbox: Bench, charge: Callable[..., Any], lost: int = 0, **changed: object) -> None:
         import httpx
@@ -50,7 +50,7 @@ class _Tried:
 
 
 def _charge_surely(bench: Bench, charge_surely: Callable[..., object]) -> Iterator[Verdict]:
-    """Two orders that are alike but for their reference, one of them again, a decline, a mistake and a dead line."""
+    """Tries two orders with different references, one of them again, a decline, a mistake and a dead connection."""
     with fresh(bench) as sandbox:
         yield from _of_one_order(_Tried(sandbox, charge_surely, _LOST, reference="SURE-1"), _LOST)
         another = _Tried(sandbox, charge_surely, 1, reference="SURE-2")
@@ -109,7 +109,7 @@ def _own_message(bench: Bench) -> Iterator[Verdict]:
 
 
 def _of_arrival(bench: Bench, arrival: Any) -> Iterator[Verdict]:  # noqa: ANN401  the receiver's
-    """A message that was wrong before makes the right one a duplicate, which is no mistake of it."""
+    """Yields a verdict on a message; a right message may count as a duplicate after a wrong one with the same id."""
     event, now_s = json_of(arrival.body.decode("utf-8", "replace")), bench.clock.now_ms // 1000
     secrets, why = bench.receiver.secrets, _NO_EVENT
     if arrival.verdict == "refused":

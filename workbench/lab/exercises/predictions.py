@@ -1,4 +1,4 @@
-"""Predict first: a question before a run, and what the run shows after it."""
+"""Predict first: a question before a run, and a comparison with the result after the run."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -14,20 +14,20 @@ from workbench.text.render import Widget, bundle, with_widget
 
 
 class Question(NamedTuple):
-    """A question before a run. Shown to a person, it has buttons to choose by."""
+    """A question before a run. A person at a notebook sees it with a button for each choice."""
 
     name: str
     notebook: str
-    """Its slug."""
+    """The notebook's slug."""
     ask: str
     choices: Sequence[str]
-    """One of them is what the run will show, letter by letter."""
+    """The answers to choose from; one of them equals the run's result, letter by letter."""
     why: str
-    """A sentence that explains it, told after the run."""
+    """A sentence that explains the result, shown after the run."""
 
     @property
     def by_letter(self) -> dict[str, str]:
-        """The choices by their letters, from a on."""
+        """Letter, from a on → choice."""
         return dict(zip(ascii_lowercase, self.choices, strict=False))
 
     def __repr__(self) -> str:
@@ -36,7 +36,7 @@ class Question(NamedTuple):
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
         items = "".join(f"<li>{escape(text)}</li>" for text in self.choices)
-        # By its style too: a page's own may number every list.
+        # By its style too: a page's own style may number every list.
         letters = f'<ol type="a" style="list-style-type:lower-alpha">{items}</ol>'
         html = f"<p><strong>Predict first.</strong> {escape(self.ask)}</p>{letters}"
         return with_widget(bundle(repr(self), html), self.buttons)
@@ -46,7 +46,7 @@ class Question(NamedTuple):
         import ipywidgets
 
         options = [(f"{letter}) {text}", letter) for letter, text in self.by_letter.items()]
-        # Not radio buttons: JupyterLab takes the arrow keys, so the keyboard would reach one of them alone.
+        # Not radio buttons: JupyterLab takes the arrow keys, so the keyboard would reach only one button.
         choice = ipywidgets.ToggleButtons(options=options, value=_chosen.get(self.name), style={"button_width": "auto"})
         asked = ipywidgets.HTML(f"<strong>Predict first.</strong> {escape(self.ask)}")
         told = ipywidgets.HTML(self.verdict())
@@ -62,7 +62,7 @@ class Question(NamedTuple):
         return box
 
     def verdict(self) -> str:
-        """The choice in words, since a button that is pressed only looks different, and whether it was right."""
+        """HTML that says the choice and, after the run, whether it was right: a pressed button only looks different."""
         letter, state = _chosen.get(self.name), _found.get(self.name, State.NOT_YET)
         says = {State.DONE: f" {state.sign} right", State.WRONG: f" {state.sign} wrong"}.get(state, "")
         return f'<span role="status">{f"Your choice: {letter}{says}" if letter else ""}</span>'
@@ -74,15 +74,15 @@ QUESTIONS = {
     for name, row in rows.items()
 }
 _chosen: dict[str, str] = {}
-"""The letter that was chosen, by the question's name; as long as this process lives."""
+"""Question's name → the chosen letter, as long as this process lives."""
 _found: dict[str, State] = {}
-"""The verdict on a choice once its cell has run."""
+"""Question's name → the verdict on the choice, once `compare` has run."""
 _lines: dict[str, list[Any]] = {}
-"""The lines below a question's buttons that say the choice, one for each time that the question was shown."""
+"""Question's name → the widgets below the buttons that say the choice, one for each display of the question."""
 
 
 def predict(name: str, letter: str | None = None) -> Question:
-    """The question of this name, to choose an answer of before the run; `letter` chooses without buttons.
+    """The question of this name, to answer before the run; `letter` answers without buttons.
 
     Raises InvalidRequest: no such question or letter.
     """
@@ -95,9 +95,9 @@ def predict(name: str, letter: str | None = None) -> Question:
 
 
 def compare(name: str, seen: object) -> None:
-    """Print which choice the run has shown to be right, beside the one that was made, and why.
+    """Print the choice that the run has shown to be right, the person's choice, and the reason.
 
-    `seen` is what the run showed, read as text. Raises InvalidRequest: no such question.
+    `seen` is the run's result; its text is compared with the choices. Raises InvalidRequest: no such question.
     """
     question = _named(name)
     letters = {text: letter for letter, text in question.by_letter.items()}

@@ -1,4 +1,4 @@
-"""Describes an exercise, judges a try at it, and has what checks ask of a bench."""
+"""Describes an exercise, judges a try at it, and offers helpers for checks."""
 
 import ast
 import inspect
@@ -20,9 +20,9 @@ from workbench.text.render import bundle, sentence
 from workbench.visible import visible
 
 WIDTH = 76
-"""In letters; a line of this width is not broken once more in a notebook beside a handset."""
+"""The width of a line in letters; a notebook beside a handset does not break such a line again."""
 Bench: TypeAlias = Any
-"""A Workbench, which stands above the Lab, as do its tables."""
+"""A Workbench; its class is in a layer above the Lab, which cannot import it."""
 
 
 class State(Enum):
@@ -37,7 +37,7 @@ class State(Enum):
 
 
 def html_of(lines: Sequence[str], state: State) -> str:
-    """Lines of prose with the sign and the colour of a state before the first."""
+    """Lines of prose as HTML, with the sign and the colour of a state."""
     badge = f'<span style="background:{state.colour};color:#fff;padding:0 .4em;border-radius:.3em">{state.sign}</span>'
     style = f"border-left:4px solid {state.colour};padding:.1em .8em;overflow-wrap:anywhere"
     text = sentence("\n".join(lines))
@@ -45,7 +45,7 @@ def html_of(lines: Sequence[str], state: State) -> str:
 
 
 def tell(*lines: str, state: State | None = None) -> None:
-    """Show lines of prose below a cell, with the colour of a state; print them where no notebook runs."""
+    """Show lines of prose below a cell with the colour of a state; without a state or a notebook, print the lines."""
     filled = partial(fill, width=WIDTH, break_long_words=False, break_on_hyphens=False)
     text = "\n".join(filled(visible(line, lines=True)) for line in lines)
     ipython = sys.modules.get("IPython")
@@ -61,19 +61,19 @@ class Verdict(NamedTuple):
     state: State
     says: str
     seen: str = ""
-    """What the sandbox shows, such as K3,550.00."""
+    """The value in the sandbox, such as K3,550.00."""
     expected: str = ""
-    """What it should show."""
+    """The value that the sandbox should have."""
     at: str = ""
-    """A piece of the line that did it, such as `amount=`: the last line of the cell that has it is named."""
+    """A piece of the line at fault, such as `amount=`: the message names the cell's last line with this piece."""
 
 
 not_yet, wrong, done = (partial(Verdict, state) for state in State)
-"""Each with its sentence: what is missing; what was done, and why it is not what was asked; what was found."""
+"""Make a Verdict from a sentence: what is missing; what was done and why it is wrong; what was found."""
 
 
 _TYPES = {"Decimal", "int", "str"}
-"""Names around a literal that leave it one: `int(700)`."""
+"""Types whose call on a literal still counts as a literal: `int(700)`."""
 
 
 def same(seen: object, expected: object, says: str, at: str, shown: Callable[[Any], str] = repr) -> Iterator[Verdict]:
@@ -83,15 +83,15 @@ def same(seen: object, expected: object, says: str, at: str, shown: Callable[[An
 
 
 class Cell(NamedTuple):
-    """The code of the cell of a check; empty if it is not known."""
+    """The code of a check's cell; empty if the code is unknown."""
 
     source: str
 
     def line_with(self, piece: str) -> str:
-        """The last line that contains `piece`, with its number; empty if none does, or in a script of several cells."""
+        """The last line that contains `piece`, with its number; empty without such a line, or in a script of cells."""
         lines = self.source.splitlines()
         checks = {line.rstrip() for line in lines if line.lstrip().startswith(_CHECK)}
-        # A script of several exercises, or one that checks in a loop, is no cell.
+        # A script of several exercises, or a script that checks in a loop, is no cell.
         if len(checks) != 1 or not checks.pop().startswith(_CHECK):
             return ""
         found = [
@@ -102,11 +102,11 @@ class Cell(NamedTuple):
         return found[-1] if found and piece else ""
 
     def is_as_in(self, shipped: str) -> bool:
-        """True if the cell still does what it did as it came; comments and blank lines do not count."""
+        """True if the cell's code equals the `shipped` code; comments and blank lines do not count."""
         return bool(self.source) and ast.dump(self._tree()) == ast.dump(ast.parse(shipped))
 
     def literal_of(self, name: str) -> str:
-        """The text or number that was typed and assigned to a name last; else empty."""
+        """The literal that the cell assigned to a name last; empty if the name's last value is no literal."""
         values = [
             statement.value
             for statement in self._tree().body
@@ -119,7 +119,7 @@ class Cell(NamedTuple):
         try:
             return ast.parse(self.source)
         except SyntaxError:
-            # A line of IPython's own.
+            # The cell has a line of IPython's own syntax.
             return ast.Module([], [])
 
 
@@ -136,26 +136,26 @@ _CHECK = "exercises.check("
 
 @dataclass(frozen=True)
 class Exercise:
-    """One thing to do in a notebook. The cell that it stands in is tagged `exercise` and ends with its check."""
+    """One task in a notebook. The task's cell is tagged `exercise` and ends with the check."""
 
     name: str
     notebook: str
-    """Its slug."""
+    """The notebook's slug."""
     hints: Sequence[str]
-    """From a nudge to nearly all of it."""
+    """Hints, from a nudge to nearly the whole solution."""
     solution: str
-    """Code for the cell, above its check. It may be run twice."""
+    """Code for the cell, above its check; the code may run twice."""
     check: Callable[..., Iterator[Verdict]]
-    """Yields what applies; the first verdict counts, and nothing after it is looked at.
+    """Yields verdicts, of which only the first is taken.
 
-    Its arguments' names are those that a person reads when it was called with others.
+    If a person calls the check with wrong arguments, the message names the function's arguments.
     """
     repair: bool = False
-    """True if its cell comes with broken code to repair: a function, which nothing calls until it was changed."""
+    """True if the cell comes with a broken function to repair; the check calls the function only once it is changed."""
 
     @cached_property
     def written(self) -> Written:
-        """Its title, task and cell, as the notebook came."""
+        """The title, task and cell in the shipped notebook."""
         cells = json.loads(course()[self.notebook].path.read_text("utf-8"))["cells"]
         sources = ["".join(cell["source"]) for cell in cells]
         place = next(place for place, source in enumerate(sources) if f'{_CHECK}"{self.name}"' in source)
@@ -164,7 +164,7 @@ class Exercise:
 
 
 def fresh(bench: Bench, **options: object) -> Bench:
-    """Another sandbox of the same kind and of one seed, which leaves nothing in the notebook's own."""
+    """A new sandbox of the same class with a fixed seed, so that a check changes nothing in the notebook's sandbox."""
     return type(bench)(seed="a try", **options)
 
 
@@ -173,20 +173,20 @@ SOMEBODY = "+260961234567"
 
 
 def number_of(scenario: str) -> str:
-    """The test number that acts a scenario out by itself."""
+    """The test number that runs a scenario by itself."""
     return f"+26096{SCENARIOS[scenario].numbers[0].ending}"
 
 
 def kwacha(minor: int) -> str:
     """An amount for a sentence: 123450 is K1,234.50."""
-    # Here, so that the exercises alone load little.
+    # Imported here, so that the exercises alone load little.
     from workbench.domain.money import ZMW, money_text
 
     return money_text(minor, ZMW.code)
 
 
 def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Verdict:
-    """Judges an answer; no error in a check, or in a person's code, is raised."""
+    """Judges an answer; an error in a check or in a person's code becomes a verdict."""
     if any(value is ... for value in given):
         return not_yet("Your answer is still open.")
     if any(value is None for value in given):
@@ -207,7 +207,7 @@ def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Ver
 
 
 def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
-    """Runs the check; if it or a person's function stops with an error, the verdict says so."""
+    """Runs the check; an error of the check or of a person's function becomes a verdict."""
     watched: Watched | None = None
     try:
         for name, came in functions_in(exercise.written.cell).items():
@@ -225,7 +225,7 @@ def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
 
 
 def _of_error(error: BaseException, watched: Watched | None, answer: object) -> Verdict:
-    """The verdict on an error: where a person's code stopped, or what the check could not use."""
+    """The verdict on an error: names the line where a person's code stopped, or the value that the check cannot use."""
     what, place = f"{type(error).__name__}: {str(error).removesuffix('.')}", line_of(error)
     if place:
         called = f"Called as {watched.call}, your" if watched and watched.call else "Your"
@@ -236,7 +236,7 @@ def _of_error(error: BaseException, watched: Watched | None, answer: object) -> 
 
 
 def _unless_typed(exercise: Exercise, handed: Mapping[str, object], cell: Cell, verdict: Verdict) -> Verdict:
-    """The verdict, unless the answer is right for this run alone: typed, where code should find it."""
+    """The verdict, or `wrong` if a right answer was typed: a typed answer is right for this run alone."""
     for name in handed:
         literal = cell.literal_of(name)
         if literal and verdict.state is State.DONE and not Cell(exercise.solution).literal_of(name):

@@ -28,32 +28,32 @@ from workbench.resources import course, former_names, write_whole
 from workbench.text.render import DOCKED
 
 OURS: Final = ".workbench"
-"""The folder within theirs that holds what the workbench remembers of it."""
+"""The folder within the person's folder that holds the workbench's own files about it."""
 START: Final = next(iter(course().values())).name + ".ipynb"
 EARLIER: Final = "earlier"
-"""The folder within theirs for what they changed in notebooks that the course no longer has under that name."""
+"""The folder within the person's folder for changed notebooks whose names the course no longer has."""
 _LAYOUTS: Final = "workspaces"
 _BROUGHT: Final = "brought.json"
-"""Name → SHA-256 of each notebook as it was last brought: what still has it was not changed since."""
+"""Name → SHA-256 of each notebook as it was last brought: a file with this hash was not changed since."""
 _HERE: Final = Path(__file__).parent
 _ERRORS: Final = 40
-"""The lowest level that is printed."""
+"""The lowest level of log messages that is printed."""
 
 Pages = Mapping[str, Callable[[str], tuple[str, Mapping[str, str], bytes]]]
-"""Path → the content type, further headers and body that are served, given what stands for `{name}` in the path.
+"""Path → a function from the text for `{name}` in the path to the content type, further headers and body.
 
-Raises NotFound: the name is none of those that there are.
+The function raises NotFound: no page has this name.
 """
 
 
 class Copies(NamedTuple):
-    """The shipped notebooks' paths within the folder, by what became of each."""
+    """The shipped notebooks' paths within the folder, by the outcome of the copying."""
 
     new: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
     theirs: tuple[str, ...] = ()
-    """Changed by the person, or never brought by the workbench: left as they are."""
+    """Notebooks that the person changed, or that the workbench never brought: left as they are."""
     kept: tuple[str, ...] = ()
     """Names of an earlier course's notebooks that the person had changed: now in the folder `earlier`."""
 
@@ -70,12 +70,12 @@ class Copies(NamedTuple):
 
 
 def bring(shipped: Mapping[str, Path], folder: Path, was: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Copies:
-    """Copy the shipped notebooks, each to its path within the folder, which is made if it does not exist.
+    """Copy the shipped notebooks to their paths within the folder, which is made if it does not exist.
 
-    Writes a notebook that is missing, and replaces one that is as it was last brought. Leaves every other file alone:
-    to get the original again, delete yours. `was` has, by a notebook's path, the names of the files that it replaces:
-    the ones that a person changed move to `earlier`, and the others go. The copies have no outputs, so that nobody
-    sees a run before predicting it.
+    Writes a missing notebook, and replaces a notebook that is unchanged since it was last brought. Leaves every other
+    file alone: to get the original again, delete yours. `was` is a notebook's path → names of the files that the
+    notebook replaces: changed ones move to `earlier`, unchanged ones are deleted. The copies have no outputs, so that
+    nobody sees a result before predicting it.
 
     Raises LabRefused: the folder cannot be made or written.
     """
@@ -118,7 +118,7 @@ def _without_outputs(content: bytes) -> bytes:
 
 
 def _is_kept(folder: Path, name: str, brought: str | None) -> bool:
-    """Moves a notebook of an earlier course to `earlier` if it was changed, and deletes it if it was not."""
+    """Moves a changed notebook of an earlier course to `earlier`, and deletes an unchanged one; True if moved."""
     old, kept = folder / name, folder / EARLIER / name
     if old.is_symlink() or not old.is_file() or os.path.lexists(kept):
         return False
@@ -136,7 +136,7 @@ def _replaced(folder: Path, was: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def _renamed_in_layouts(folder: Path, was: Mapping[str, Sequence[str]]) -> None:
-    """JupyterLab opens what was open last; a notebook by its older name would be an error on the first screen."""
+    """Renames replaced notebooks in JupyterLab's saved layouts, which would otherwise show an error at the start."""
     replaced = _replaced(folder, was)
     for layout in (folder / OURS / _LAYOUTS).glob("*"):
         before = layout.read_text("utf-8")
@@ -146,7 +146,7 @@ def _renamed_in_layouts(folder: Path, was: Mapping[str, Sequence[str]]) -> None:
 
 
 def _outcome(target: Path, shipped: str, brought: str | None) -> str:
-    """The outcome for a shipped notebook whose content has this hash, as a field of Copies."""
+    """The field of Copies for a shipped notebook: by the hashes of the shipped and the last brought content."""
     if not os.path.lexists(target):
         return "new"
     found = _hash(target.read_bytes()) if target.is_file() and not target.is_symlink() else None
@@ -160,7 +160,7 @@ def _hash(content: bytes) -> str:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """The hashes that were remembered; none if the file cannot be read: then every notebook that differs is theirs."""
+    """Name → remembered hash; empty if the file is missing or malformed: then every other notebook is the person's."""
     try:
         found = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
@@ -169,7 +169,7 @@ def _read(path: Path) -> dict[str, str]:
 
 
 class _Contents(AsyncLargeFileManager):
-    """Reads a notebook with what JupyterLab would write into it as soon as its kernel answers: opened, it is unchanged.
+    """Adds on reading the metadata that JupyterLab would write into a notebook, so that opening changes no notebook.
 
     The shipped notebooks name the kernel and the language, and no version of either.
     """
@@ -186,14 +186,14 @@ class _Contents(AsyncLargeFileManager):
 
 
 class _PageHandler(JupyterHandler):
-    """One of the pages, as a served sandbox answers it; JupyterLab alone may show it in a frame."""
+    """Serves one of the pages, as a served sandbox does; only JupyterLab may show the page in a frame."""
 
     def initialize(self, show: Callable[[str], tuple[str, Mapping[str, str], bytes]]) -> None:
         self._show = show
 
     @authenticated
     def get(self, name: str = "") -> None:
-        """Answer with the page, or 404 for a file that none of the pages needs."""
+        """Responds with the page, or 404 if there is no such page."""
         try:
             content_type, headers, body = self._show(name)
         except NotFound:
@@ -205,21 +205,21 @@ class _PageHandler(JupyterHandler):
 
 
 class _FormerHandler(JupyterHandler):
-    """Leads from the address of a notebook of an earlier course to the one that teaches the same now."""
+    """Redirects from the address of an earlier course's notebook to the notebook that replaces it."""
 
     def initialize(self, now: Mapping[str, str]) -> None:
         self._now = now
 
     @authenticated
     def get(self, name: str) -> None:
-        """Redirect to the notebook that replaces this one."""
+        """Redirects to the notebook that replaces `name`."""
         self.redirect(f"/lab/tree/{quote(self._now[name])}")
 
 
 def first_notebook(folder: Path) -> Path:
-    """The notebook to begin with, by its name.
+    """The notebook to begin with: START, or else the first by name.
 
-    Raises LabRefused: there is none.
+    Raises LabRefused: the folder has no notebook.
     """
     found = sorted(folder.glob("*.ipynb"))
     if not found:
@@ -228,9 +228,9 @@ def first_notebook(folder: Path) -> Path:
 
 
 def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Callable[[str], None]) -> None:
-    """Serve JupyterLab at this address of the machine until it is interrupted; its kernels end with it.
+    """Serve JupyterLab at this address of the machine until somebody interrupts it, which ends its kernels too.
 
-    `pages` are the documentation; `tell` is given the address to open.
+    `pages` are the documentation; `tell` receives the address to open.
 
     Raises LabRefused: no notebook is in the folder.
     """
@@ -241,7 +241,7 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
     LabApp.clear_instance()
     config = _config(folder, workspaces, base_url, token=token, path=path, browser=browser)
     server = LabApp.initialize_server(argv=[], config=config)
-    # What the extension shows needs this server's own pages; elsewhere it does without.
+    # The extension shows a phone only with this server's own pages.
     server.web_app.settings.setdefault("page_config_data", {})["workbenchPhone"] = "docked"
     os.environ[DOCKED] = "yes"  # its kernels inherit it
     shown = [(address.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for address, show in pages.items()]
@@ -249,7 +249,7 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
     now = _replaced(folder, former_names())
     former = "|".join(map(re.escape, now))
     server.web_app.add_handlers(".*$", [(f"/lab/tree/({former})", _FormerHandler, {"now": now})])
-    # Tornado puts them second to last, and JupyterLab's own have every address below /lab/tree.
+    # Tornado puts these handlers second to last, and JupyterLab's own take every address below /lab/tree.
     rules = server.web_app.default_router.rules
     rules.insert(0, rules.pop(-2))
     tell(f"{base_url}{path}?token={token}")
@@ -280,9 +280,9 @@ def _config(folder: Path, workspaces: Path, base_url: str, *, token: str, path: 
             "open_browser": browser,
             "extra_labextensions_path": [str(_HERE / "extension")],
             "workspaces_dir": str(workspaces),
-            # A notebook that is opened again shows its widgets as they were last; else it would show errors.
+            # A reopened notebook shows its widgets in their last state; otherwise it would show errors.
             "app_settings_dir": str(_HERE / "settings"),
-            # Nothing is asked of other machines: no news, no newer versions, no lists of extensions.
+            # JupyterLab asks other machines for nothing: no news, no newer versions, no lists of extensions.
             "news_url": None,
             "check_for_updates_class": "jupyterlab.handlers.announcements.NeverCheckForUpdate",
             "extension_manager": "readonly",
