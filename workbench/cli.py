@@ -24,7 +24,7 @@ COMMANDS: Final[Mapping[str, tuple[click.Command, ...]]] = {
 
 
 class _Command(click.Group):
-    """Shows a WorkbenchError as a usage error, with exit status 2; no message steers a terminal."""
+    """Shows a WorkbenchError as a usage error, with exit status 2; messages show control characters as symbols."""
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the commands in their groups, each command with the first sentence of its help."""

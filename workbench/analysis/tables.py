@@ -93,7 +93,10 @@ class Tables:
 
 
 def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) -> pd.DataFrame:
-    """A row for each record, the last first: cells by `made_of`, others by the record's attribute of that name."""
+    """A row for each record of `found`, in reverse order.
+
+    `made_of` makes cells of a record; the record's attribute of the same name fills any other column.
+    """
 
     def row(record: T) -> Row:
         made = made_of(record)

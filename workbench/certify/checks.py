@@ -51,7 +51,7 @@ def refused(reply: Reply, _: int) -> str:
 
 
 def in_time(reply: Reply, limit_ms: int) -> str:
-    """Expects the whole response within the limit."""
+    """Expects the whole response within the limit; returns the fault, or an empty text."""
     return "" if reply.latency_ms < limit_ms else f"{shown(reply)} after {reply.latency_ms} ms"
 
 

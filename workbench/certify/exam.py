@@ -254,7 +254,10 @@ class Exam:
         return payment, events
 
     def _checked_out(self, checkout: Callable[[str], object], phone: str) -> str:
-        """The id of the intent that the shop created, otherwise of the charge. Raises NotExamined."""
+        """The id of the intent that the shop created, otherwise of the charge.
+
+        Without a new payment, raises the checkout's own WorkbenchError, otherwise NotExamined.
+        """
         known = self._ids()
         broke: WorkbenchError | None = None
         try:

@@ -148,7 +148,10 @@ def named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> di
 
 
 def _parted(what: str, text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
-    """The statement before a `=`, or None, and the value; a statement's name and a value may contain `=`."""
+    """The statement before a `=`, or None, and the value; a statement's name and a value may contain `=`.
+
+    Raises UsageError: several statements have the name, or a text with `=` names neither a statement nor a file.
+    """
     parts = text.split("=")
     for end in range(len(parts) - 1, 0, -1):
         name = "=".join(parts[:end])

@@ -667,7 +667,7 @@ _BY_NAME = {gap.name: gap for gap in REGISTER}
 
 @cache
 def rows_by(kind: str = "") -> Mapping[str, tuple[str, ...]]:
-    """Entry of the column `relied` → its rows; with a `kind`, such as `warning`, only the kind's entries."""
+    """Entry of the column `relied` → its rows; with a `kind`, such as `warning`, only its entries, without the kind."""
     rows_of: dict[str, tuple[str, ...]] = {}
     for gap in REGISTER:
         for thing in gap.relied:

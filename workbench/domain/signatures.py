@@ -41,7 +41,7 @@ _Prefix = Callable[[str, int | None], str]
 
 
 class SignedHeaders(NamedTuple):
-    """The contents of a message's headers; without them in the scheme, `message_id` is empty and `sent_s` None."""
+    """Contents of a message's headers; in a scheme without ids `message_id` is empty, without times `sent_s` None."""
 
     message_id: str
     sent_s: int | None

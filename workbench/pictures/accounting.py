@@ -189,7 +189,7 @@ def _named(account: TAccount) -> str:
 
 
 def _account_rows(account: TAccount) -> Iterator[tuple[str, str, str, str]]:
-    """An account in the text: its postings, and its balance."""
+    """An account's rows of account, entry, debit and credit: its postings, then its balance."""
     name = _named(account)
     yield from ((name, posting.entry, posting.money.plain, "") for posting in account.debits)
     yield from ((name, posting.entry, "", posting.money.plain) for posting in account.credits)

@@ -430,7 +430,7 @@ class Evidence(Tabular):
 
     @property
     def toml(self) -> str:
-        """The rows in the form of `--gaps FILE`; values that were not shown, or are not ours, are comments."""
+        """The rows in the form of `--gaps FILE`; values contradicted, seen in part or not ours are comments."""
         lines = [f"# {self._heading} of the service."]
         for finding in self.findings:
             for text, value, places in finding.says:

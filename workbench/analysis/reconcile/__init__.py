@@ -339,7 +339,10 @@ class _Run:
         return made
 
     def _bounds(self, allowed: Allowed) -> Bounds:
-        """The period of each statement that states one, wider by the days that two dates of one movement may differ."""
+        """The days that a statement's rows may have: its period, longer at both ends by the days allowed between dates.
+
+        A statement from which rows were carried forward has no first day: these rows may be older than its period.
+        """
         # Old lines may still be open under the name of an earlier statement.
         known = set(self.carried.rows["statement"])
         periods, slack = {}, max(allowed.days)

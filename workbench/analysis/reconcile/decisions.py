@@ -452,7 +452,10 @@ def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str
 
 
 def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame) -> pd.DataFrame:
-    """The decisions for the next run: ended ones from `before`, and this run's, ended where a break is `closed`."""
+    """The decisions for the next run: ended ones from `before`, and this run's, ended where a break is `closed`.
+
+    Decisions that stay stale or settled are left out.
+    """
     states = decisions["state"].astype("string").mask(decisions["break"].isin(closed), ENDED)
     made = pd.concat([before[before["state"] == ENDED], decisions.assign(state=states)], ignore_index=True)
     return made[made["state"].isin([APPLIED, ELSEWHERE, ENDED])].reset_index(drop=True).astype(dict(DECISION))

@@ -433,7 +433,7 @@ def _reversals(found: Open) -> pa.Array:
 def broken_rows(found: Open) -> pa.Table:
     """Each row of either side that is part of a break, in the shape _BROKEN.
 
-    `place` is the place of its pair, and `first` marks the row that the pair shows of its side.
+    `place` is the place of the row's pair; of a pair's rows on one side, `first` is true for the one that is shown.
     """
     pairs = found.pairs.append_column("place", pa.array(range(len(found.pairs)), pa.int64()))
     is_grouped = pairs["grouped"]

@@ -157,7 +157,7 @@ def _currencies(lines: Totals) -> set[str]:
 
 
 def period_of(file: Statement | None) -> tuple[int | None, int | None]:
-    """The first and the last day that a statement covers: what it says, else those of its rows that can be used."""
+    """The first and the last day of a statement, counted from 1970: declared, else of usable rows, else None."""
     days = (file.period if file else None) or (None, None)
     first, last = (None if day is None else day_number(day) for day in days)
     return first, last

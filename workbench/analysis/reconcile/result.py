@@ -179,7 +179,10 @@ _FAR = 31
 def notes_of(
     inputs: Inputs, carried: CarryForward, closing: Mapping[str, int], key: PhoneKey, unsure: int, late: pd.DataFrame
 ) -> tuple[str, ...]:
-    """The notes in their order; `closing` has each account's last day, `unsure` is Open's, `late` LedgerRead's."""
+    """The notes in their order; `closing` is account → last day, `late` the rows booked after their date was closed.
+
+    `unsure` counts the rows whose customers' numbers cannot be compared; `key` is the key that hashes such numbers.
+    """
     far = [note for file in inputs.reported.values() for note in _far(file, closing)]
     return (
         *far,

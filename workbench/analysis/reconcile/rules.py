@@ -60,7 +60,8 @@ class Tolerance:
     """The most by which the amounts and the fees of two rows with one key may differ, in minor units.
 
     Each account's rules say how many days apart its rows may be, and what matches rows without a common key: see
-    `match_rules`. Raises ReconcileRefused: a limit is not a whole number from 0 up, or one that is a rule now.
+    `match_rules`. Raises ReconcileRefused: a limit is not a whole number from 0 up, or `days`, `minutes` or `pair_by`
+    is given, which are rules now.
 
     >>> Tolerance(amount_minor=1)
     Tolerance(amount_minor=1, fee_minor=0)

@@ -182,7 +182,10 @@ def _are_near(one: _Open, other: _Open) -> bool:
 
 
 def _sharing(sides: Mapping[str, Sequence[_Open]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open]]:
-    """Pairs of rows of both sides whose keys are equal once one character is left out of one or of both."""
+    """Pairs of rows of both sides whose keys are equal once one character is left out of one or of both.
+
+    If more than MOST rows of a side share a shortened key, its rows make no pairs, and `left_out` gets their names.
+    """
     forms: dict[str, dict[str, list[_Open]]] = {side: defaultdict(list) for side in SIDES}
     for side, rows in sides.items():
         for row in rows:
@@ -335,7 +338,7 @@ def _choices(target: int, rows: Sequence[_Open]) -> list[list[_Open]]:
 
 @cache
 def _places(many: int) -> list[NDArray[np.int64]]:
-    """The places of each choice out of so many rows, by the number of chosen rows."""
+    """The choices of 2 rows, of 3 and so on, out of `many`: an array per size, with one line of places per choice."""
     most = many if many <= _EVERY_CHOICE else _PARTS
     return [np.array([*combinations(range(many), size)]) for size in range(2, most + 1)]
 

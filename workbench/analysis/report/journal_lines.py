@@ -45,7 +45,8 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
     A break that is written off, or is accepted or expected and changes the books, is posted to the account that was
     reconciled, under the break's key and on its date, against `charges`, `rounding`, `suspense` or `written off`.
     `accounts` has the codes of your books for any of these accounts; `on` is the day of all entries, such as a day of
-    the open period. A break that moves nothing, waits for the other side or has no entry that settles it has no line.
+    the open period. A break has no line if it moves nothing, has no key, waits for the other side,
+    or no entry settles it.
     """
     codes, rows = accounts or {}, []
     for *judged, name, account, currency, day, why in python_rows(named(result).breaks, *_READ):

@@ -220,7 +220,10 @@ class Books:
             self.closings[account] = last_day if account == BANK.name else max(days, default=last_day)
 
     def write(self, pages: Iterable[pa.Table]) -> int:
-        """Write the month's movements, over earlier ones, and return the number of the last entry."""
+        """Replace the file by the month's movements, and return the number of the last entry.
+
+        Movements up to the entry `after` are not written; they set the opening balances.
+        """
         last = self.after
         with pq.ParquetWriter(self.path, schema_of(LEDGER_MOVEMENT)) as file:
             for page in pages:

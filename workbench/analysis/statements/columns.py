@@ -327,7 +327,10 @@ def put_columns(draft: Draft) -> None:
 
 
 def _one_of_two(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
-    """Take two columns of which each row fills one as debit and credit, if no other way is found, and doubt this."""
+    """Take two columns as debit and credit if each row fills exactly one of them and `found` has no other way.
+
+    The draft doubts which of them is the debit, unless a heading or amounts below zero show it.
+    """
     money = sample.money
     if "amount" in found or {"debit", "credit"} <= found.keys():
         return

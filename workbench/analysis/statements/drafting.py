@@ -259,7 +259,7 @@ def _amounts(draft: Draft) -> None:
 
 
 def _styles(amounts: Amounts, texts: Sequence[tuple[int, str]]) -> Counter[str]:
-    """The number of amounts in each style."""
+    """The number of amounts in each style; zeros are not counted."""
     read = (amounts.styled(text) for _, text in texts)
     return Counter(amount.style for amount in read if isinstance(amount, Amount) and amount.minor)
 
@@ -446,7 +446,10 @@ def _preamble(draft: Draft) -> None:
 
 
 def _result(draft: Draft) -> None:
-    """Reads the file by the draft; drops the column of fees if the balance follows only without it."""
+    """Reads the file by the draft, and adds the summary, or why there is none, to `draft.above`.
+
+    If the balance follows only without the fees, the draft drops their column.
+    """
     if len(draft.file.rows) == MOST_ROWS:
         draft.above.append(f"? Its first {MOST_ROWS:,} rows were looked at; --check reads them all.")
         return

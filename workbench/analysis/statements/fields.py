@@ -46,7 +46,10 @@ _WILD: Final = re.compile(r"[*?\[].*[*?\]]|[*?\[\]]")
 
 
 def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
-    """Field → the reader of its cells, and the `amounts` of the currency; only a party may be a spreadsheet's error."""
+    """Field → the reader of its cells; `amounts` → the reader of the currency's amounts.
+
+    Only `number` and `own`, which read a party, accept a cell that holds a spreadsheet's error such as `#N/A`.
+    """
     own = re.compile(translate(layout.own))
     party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
     amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)

@@ -179,7 +179,7 @@ _MAJOR: Schema = {
 
 
 def major_amount(gaps: Gaps) -> Schema:
-    """An amount in major units, as fine as the finest currency has it."""
+    """The schema of an amount in major units, with the decimals of the finest currency that the register allows."""
     if gaps.currencies == "zmw":
         return _MAJOR
     finest = max(currency.decimals for currency in ISO_4217.values())
