@@ -137,7 +137,7 @@ class Month:
             refunded_ms = payment.at_ms + payment.refund_after_ms
             self.refunds += refunded_ms <= self._plan.end_ms
             # A full refund names no amount.
-            part_minor = payment.refund_minor % payment.amount_minor
+            part_minor = 0 if payment.refund_minor == payment.amount_minor else payment.refund_minor
             self._later(refunded_ms, lambda: [self._command(payment, "refund", part_minor)])
 
     def _command(self, payment: Payment, what: str, amount_minor: int = 0) -> SimulatedCommand:
