@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.break_codes import BUCKETS, CODES, MATCHED, has_key
-from workbench.analysis.frames import day_number, frame, untyped
+from workbench.analysis.frames import day_number, frame, untyped, with_column
 from workbench.analysis.match_rules import BY_KEY, KEY, USUAL_DAYS, WITHOUT_KEYS, MatchRules, by_account, rules_of
 from workbench.analysis.phone_key import PhoneKey, key_from, refuse_another
 from workbench.analysis.reconcile.carry_forward import (
@@ -32,7 +32,7 @@ from workbench.analysis.reconcile.carry_forward import (
     told_before,
     with_carried,
 )
-from workbench.analysis.reconcile.classify import LINE, Classified, classify, settled_lines
+from workbench.analysis.reconcile.classify import LINE, Classified, classify, settled_later, settled_lines
 from workbench.analysis.reconcile.decisions import (
     Input,
     Row,
@@ -108,33 +108,34 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     match: object = None,
     phone_key: str | Path | bytes | None = None,
 ) -> Reconciliation:
-    """Compare a ledger with statements: every row of both ends in a match or in a break.
+    """Compare a ledger with statements. Every row of both sides ends in a match or a break.
 
-    `ledger` has the columns LEDGER_MOVEMENT, `statement` the columns STATEMENT_ROW (`analysis.shapes`): each
-    a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation, or a path (or pattern) of
-    Parquet. A table may have four columns alone: account, key, occurred_at and amount. A path that ends in `.csv` or
-    `.xlsx` is read with `read_ledger` or `read_statement`. `ledger` may also be `bench.ledger` or what `read_ledger`
-    returns, and `statement` what `read_statement` returns, or a list of any of these. Only ledger rows of the
-    statements' accounts are compared. Either table may also have a column `phone_hash`, for masked numbers.
+    Tables may be DataFrames of pandas, Polars or PySpark, Arrow tables, DuckDB relations, or paths (or patterns) of
+    Parquet. A table needs the four columns account, key, occurred_at and amount, or all columns of its side, which
+    `analysis.shapes` declares. A column `phone_hash` goes with masked numbers.
 
-    `tolerance` says how far both sides may differ in amount and fee. `match` gives the rules by which rows are matched:
-    a list such as `[{"on": ["key"]}, {"on": ["amount"], "days": 3}]` for every account, or a mapping of account names,
-    in which `*` stands for anything, to such lists. `match` goes before `[match]` in the file `rules`, and that
-    before a layout's rules. `cut_off` is the number of last days that are not yet settled. `carry_forward` is that of
-    an earlier result, or the folder into which `save` wrote it; statement lines that the earlier run settled are
-    refused, or left out if `skip_settled`. `engine` is `duckdb` (the default, but for Spark's tables) or `spark`.
-
-    `decisions` has people's decisions about breaks: `decisions.csv`, a file or a frame of breaks with verdicts, or a
-    frame (DECIDED). Decisions that were carried forward count too. `rules` is a TOML file of your own rules. Decisions
-    and each `[[rule]]` change no figure.
-    `as_of` is the day of the reconciliation; for `bench.ledger` the default is the day of the sandbox's clock. A row of
-    a later day does not move the closing date. A row without a partner is invalid if it is dated later, or outside of
+    ledger: a table with four columns or with those of LEDGER_MOVEMENT, a .csv or .xlsx file for `read_ledger`, what
+    `read_ledger` returns, or `bench.ledger`. Only the rows of the statements' accounts are compared.
+    statement: a table with four columns or with those of STATEMENT_ROW, a .csv or .xlsx file for `read_statement`,
+    what `read_statement` returns, or a list of such statements.
+    tolerance: how far both sides may differ in amount and fee.
+    cut_off: the number of last days that are not yet settled.
+    carry_forward: the carry-forward of an earlier result, or the folder into which its `save` wrote. Statement lines
+    that the earlier run settled are refused, or left out if `skip_settled`.
+    as_of: the day of the reconciliation; for `bench.ledger` the default is the day of the sandbox's clock. A row of a
+    later day does not move the closing date. A row without a partner is invalid if it is dated later, or outside of
     the period that its file states; without `as_of`, also if it is the one line of a file that is over a year later
-    than all others, as a mistyped year is.
-
-    `phone_key` is the key of these books, or the file that holds it, which is created if missing. Customers' numbers
-    are hashed under the key, so that the next run can compare the masked numbers that are carried forward. Give the
-    same key in each period; without a key, numbers are compared within one run.
+    than all others, as a mistyped year is. A later run uses a row that was dated after `as_of`, once its day has come.
+    engine: `duckdb` (the default, but for Spark's tables) or `spark`.
+    decisions: people's decisions about breaks: `decisions.csv`, a file or a frame of breaks with verdicts, or a frame
+    (DECIDED). Decisions that were carried forward count too. Decisions change no figure.
+    rules: a TOML file of your own rules. A `[[rule]]` changes no figure; `[match]` says how rows are matched.
+    match: the rules by which rows are matched: a list such as `[{"on": ["key"]}, {"on": ["amount"], "days": 3}]` for
+    every account, or a mapping of account names, in which `*` stands for anything, to such lists. It goes before
+    `[match]` in `rules`, and `[match]` before a layout's rules.
+    phone_key: the key of these books, or the file that holds it, which is created if missing. Customers' numbers are
+    hashed under the key, so that the next run can compare the masked numbers that are carried forward. Give the same
+    key in each period; without a key, numbers are compared within one run.
 
     Raises ReconcileRefused, with the reason: the inputs cannot be compared. Raises StatementRefused: a file cannot be
     read. Raises PhoneKeyRefused: `phone_key` is no key, or a key would be created though carried numbers are hashed
@@ -236,7 +237,7 @@ class _Run:
         found = open_pairs(
             self.engine, classified, read.everything, read.accounts, cut_after, self._bounds(read.allowed),
             {read.accounts.index(name): rules for name, rules in read.rules.items() if len(rules) > 1}, read.allowed,
-            self.key, partial(descriptions, self.engine, self.inputs, self.carried, read.accounts),
+            self.key, partial(descriptions, self.engine, self.inputs, read.carried, read.accounts),
         )  # fmt: skip
         again = told_again(self.engine, classified, read.accounts) if overlaps else []
         return self._result(read, closing, classified, found, again)
@@ -267,11 +268,15 @@ class _Run:
         sums = {LEDGER: counted, STATEMENT: new}
         everything = numbered(self.engine, ours, accounts)
         rows = {LEDGER: everything, STATEMENT: numbered(self.engine, theirs, accounts)}
-        mine = self.carried.of(accounts)
+        # The statements are in the order of their days: the last one of an account ends last.
+        ends = {book.account: book.last_day or 0 for book in found}
+        mine = self.carried.of(accounts).judged_by(
+            ends if self.as_of == ANY_DAY else dict.fromkeys(accounts, self.as_of)
+        )
         rules = self._rules(accounts, new)
         said = [rules[name][0].days for name in accounts]
-        days = [USUAL_DAYS if many is None else many for many in said]
-        allowed = Allowed(self.tolerance.amount_minor, self.tolerance.fee_minor, days)
+        apart = [USUAL_DAYS if many is None else many for many in said]
+        allowed = Allowed(self.tolerance.amount_minor, self.tolerance.fee_minor, apart)
         read = ledger_read(self.engine, ours, mine, self.key)
         if not mine.is_first:
             sides = with_carried(self.engine, read, statement, mine)
@@ -305,16 +310,21 @@ class _Run:
     def _without_settled(
         self, theirs: Frame, closed: Frame, accounts: Sequence[str], allowed: Allowed, mine: CarryForward
     ) -> Frame:
-        """The statement's rows, with `was` MATCHED in lines settled before, which agree again with `closed` rows.
+        """The statement's rows, in which `was` is MATCHED for each line that an earlier run settled.
 
+        Such a line agrees with one of the ledger's `closed` rows, or is in TOLD.
         Raises ReconcileRefused: there are such lines, and `skips_settled` is false.
         """
-        ends = zip(mine.closed["account"], mine.closed["closing_date"], strict=True)
-        within = " or ".join(f"account = {accounts.index(name)} and day <= {day_number(day)}" for name, day in ends)
-        again = self.engine.keep(conform(theirs, ROW, f"was is null and not bad and ({within})"))
+        ends = {name: mine.closed_of(name)["closing_date"] for name in mine.closed["account"]}
+        told_until = mine.told.groupby("account")["business_date"].max().to_dict()
+        until, within = (
+            " or ".join(f"account = {accounts.index(name)} and day <= {day_number(day)}" for name, day in days.items())
+            for days in ({name: max(day, told_until.get(name, day)) for name, day in ends.items()}, ends)
+        )
+        again = self.engine.keep(conform(theirs, ROW, f"was is null and not bad and ({until})"))
         if not len(self.engine.table(f"(select side from {again} limit 1)", {"side": "string"})):
             return theirs
-        sides = {LEDGER: conform(closed, ROW, "not bad"), STATEMENT: again}
+        sides = {LEDGER: conform(closed, ROW, "not bad"), STATEMENT: conform(again, ROW, within)}
         found = classify(self.engine, sides, dict.fromkeys(SIDES, 0), allowed, carried=False, overlaps=True)
         lines = settled_lines(self.engine, found)
         if len(mine.told):
@@ -356,13 +366,13 @@ class _Run:
     def _result(
         self, read: Read, closing: Mapping[str, int], classified: Classified, found: Open, again: Totals
     ) -> Reconciliation:
-        found = without_late_bookings(found, self.carried)
+        found = without_late_bookings(found, read.carried)
         expected_in = {name: ", ".join(sorted({book.source for book in read.books_of(name)})) for name in closing}
         is_tolerated = pc.equal(found.pairs["code"], TOLERATED)
         let_pass = found.pairs.filter(is_tolerated)
         if len(let_pass):
             found = found._replace(pairs=found.pairs.filter(pc.invert(is_tolerated)))
-        rows = narrated(self.engine, self.inputs, broken_rows(found), self.carried)
+        rows = narrated(self.engine, self.inputs, broken_rows(found), read.carried)
         found, rows = without_charges(found, rows, self.decided.rules)
         breaks, places = breaks_of(found, rows, closing, expected_in)
         explained = _summed(pa.array(breaks["account"]), pa.array(breaks["variance_minor"]))
@@ -390,7 +400,9 @@ class _Run:
             breaks=opened,
             decisions=decisions,
             proof=proof,
-            carry_forward=self._carry(read, closing, rows, lines, kept, lines_told(read.carried, found.settled, gone)),
+            carry_forward=self._carry(
+                read, closing, rows, lines, kept, self._told(read, classified, closing, found, gone)
+            ),
             closed=closed_breaks(shown[done], met, decisions, found.settled),
             aside=aside_of(met, rows, gone),
             told_again=sum(line["rows"] for line in again),
@@ -408,6 +420,19 @@ class _Run:
             _inputs=partial(_inputs, self.inputs, read, self.carried, self.decided),
             _close=self.engine.close,
         )
+
+    def _told(
+        self, read: Read, classified: Classified, closing: Mapping[str, int], found: Open, gone: pa.Table
+    ) -> pd.DataFrame:
+        """The statement lines (TOLD) that the next run knows if another file repeats them."""
+        # Most statements end with their period: only of the others are lines read.
+        ends = {
+            read.accounts.index(line["account"]): closing[line["account"]]
+            for line in read.totals[STATEMENT] if (line["day"] or 0) > closing[line["account"]]
+        }  # fmt: skip
+        later = settled_later(self.engine, classified, ends)
+        names = pa.array(read.accounts, pa.string()).take(later["account"])
+        return lines_told(read.carried, found.settled, gone, with_column(later, "account", names))
 
     def _carry(
         self,
