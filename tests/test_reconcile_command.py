@@ -503,7 +503,7 @@ UNUSABLE = {
     "a layout": (["{ledger}", "{statement}", "--layout", "mtm"], "mtm"),
     "another account": (["{ledger}", "{statement}", "--account", "nobody"], "nobody"),
     "a date format": (["{ledger}", "{statement}", "--date-format", "%q"], "%q"),
-    "a tolerance": (["{ledger}", "{statement}", "--tolerance", "time", "1"], "amount, fee, days"),
+    "a tolerance": (["{ledger}", "{statement}", "--tolerance", "time", "1"], "none of amount, fee."),
     "half a ngwee": (["{ledger}", "{statement}", "--tolerance", "fee", "0.005"], "0.005"),
     "half a day": (["{ledger}", "{statement}", "--tolerance", "days", "0.5"], "0.5"),
     "days": (["{ledger}", "{statement}", "--tolerance", "days", "3"], 'Write match = [{ on = ["key"], days = 3 }].'),
@@ -515,8 +515,14 @@ UNUSABLE = {
         ["{ledger}", "{statement}", "--pair-by", "amount,day"],
         '{ on = ["key"] }, { on = ["amount"], days = 1 }',
     ),
+    "no day": (["{ledger}", "{statement}", "--as-of", ""], "'' is not a day"),
     "a cut-off": (["{ledger}", "{statement}", "--cut-off", "-1"], "--cut-off"),
     "nothing carried": (["{ledger}", "{statement}", "--carry-forward", "nowhere"], "--carry-to"),
+    "a journal that is a workbook": (["{ledger}", "{statement}", "--journal", "j.xlsx"], "does not end in .csv"),
+    "a journal's account": (
+        ["{ledger}", "{statement}", "--out", "b.csv", "--journal", "j.csv", "--journal-account", "7901"],
+        "NAME=CODE",
+    ),
     "an engine": (["{ledger}", "{statement}", "--engine", "abacus"], "duckdb"),
     "no statement": (["{ledger}"], "STATEMENT"),
 }
