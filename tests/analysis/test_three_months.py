@@ -329,16 +329,6 @@ def test_each_month_the_proof_is_exact_and_the_books_close_on_its_last_day(lived
         assert set(result.carry_forward.closed["closing_date"]) == {last}
 
 
-def test_what_is_settled_goes_away_and_what_is_not_stays(lived: Lived):
-    """The model says so; here it is asked whether it has any of either, of each kind."""
-    world, _ = lived
-    became = {told.codes[month : month + 2] for told in world.all for month in range(2) if told.codes[month]}
-    settled = {"timing", "missing_in_statement", "missing_in_ledger", "payout_unpaid", "reversed_unmatched"}
-    assert {code for code, then in became if not then} == settled
-    assert {code for code, then in became if code == then} == {*CODES} - {"timing"}
-    assert ("timing", "missing_in_statement") in became
-
-
 def test_what_is_open_for_longer_says_since_when(lived: Lived):
     world, results = lived
     for month, result in enumerate(results):
