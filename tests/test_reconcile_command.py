@@ -290,6 +290,16 @@ class TestForAPerson:
         taken = clean.run_with(clean.ledger, clean.statement, *out("b.csv", "b-suggestions.csv"))
         assert (taken.exit_code, "cannot be written twice" in taken.stderr) == (2, True)
 
+    @pytest.mark.parametrize(
+        ("outs", "where"), [([], ": --out breaks.csv writes them all"), (["b.csv"], " in b-suggestions.csv")]
+    )
+    def test_of_many_suggestions_the_first_are_shown_and_the_file_with_all_is_named(
+        self, outs: list[str], where: str, tmp_path: Path
+    ):
+        ours = [row | {"phone": None} for row in BOTH[:7]]
+        case = written(tmp_path, ours, [row | {"key": f"9{row['key'][1:]}"} for row in ours])
+        assert re.search(f"^- and [0-9]+ more{where}$", case.run(*out(*outs)).stdout, re.MULTILINE)
+
     @pytest.mark.thorough
     def test_what_does_not_add_up_is_said_with_by_how_much(self, tmp_path: Path):
         done, _ = of_the_shop(tmp_path, changed=("3699.97", "3709.97"))

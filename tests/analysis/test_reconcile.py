@@ -725,6 +725,7 @@ K500 = movement("k", 500)
 WITHOUT_ENTRY = {"ambiguous", "currency_mismatch", "timing", "invalid_row"}
 OPEN: dict[str, tuple[list[Row], list[Row]]] = {
     "amount_mismatch": ([K500], [movement("k", 700)]),
+    "an amount that goes out": ([movement("k", 500, **OUT)], [movement("k", 700, **OUT)]),
     "rounding": ([K500], [movement("k", 499)]),
     "fee_mismatch": ([movement("k", 500, fee_minor=5)], [movement("k", 500, fee_minor=2)]),
     "amount and fee": ([movement("k", 500, fee_minor=5)], [movement("k", 900, fee_minor=9)]),

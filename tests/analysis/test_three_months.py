@@ -15,15 +15,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from workbench.analysis import files
 from workbench.analysis.break_codes import CODES
 from workbench.analysis.frames import frame
 from workbench.analysis.reconcile import Reconciliation, reconcile
-from workbench.analysis.shapes import BREAK, CARRIED, EXACT, LEDGER_MOVEMENT
+from workbench.analysis.shapes import EXACT, LEDGER_MOVEMENT
 from workbench.analysis.statements import LAYOUTS, Preamble, read_statement, write_statement
-from workbench.cli import app
 
 MTN, AIRTEL, BANK = "operator:mtn:float", "operator:airtel:float", "bank:settlement"
 LAYOUT_OF = {MTN: "mtn", AIRTEL: "airtel", BANK: "aggregator"}
@@ -344,19 +342,3 @@ def test_transposed_references_are_proposed(lived: Lived):
         proposed = {(each.account, each.amount_minor): each.why for each in result.suggestions.itertuples()}
         for each in world.transposed[: month + 1]:
             assert all(key in proposed[each.account, each.net_minor] for key in each.keys)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", [11, 12])
-def test_the_command_goes_from_month_to_month_too(seed: int, tmp_path: Path):
-    world, brought = World(seed, 20), []
-    for month, made in enumerate(months(world, tmp_path)):
-        kept, out = tmp_path / f"kept-{month}", tmp_path / f"breaks-{month}.parquet"
-        options = [*brought, "--carry-to", str(kept), "--out", str(out), "--as-of", str(LAST_DAYS[month])]
-        options += ["--phone-key", str(tmp_path / "book.key")]
-        arguments = ["reconcile", str(made.ledger), *map(str, made.statements), *options]
-        done = CliRunner(catch_exceptions=False).invoke(app, arguments)
-        assert (done.exit_code, done.stderr) == (1, "")
-        assert " The proof holds to the last ngwee.\n" in done.stdout
-        check(world, month, files.read(out, BREAK), files.read(kept / "rows.parquet", CARRIED))
-        brought = ["--carry-forward", str(kept)]

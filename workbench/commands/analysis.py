@@ -367,7 +367,8 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
     said = [captions.headline(called), *captions.shortfalls(called), *notes]
     unusable = captions.unusable(result)
     parts: list[str | Table] = [*map(visible, said), *(table for table in tables if table.rows)]
-    if proposed := captions.proposed(result.suggestions):
+    suggested = next((path for path in written if path.suffix.lower() == ".xlsx" or "-suggestions" in path.stem), None)
+    if proposed := captions.proposed(result.suggestions, suggested):
         parts.append("\n- ".join(["May be one movement; a person decides:", *map(visible, proposed)]))
     if unusable.rows:
         parts.append(unusable)
