@@ -511,6 +511,7 @@ TWICE = ledger_of(A, A, movement("b", 50))
 B50 = movement("b", 50)
 JANUARY = [movement("a", 100, day=30), movement("b", 200, day=31), movement("x", 5, day=3)]
 FEBRUARY = [movement("c", 40, day=33), movement("d", 60, day=34)]
+AGAIN_LATER = ledger_of(LATEST, movement("c", 50, day=7))
 BOOKED_AHEAD = ledger_of(A, movement("b", 50, day=8), movement("b", 50, day=8))
 TOLD_BY_TWO = [statement_of(A, name="one.csv"), statement_of(A, A, name="two.csv")]
 AHEAD_OF_CLOSING = ledger_of(
@@ -559,6 +560,10 @@ TWO_PERIODS: dict[str, tuple[Case, Row, Case, Row]] = {
         (BOOKED_AHEAD, [statement_of(A)]), {"codes": [("b", "duplicate_in_ledger"), ("b", "timing")]},
         (BOOKED_AHEAD, [statement_of(movement("b", 50, day=8), movement("c", 9, day=12), opening=100, name="n.csv")]),
         {"codes": [("b", "duplicate_in_ledger"), ("c", "timing")], "entry": ["je_3", None], "holds": True},
+    ),
+    "a second entry after the closing date is a duplicate of the first when nothing is new": (
+        (AGAIN_LATER, [statement_of(LATEST)]), {"codes": [("c", "duplicate_in_ledger")]},
+        (AGAIN_LATER, [without_rows(50)]), {"codes": [("c", "duplicate_in_ledger")], "holds": True},
     ),
     "a duplicate of a line that two files told stays one": (
         (ledger_of({**A, "amount_minor": 90}), TOLD_BY_TWO), {"variance_minor": [-10, -100]},
