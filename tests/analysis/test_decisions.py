@@ -19,7 +19,8 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.analysis.test_reconcile import ACCOUNT, KINDS, ledger_of, movement, statement_of
+from tests.analysis.test_reconcile import ACCOUNT, KINDS, ledger_of, movement
+from tests.analysis.test_reconcile import statement_of as with_balances
 from workbench.analysis import files
 from workbench.analysis.break_codes import VERDICTS
 from workbench.analysis.reconcile import Reconciliation, reconcile
@@ -38,7 +39,7 @@ SLOW = settings(
 """A run takes a tenth of a second, and what is made smaller takes hundreds."""
 OF_DECISIONS = ["verdict", "partner", "who", "when", "why"]
 Row = dict[str, Any]
-row = partial(movement, day=3)
+row, statement_of = partial(movement, day=3), partial(with_balances, opening=None)
 
 
 def moment(day: int, minute: int) -> datetime:
