@@ -200,7 +200,7 @@ def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str,
 
 def _row(result: Result, cause_by_check: Mapping[str, Row]) -> Row:
     """The report's row for a result; a known cause replaces the check's `why` and `fix`."""
-    name, title, sent, expected, why, fix, notebook = result.check[:7]
+    _, _, name, title, sent, expected, why, fix, notebook, *_ = result.check
     if result.faulty and _is_refused(result):
         why, fix = checks.REFUSED_BADLY
     row = Row(name, title, result.verdict, result.came, sent, expected, why, fix, notebook_name(notebook))
@@ -235,20 +235,23 @@ def _is_refused(result: Result) -> bool:
 # Causes of several failures
 
 
+_Fits = Callable[[Exchange, int, int | None], bool]
+"""An exchange, the limit in milliseconds, the place of the JSON spelling that the shop verifies → True if so."""
+
+
 class _Cause(NamedTuple):
     """A cause of failures: it explains a failed check if all faulty exchanges of the check fit."""
 
+    judge: Judge | None
+    """The judge of the checks that the cause may explain; None for all checks."""
+    fits: _Fits
     name: str
     title: str
     came: str
     why: str
     fix: str
     notebook: str
-    fits: Callable[[Exchange, int, int | None], bool]
-    """An exchange, the limit in milliseconds, the place of the JSON spelling that the shop verifies → True if so."""
-    judge: Judge | None = None
-    """The judge of the checks that the cause may explain; None for all checks."""
-    needs: tuple[str, ...] = ()
+    needs: Sequence[str] = ()
     """Checks that must be among the failures."""
     least: int = 2
     """The fewest failures that the cause must explain."""
@@ -261,24 +264,14 @@ def _is_rejected_respelling(exchange: Exchange, place: int | None) -> bool:
     return _spellings(exchange.body)[place] != exchange.body
 
 
-_VERIFY: Final = "verify_webhooks"
-CAUSES: Final = (
-    _Cause("too_slow", "The responses are late", "no whole response within {limit_s} s", *checks.RESPONDS_LATE,
-           "retries_dead_letters_and_replay",
-           lambda exchange, limit_ms, _: exchange.reply.latency_ms >= limit_ms, least=1),
-    _Cause("verifies_after_parsing", "The signature is verified after parsing",
-           "genuine messages are rejected, and accepted once the rewritten JSON is what is signed",
-           *checks.PARSES_FIRST, _VERIFY,
-           lambda exchange, _, place: _is_rejected_respelling(exchange, place), accepted, least=1),
-    _Cause("verifies_nothing", "Signatures are not verified", "2xx to messages that are not genuine",
-           "Anybody who knows the address can tell the shop that an order is paid.",
-           "Verify each message with the endpoint's secret before anything else, and respond 400 if that fails.",
-           _VERIFY, lambda exchange, *_: is_accepted(exchange.reply), refused, ("wrong_secret", "missing_headers")),
-    _Cause("uncaught", "An exception is not caught", "5xx to messages that are rejected", *checks.REFUSED_BADLY,
-           _VERIFY, lambda exchange, *_: exchange.reply.status_code in range(500, 1000), refused),
-    _Cause("command", "A command of the exam's fails", "", "Without it, these checks show nothing about your shop.",
-           "Run the command by hand, in the shell from which the exam is started.", "going_live", lambda *_: True),
-)  # fmt: skip
+_FITS: Final[Mapping[str, tuple[Judge | None, _Fits]]] = {
+    "too_slow": (None, lambda exchange, limit_ms, _: exchange.reply.latency_ms >= limit_ms),
+    "verifies_after_parsing": (accepted, lambda exchange, _, place: _is_rejected_respelling(exchange, place)),
+    "verifies_nothing": (refused, lambda exchange, *_: is_accepted(exchange.reply)),
+    "uncaught": (refused, lambda exchange, *_: exchange.reply.status_code in range(500, 1000)),
+    "command": (None, lambda *_: True),
+}
+CAUSES: Final = tuple(_Cause(*_FITS[row["name"]], **row) for row in checks.texts("cause"))
 
 
 def _causes_of(exam: Exam, results: Iterable[Result]) -> dict[str, Row]:
