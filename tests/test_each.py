@@ -285,6 +285,8 @@ def test_a_report_of_an_earlier_run_is_not_taken_for_this_ones(run: Each, tmp_pa
         ("", (), "The command called no sandbox"),
         ("", ("--row", "clear"), "There is no gap named"),
         ("", ("--section", "99"), "no section '99'"),
+        ("", ("--row", "clearing", "--section", "9"), "None of the chosen rows has an alternative."),
+        ("", ("--row", "key_revocation"), "None of the chosen rows has an alternative."),
         ("", ("--junit", "x", "--jobs", "2"), "--junit is one place for all runs"),
         ("", ("--webhook", "hook"), "--webhook is a path on the port in PORT"),
     ],
@@ -302,6 +304,13 @@ def test_what_keeps_it_from_running_is_said(run: Each, source: str, options: tup
 def test_a_command_that_is_not_there_is_said(run: Each, command: str, said: str):
     result = run("", command=(command,))
     assert (result.exit_code, said in result.stderr) == (2, True)
+
+
+def test_a_program_whose_path_has_a_blank_is_run(run: Each, tmp_path: Path):
+    program = tmp_path / "my tests"
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} shop.py\n")
+    program.chmod(0o755)
+    assert run(CALL, rows="required_fields", command=(str(program),)).exit_code == 0
 
 
 def test_a_run_that_calls_no_sandbox_any_more_is_no_proof(run: Each):

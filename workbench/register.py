@@ -155,7 +155,7 @@ class GapRows(Tabular, list[GapRow]):
 
 
 def _lines(row: GapRow, width: int | None) -> Iterator[tuple[str, ...]]:
-    """The lines of a row: its name, and below it both texts side by side, in a narrow terminal in whole cells."""
+    """The lines of a row: its name, and below it its value beside the others; a narrow table gets both unwrapped."""
     cells, room, most = row.cells, max(width or _WIDTH, _WIDTH) - _BESIDE, _LINES if width is None else None
     does, others = (
         [cells[name]] if width and width < _WIDTH

@@ -254,9 +254,9 @@ class Exam:
         return payment, events
 
     def _checked_out(self, checkout: Callable[[str], object], phone: str) -> str:
-        """The id of the intent that the shop created, otherwise of the charge.
+        """The id of the intent that the shop's checkout created, or else of the charge.
 
-        Without a new payment, raises the checkout's own WorkbenchError, otherwise NotExamined.
+        Raises, if there is no new payment, the WorkbenchError of the checkout, or else NotExamined.
         """
         known = self._ids()
         broke: WorkbenchError | None = None

@@ -230,7 +230,7 @@ _FORMS: Final[Mapping[str, Callable[[Report], str]]] = {
 
 
 def form_of(path: Path) -> Callable[[Report], str]:
-    """The function that writes a report in the form of a file's ending.
+    """The function that returns a report's text in the form of a file's ending.
 
     Raises ExamRefused: an unknown ending, or the folder does not exist.
     """

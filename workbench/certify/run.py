@@ -55,8 +55,9 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
     it the exam makes the payments, and the shop does not know them. `orders` returns payment → the count of its order's
     fulfilments, alone or with the order's status. `printed` returns the shop's output since its previous call.
     `restart` ends the shop and starts it again. `ended` receives each check that has a verdict, when the check ends.
-    `limit_s` is the time allowed for a response, in seconds (15 by default, as in the sandbox). The exam advances the
-    session's clock by a day and some minutes, and takes seconds for a quick endpoint, a few minutes at most.
+    `limit_s` is the time allowed for a response, in seconds; by default it is the sandbox's `delivery_timeout_s`, 15 s
+    unless switched. The exam advances the session's clock by a day and some minutes, and takes seconds for a quick
+    endpoint, a few minutes at most.
     Raises ExamRefused: the URL is not on this machine, nothing listens there, the secret is invalid, or no payment can
     be made. Raises Interrupted: Ctrl-C.
     """

@@ -258,7 +258,7 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -> Readings:
-    """Reads whether an event came a second time; a copy that comes at once is no retry."""
+    """Reads from an event's first two attempts what is retried, and how soon; a copy that comes at once is no retry."""
     waited_s = (again.at_s if again else ended_s) - first.at_s
     if first.status in range(203, 300) and waited_s > (1 if again else _GAVE_UP_S):
         taken = Part("2xx", f"{first.status} is not retried")
