@@ -236,23 +236,14 @@ def _is_refused(result: Result) -> bool:
 # Causes of several failures
 
 
-_Fits = Callable[[Exchange, int, int | None], bool]
-"""An exchange, the limit in milliseconds, the place of the JSON spelling that the shop verifies → True if so."""
-
-
 class _Cause(NamedTuple):
-    """A cause of failures: it explains a failed check if all faulty exchanges of the check fit."""
+    """The signs of a cause: it explains a failed check if all faulty exchanges of the check fit."""
 
-    judge: Judge | None
+    fits: Callable[[Exchange, int, int | None], bool]
+    """An exchange, the limit in milliseconds, the place of the JSON spelling that the shop verifies → True if so."""
+    judge: Judge | None = None
     """The judge of the checks that the cause may explain; None for all checks."""
-    fits: _Fits
-    name: str
-    title: str
-    came: str
-    why: str
-    fix: str
-    notebook: str
-    needs: Sequence[str] = ()
+    needs: tuple[str, ...] = ()
     """Checks that must be among the failures."""
     least: int = 2
     """The fewest failures that the cause must explain."""
@@ -265,14 +256,18 @@ def _is_rejected_respelling(exchange: Exchange, place: int | None) -> bool:
     return _spellings(exchange.body)[place] != exchange.body
 
 
-_FITS: Final[Mapping[str, tuple[Judge | None, _Fits]]] = {
-    "too_slow": (None, lambda exchange, limit_ms, _: exchange.reply.latency_ms >= limit_ms),
-    "verifies_after_parsing": (accepted, lambda exchange, _, place: _is_rejected_respelling(exchange, place)),
-    "verifies_nothing": (refused, lambda exchange, *_: is_accepted(exchange.reply)),
-    "uncaught": (refused, lambda exchange, *_: exchange.reply.status_code in range(500, 1000)),
-    "command": (None, lambda *_: True),
+_CAUSES: Final[Mapping[str, _Cause]] = {
+    "too_slow": _Cause(lambda exchange, limit_ms, _: exchange.reply.latency_ms >= limit_ms, least=1),
+    "verifies_after_parsing": _Cause(
+        lambda exchange, _, place: _is_rejected_respelling(exchange, place), accepted, least=1
+    ),
+    "verifies_nothing": _Cause(
+        lambda exchange, *_: is_accepted(exchange.reply), refused, needs=("wrong_secret", "missing_headers")
+    ),
+    "uncaught": _Cause(lambda exchange, *_: exchange.reply.status_code in range(500, 1000), refused),
+    "command": _Cause(lambda *_: True),
 }
-CAUSES: Final = tuple(_Cause(*_FITS[row["name"]], **row) for row in checks.texts("cause"))
+"""Cause → its signs; `checks.toml` has its texts."""
 
 
 def _causes_of(exam: Exam, results: Iterable[Result]) -> dict[str, Row]:
@@ -283,21 +278,22 @@ def _causes_of(exam: Exam, results: Iterable[Result]) -> dict[str, Row]:
     failed = [result for result in results if result.verdict in {FAILED, WARNING} and (result.faulty or result.broke)]
     spelling = _verified_spelling(exam, failed)
     cause_by_check: dict[str, Row] = {}
-    for cause in CAUSES:
+    for texts in checks.texts("cause"):
+        cause = _CAUSES[texts["name"]]
         group = [
             result for result in failed
             if result.check.name not in cause_by_check and cause.judge in {None, result.check.judge}
-            and result.broke is (cause.name == "command")
+            and result.broke is (texts["name"] == "command")
             and all(cause.fits(exchange, exam.limit_ms, spelling) for exchange in result.faulty)
         ]  # fmt: skip
         names = {result.check.name for result in group}
         # The check `slow` repeats the slowest response of another check, so it does not count as a second failure.
         if len(names - {"slow"}) >= cause.least and names.issuperset(cause.needs):
-            came = cause.came.format(limit_s=exam.limit_ms // 1000) or group[0].came
+            came = texts["came"].format(limit_s=exam.limit_ms // 1000) or group[0].came
             sent = ", ".join(result.check.title for result in group)
             printed = next((result.printed for result in group if result.printed), "")
-            notebook = notebook_name(cause.notebook)
-            row = Row(cause.name, cause.title, FAILED, came, sent, "", cause.why, cause.fix, notebook, printed)
+            shown = {**texts, "came": came, "notebook": notebook_name(texts["notebook"])}
+            row = Row(**shown, verdict=FAILED, sent=sent, expected="", printed=printed)
             cause_by_check.update(dict.fromkeys(names, row))
     return cause_by_check
 
