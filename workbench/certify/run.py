@@ -115,12 +115,20 @@ def _results(exam: Exam, until: float) -> Iterator[Result]:
             continue
         except ExamRefused as error:
             # The command that fails now has worked for the first payment.
-            yield Result(check, FAILED, str(error), None, exam.printed(), broke=True)
+            came, output = _broken(error)
+            printed = "\n".join(filter(None, [output, exam.printed()]))
+            yield Result(check, FAILED, came, None, printed, broke=True)
             stopped = "" if exam.target.listens() else _GONE
             continue
         result = _judged(exam, check)._replace(payment=payment)
         yield result
         stopped = _why_stopped(exam, result, timeouts)
+
+
+def _broken(error: ExamRefused) -> tuple[str, str]:
+    """The message about a command that failed, and what the command printed."""
+    message, _, output = error.message.partition("; it printed:\n")
+    return f"{message}. {error.hint}".strip() if output else str(error), output
 
 
 def _why_stopped(exam: Exam, result: Result, timeouts: int) -> str:
@@ -153,14 +161,14 @@ def _order_results(exam: Exam, results: Sequence[Result]) -> Iterator[Result]:
     orders = exam.orders
     made = {result.check.name: result for result in results}
     orders_of: dict[str, ShopOrder] = {}
-    broke, why_not, gone = False, "" if orders else "--orders would examine it", 0
+    broke, why_not, output, gone = False, "" if orders else "--orders would examine it", "", 0
     if orders:
         try:
             orders_of = _settled(exam, orders, results)
             gone = len(exam.known.keys() - orders().keys())
         except ExamRefused as error:
             # The command worked before the first check.
-            broke, why_not = True, str(error)
+            broke, (why_not, output) = True, _broken(error)
     in_all = total(orders_of.values()).fulfilled
     if not exam.checkout and not in_all and any(made[name].verdict == PASSED for name in orders_of):
         orders_of, why_not = {}, "the shop does not know the payments: let --checkout make them"
@@ -179,7 +187,7 @@ def _order_results(exam: Exam, results: Sequence[Result]) -> Iterator[Result]:
             verdict, came = NOT_EXAMINED, result.came
         else:
             verdict, came = NOT_EXAMINED, why_not or (_BROKE if result.broke else _UNACCEPTED)
-        yield Result(check, verdict, came, broke=broke)
+        yield Result(check, verdict, came, None, output, broke=broke)
 
 
 def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
