@@ -1,6 +1,7 @@
 """The plugin of pytest, seen from outside: a merchant's tests that are run by it."""
 
 import datetime as dt
+import re
 import shlex
 import socket
 import subprocess
@@ -247,7 +248,9 @@ def test_other(served_bench, workbench_server):
         socket.create_connection(("127.0.0.1", int((pytester.path / "port").read_text())), timeout=5)
 
 
-def test_a_test_that_fails_shows_what_happened_and_how_to_have_it_again(run: Run, monkeypatch: pytest.MonkeyPatch):
+def test_a_test_that_fails_shows_what_happened_and_how_to_have_it_again(
+    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+):
     source = """
 @pytest.mark.parametrize("n", [30])
 def test_one(bench, n):
@@ -262,8 +265,10 @@ def test_own(bench):
 """
     run(source).assert_outcomes(passed=2)
     monkeypatch.setenv("WORKBENCH_GAPS", '{"merchant_fee": "none"}')
+    monkeypatch.setenv("WORKBENCH_JUNIT", "report.xml")
     result = run(source)
     result.assert_outcomes(passed=1, failed=1)
+    assert re.findall(r' name="(\S+)"[^>]*><failure', (pytester.path / "report.xml").read_text()) == ["test_one[30]"]
     shown = result.stdout.str()
     assert shown.count("rows before these)") == 1
     assert shown.count("POST /v1/payment_intents ") < pytest_plugin.SHOWN_ROWS
