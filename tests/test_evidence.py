@@ -357,10 +357,20 @@ def asked(status: int, told: object = None, url: str = INTENTS, **fields: object
     return entry("POST", url, status, fields, body, Authorization="Bearer sk_test_a")
 
 
-def hook(status: int, at: str, name: str = "charge.succeeded", **answers: str) -> dict[str, Any]:
-    made = entry("POST", "https://shop.example/in", status, {"id": "e", "type": name, "data": {}}, {}, **HOOK)
+def at(moment: str, made: dict[str, Any], **answers: str) -> dict[str, Any]:
+    """An exchange at a moment of January 2026, with headers of its response."""
     made["response"]["headers"] = [{"name": each.replace("_", "-"), "value": value} for each, value in answers.items()]
-    return {**made, "startedDateTime": f"2026-01-05T{at}Z"}
+    return {**made, "startedDateTime": f"2026-01-{moment}Z"}
+
+
+def hook(status: int, time: str, name: str = "charge.succeeded", **answers: str) -> dict[str, Any]:
+    told = {"id": "e", "type": name, "data": {}}
+    return at(f"05T{time}", entry("POST", "https://shop.example/in", status, told, {}, **HOOK), **answers)
+
+
+def with_key(moment: str, status: int = 200, **answers: str) -> dict[str, Any]:
+    told = {"amount": 100, "phone": PHONE}
+    return at(moment, entry("POST", CHARGES, status, told, {"id": "c"}, Idempotency_Key="k"), **answers)
 
 
 IN_PART: dict[str, tuple[str, Value, list[dict[str, Any]]]] = {
@@ -402,6 +412,11 @@ IN_PART: dict[str, tuple[str, Value, list[dict[str, Any]]]] = {
         "token_credentials", "any",
         [asked(200, None, "https://a.example/v1/auth/token", email=f"{name}@a.example") for name in "ab"]),
     "a payout that no request made": ("payouts", "daily", [hook(200, "06:00:00", "payout.created")]),
+    "known after 100000 s": (
+        "idempotency_retention_s", 2_592_000,
+        [with_key("05T00:00:00"), with_key("06T03:46:40", idempotent_replayed="true")]),
+    "forgotten after 43200 s": (
+        "idempotency_retention_s", 21_600, [with_key("05T00:00:00"), with_key("05T12:00:00")]),
     "in no response": ("version_header", "none", [asked(200, amount=5)]),
 }  # fmt: skip
 """What some exchanges show → the row, the value that says more, and the exchanges."""
@@ -443,7 +458,7 @@ def test_an_event_that_came_before_it_was_made_does_not_tell_how_late_events_com
 ):
     event = {"id": "e", "type": "charge.succeeded", "timestamp": f"2026-01-05T{made}Z", "data": {"object": {"id": "c"}}}
     posted = entry("POST", "https://shop.example/in", 200, event, {}, **HOOK)
-    file = saved(tmp_path / "a.har", {**posted, "startedDateTime": "2026-01-05T06:00:00Z"})
+    file = saved(tmp_path / "a.har", at("05T06:00:00", posted))
     assert [[*each.shown] for each in fit(file).findings if each.gap.name == "lateness"] == [shown]
 
 
@@ -594,10 +609,8 @@ def test_the_unit_of_a_charge_is_shown_beside_what_an_intent_was_asked_for(tmp_p
 
 
 def test_a_request_that_was_refused_the_second_time_was_not_forgotten(tmp_path: Path):
-    asked = {"amount": 100, "phone": "+260961234567"}
-    first, second = (entry("POST", CHARGES, status, asked, {"id": "c"}, Idempotency_Key="k") for status in (200, 503))
-    second["startedDateTime"] = "2026-01-05T06:00:02Z"
-    found = {each.gap.name: each.shown for each in fit(saved(tmp_path / "a.har", first, second)).findings}
+    file = saved(tmp_path / "a.har", with_key("05T06:00:00"), with_key("05T06:00:02", 503))
+    found = {each.gap.name: each.shown for each in fit(file).findings}
     assert found["idempotency_retention_s"] == {}
 
 
