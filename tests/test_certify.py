@@ -468,9 +468,13 @@ def everything_else(status: int, answer: bytes = b"", **headers: str) -> Callabl
 
 
 @contextmanager
-def raw(answer: Callable[[socket.socket], object]) -> Iterator[str]:
-    """A server that does something else than HTTP with each connection."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
+def raw(
+    answer: Callable[[socket.socket], object],
+    at: tuple[str, int] = ("127.0.0.1", 0),
+    family: socket.AddressFamily = socket.AF_INET,
+) -> Iterator[str]:
+    """A server that does what it likes with each connection."""
+    with socket.create_server(at, family=family) as server:
 
         def serve() -> None:
             with ExitStack() as held, suppress(OSError):
@@ -482,6 +486,21 @@ def raw(answer: Callable[[socket.socket], object]) -> Iterator[str]:
         threading.Thread(target=serve, daemon=True).start()
         yield f"http://127.0.0.1:{server.getsockname()[1]}/webhooks"
         server.shutdown(socket.SHUT_RDWR)
+
+
+def accept(connection: socket.socket) -> None:
+    connection.recv(4096)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="This machine has no IPv6")
+def test_a_shop_at_localhost_is_called_where_it_listens_now():
+    target = exam.Target(f"http://localhost:{free_port()}/webhooks")
+    assert not target.listens()
+    for host, family in (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)):
+        with raw(accept, (host, target.port), family):
+            assert target.listens()
+            assert target.post(b"{}", {}).status_code == 200
 
 
 def reset(connection: socket.socket) -> None:

@@ -128,11 +128,10 @@ class Target:
         """True if a program takes connections at the URL. Chooses the IPv4 or the IPv6 address of `localhost`."""
         if not is_localhost(self.host):
             return self._connects(self.host)
-        if self._connects("127.0.0.1"):
-            return True
         # Node may listen at localhost on IPv6 only.
-        self._called = urlsplit(self.url)._replace(netloc=f"[::1]:{self.port}").geturl()
-        return self._connects("::1")
+        is_ipv6 = not self._connects("127.0.0.1")
+        self._called = urlsplit(self.url)._replace(netloc=f"[::1]:{self.port}").geturl() if is_ipv6 else self.url
+        return not is_ipv6 or self._connects("::1")
 
     def _connects(self, address: str) -> bool:
         try:
