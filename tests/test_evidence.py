@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import INTENT, bearer, method_on
+from tests.conftest import INTENT, Caller, bearer, charge_of, method_on
 from workbench import Workbench
 from workbench.cli import app
 from workbench.domain.gaps import REGISTER, Gaps, written
@@ -36,11 +36,6 @@ UNSEEN = [{name: values[at] for name, values in HIDDEN.items() if at < len(value
 """Alternatives that traffic does not show: the first of each row, and the second."""
 DAY_S = 86_400
 AMOUNTS = (10.005, 10.015, 10.0151, 0.01, 0.99, 1.00, 20_000.00, 20_000.01, 9_999_999_999.99)
-CHARGE = {"amount": 15_000, "currency": "zmw", "type": "mobile_money", "channel": "mtn"}
-
-
-def basic(bench: Workbench) -> dict[str, str]:
-    return {"Authorization": f"Basic {base64.b64encode(f'{bench.secret_key}:'.encode()).decode()}"}
 
 
 Json: TypeAlias = Any
@@ -57,49 +52,27 @@ class Shop:
         return [b""]
 
 
-class Tour:
+class Tour(Caller):
     """Calls that show, together, what calls and webhooks can show; a refusal is as good as an answer."""
 
     def __init__(self, bench: Workbench, shop: Shop) -> None:
-        self.bench, self.shop, self.number, self.key = bench, shop, 1_000_000, 0
-
-    def post(self, path: str, body: object = None, headers: dict[str, str] | None = None, **more: str) -> Json:
-        headers = {**(bearer(self.bench) if headers is None else headers), **more}
-        response = (
-            self.bench.http.post(path, json=body, headers=headers)
-            if body
-            else self.bench.http.post(path, headers=headers)
-        )
-        return response.json()
-
-    def get(self, path: str) -> Json:
-        return self.bench.http.get(path, headers=bearer(self.bench)).json()
+        super().__init__(bench, str(bench.secret_key))
+        self.shop, self.number, self.later = shop, 1_000_000, bench.clock.advance
 
     def phone(self, prefix: str = "96") -> str:
         self.number += 1
         return f"+260{prefix}{self.number}"
 
-    def charge(
-        self, key: str = "", headers: dict[str, str] | None = None, scenario: str = "", **fields: object
-    ) -> Json:
-        self.key += 1
-        headers = {"Idempotency-Key": key or f"key-{self.key}", **(basic(self.bench) if headers is None else headers)}
-        asked = {"Sandbox-Scenario": scenario} if scenario else {}
-        body = {**CHARGE, "phone": self.phone(), "reference": "order", **fields}
-        return self.post("/v1/charges", {name: each for name, each in body.items() if each}, headers, **asked)
+    def charge(self, headers: dict[str, str] | None = None, **fields: object) -> None:
+        body = {**charge_of(self.phone(), 15_000), "reference": "order", **fields}
+        self.post("/v1/charges", {name: each for name, each in body.items() if each}, **headers or {})
 
     def intent(self, **fields: object) -> Json:
-        return self.post("/v1/payment_intents", {**INTENT, **fields})
+        return self.post("/v1/payment_intents", {**INTENT, **fields}).json()
 
-    def confirm(
-        self, intent: dict[str, Any], phone: str = "", provider: str = "mtn", scenario: str = "", **fields: object
-    ) -> None:
-        body = {**method_on(phone or self.phone(), provider), **fields}
-        asked = {"Sandbox-Scenario": scenario} if scenario else {}
-        self.post(f"/v1/payment_intents/{intent['id']}/confirm", body, **asked)
-
-    def later(self, seconds: float) -> None:
-        self.bench.clock.advance(seconds)
+    def confirm(self, intent: dict[str, Any], phone: str = "", provider: str = "mtn", **headers: str) -> None:
+        path = f"/v1/payment_intents/{intent['id']}/confirm"
+        self.post(path, method_on(phone or self.phone(), provider), **headers)
 
     def payments(self) -> None:
         for fields in ({}, {"currency": "zmw"}, {"currency": "EUR"}, {"payment_method_types": ["mobile_money", "card"]},
@@ -115,11 +88,11 @@ class Tour:
             self.confirm(self.intent(), self.phone(prefix), "zed")
         self.confirm(self.intent(), self.phone("97"))
         failed = self.intent()
-        self.confirm(failed, scenario="insufficient_funds")
+        self.confirm(failed, Sandbox_Scenario="insufficient_funds")
         self.later(60)
         self.get(f"/v1/payment_intents/{failed['id']}")
         late = self.intent()
-        self.confirm(late, scenario="late_success")
+        self.confirm(late, Sandbox_Scenario="late_success")
         self.later(1_500)
         self.get(f"/v1/payment_intents/{late['id']}")
         self.confirm(late)
@@ -130,48 +103,46 @@ class Tour:
         for prefix, channel in (("97", "airtel"), ("95", "zamtel")):
             self.charge(channel=channel, phone=self.phone(prefix), currency="ZMW")
             self.charge(channel=channel, phone=self.phone(prefix))
-        self.charge(key="declined", phone="+260961111111", scenario="insufficient_funds")
-        self.charge(key="declined", phone="+260961111111", scenario="insufficient_funds")
-        self.charge(key="kept", phone="+260961111112")
-        self.charge(key="kept", phone="+260961111113")
-        self.post("/v1/charges", {**CHARGE, "phone": self.phone(), "reference": "o"}, basic(self.bench))
-        self.charge(headers=bearer(self.bench))
-        self.charge(scenario="approve")
-        self.charge(scenario="prompt_timeout")
+        for _ in range(2):
+            declined = {"Idempotency-Key": "declined", "Sandbox-Scenario": "insufficient_funds"}
+            self.charge(declined, phone="+260961111111")
+        self.charge({"Idempotency-Key": "kept"}, phone="+260961111112")
+        self.charge({"Idempotency-Key": "kept"}, phone="+260961111113")
+        body, basic = charge_of(self.phone()), (self.key, "")
+        self.bench.http.post("/v1/charges", json={**body, "reference": "o"}, auth=basic)
+        self.bench.http.post("/v1/charges", json=body, headers={**bearer(self.bench), "Idempotency-Key": "bearer"})
+        self.charge({"Sandbox-Scenario": "approve"})
+        self.charge({"Sandbox-Scenario": "prompt_timeout"})
         self.later(1_000)
         self.get("/v1/charges")
 
     def access(self) -> None:
-        token: Any = {}
-        for email in ("one@shop.example", "two@shop.example"):
-            token = self.post("/v1/auth/token", {"email": email, "password": "greenhouse"}, {})
-        if self.bench.email:
-            token = self.post("/v1/auth/token", {"email": self.bench.email, "password": str(self.bench.password)}, {})
+        asked = [(email, "greenhouse") for email in ("one@shop.example", "two@shop.example")]
+        for email, password in [*asked, *([(self.bench.email, str(self.bench.password))] if self.bench.email else [])]:
+            token = self.bench.http.post("/v1/auth/token", json={"email": email, "password": password}).json()
         held = token.get("data", token)
         value = held.get("access_token") or held.get("token")
-        own = {"Authorization": f"Bearer {value}"}
-        self.bench.http.get("/v1/balance", headers=own)
-        self.post("/v1/auth/refresh", None, own)
+        self.get("/v1/balance", key=value)
+        self.post("/v1/auth/refresh", key=value)
         intent = self.intent()
         body = {**method_on(self.phone()), "client_secret": intent["client_secret"]}
-        publishable = {"Authorization": f"Bearer {self.bench.publishable_key}"}
-        own_intent = f"/v1/payment_intents/{intent['id']}"
-        self.bench.http.get(f"{own_intent}?client_secret={intent['client_secret']}", headers=publishable)
-        self.bench.http.get(own_intent, headers={**bearer(self.bench), "Api-Version": "2"})
-        self.post(f"/v1/payment_intents/{intent['id']}/confirm", body, publishable)
-        key = self.post("/v1/api_keys", {"kind": "secret"})
+        publishable, own_intent = str(self.bench.publishable_key), f"/v1/payment_intents/{intent['id']}"
+        self.get(f"{own_intent}?client_secret={intent['client_secret']}", key=publishable)
+        self.get(own_intent, Api_Version="2")
+        self.post(f"{own_intent}/confirm", body, key=publishable)
+        key = self.post("/v1/api_keys", {"kind": "secret"}).json()
         if "id" in key:
-            newer = self.post(f"/v1/api_keys/{key['id']}/roll")
-            self.bench.http.delete(f"/v1/api_keys/{newer['id']}", headers=bearer(self.bench))
-            self.bench.http.get("/v1/balance", headers={"Authorization": f"Bearer {newer['value']}"})
+            newer = self.post(f"/v1/api_keys/{key['id']}/roll").json()
+            self.call("DELETE", f"/v1/api_keys/{newer['id']}")
+            self.get("/v1/balance", key=newer["value"])
         self.get("/v1/api_keys?limit=100")
-        self.bench.http.get("/v1/payment_intents", headers=basic(self.bench))
+        self.bench.http.get("/v1/payment_intents", auth=(self.key, ""))
         self.bench.control.deprecate("listRefunds", sunset_at="2030-01-01T00:00:00Z")
         self.get("/v1/refunds")
 
     def events(self) -> None:
         self.post("/v1/payouts", {"amount": 10, "currency": "ZMW"})
-        for row in self.get("/v1/events").get("data", [])[:1]:
+        for row in self.get("/v1/events").json().get("data", [])[:1]:
             self.post(f"/v1/events/{row['id']}/replay")
         self.out_of_order()
         for status, wait_s in ((204, 3 * DAY_S), (503, 4 * DAY_S + 20_000), (502, 3 * DAY_S)):
@@ -182,7 +153,7 @@ class Tour:
             self.charge()
         other = Shop()
         other.status = 500
-        if self.bench.http.get("/v1/webhook_endpoints", headers=bearer(self.bench)).status_code == 200:
+        if self.get("/v1/webhook_endpoints").status_code == 200:
             self.bench.deliver_to(other, "http://other.example/webhooks")
             self.charge()
             self.later(3 * DAY_S)
@@ -205,10 +176,10 @@ class Tour:
 
     def kept(self) -> None:
         for wait_s in (100, *(kept + near for kept in (21_600, DAY_S, 30 * DAY_S) for near in (-30, 30))):
-            key = f"kept-for-{wait_s}"
-            self.charge(key=key, phone="+260961111114")
+            key = {"Idempotency-Key": f"kept-for-{wait_s}"}
+            self.charge(key, phone="+260961111114")
             self.later(wait_s)
-            self.charge(key=key, phone="+260961111114")
+            self.charge(key, phone="+260961111114")
 
 
 def recording(file: Path, gaps: dict[str, Any] | None = None) -> Path:
