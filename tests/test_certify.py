@@ -461,6 +461,7 @@ def test_each_check_has_its_name_and_a_notebook_that_is_there():
     names = [each.name for each in checks.CHECKS]
     assert len(set(names)) == len(names)
     assert {each.notebook for each in checks.CHECKS} <= {*course()}
+    assert not re.search(r"{\w+}", repr(checks.CHECKS)), "each brace has its text"
 
 
 def everything_else(status: int, answer: bytes = b"", **headers: str) -> Callable[[], Any]:
@@ -721,7 +722,8 @@ def test_the_command_starts_a_shop_examines_it_and_writes_reports(started: tuple
     assert done.stdout.count("ValueError: not enough values") == 1, "what the shop printed stands where it failed"
     assert files["txt"].read_text() == done.stdout
     record = json.loads(files["json"].read_text())
-    assert [each["name"] for each in record["checks"] if each["verdict"] == "failed"] == ["malformed_headers"]
+    failing = [(each["name"], each["notebook"]) for each in record["checks"] if each["verdict"] == "failed"]
+    assert failing == [("malformed_headers", "05_verify_webhooks.ipynb")]
     assert (record["endpoint"], record["passed"], record["failed"], record["passes"]) == (url, 21, 1, False)
     suite = junit_of(files["xml"].read_text())
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("33", "1", "11")
