@@ -761,7 +761,7 @@ def test_what_an_endpoint_answers_cannot_steer_a_terminal_or_a_page(tmp_path: Pa
     )
     assert junit_of(report.junit()).find(".//failure") is not None
     with pytest.raises(ExamRefused, match="cannot be written"):
-        report.write(tmp_path / "folder" / "x.json")
+        report.write(f"{tmp_path}/folder/x.json")
 
 
 def test_orders_of_payments_that_the_shop_does_not_know_are_not_examined(monkeypatch: pytest.MonkeyPatch):

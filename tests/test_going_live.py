@@ -66,7 +66,7 @@ def run(*arguments: str) -> Result:
 def test_a_row_is_open_until_it_is_settled_and_with_a_trace_only_where_the_run_relied_on_it():
     used = json.loads(Path("used.json").read_text())
     assert {*checklist().guessed} == {*NAMES}
-    for trace in map(read_trace, map(Path, ("trace.json", "listed.json", "saved.har"))):
+    for trace in map(read_trace, ("trace.json", "listed.json", Path("saved.har"))):
         assert {*checklist(trace=trace).guessed} == {*used}
         after = checklist({used[0]: getattr(Gaps(), used[0])}, trace=trace)
         confirmed = [name for item in after if item.state == DONE for name in item.rows]
@@ -97,8 +97,8 @@ IN_PYTHON = re.compile(
 def test_a_list_has_forty_items_or_fewer_in_the_words_of_any_language_the_costly_first():
     verdicts = ("passed", "failed", "warning", "not examined")
     Path("most.json").write_text(exam(*(verdict for verdict in verdicts for _ in range(12))))
-    exams = [None, *(read_exam(Path(name)) for name in ("good.json", "bad.json", "most.json"))]
-    traces = [None, read_trace(Path("trace.json")), read_trace(Path("trace.json")) * 5]
+    exams = [None, *map(read_exam, ("good.json", "bad.json", Path("most.json")))]
+    traces = [None, read_trace("trace.json"), read_trace("trace.json") * 5]
     other = {row.name: next(iter(row.alternatives), row.default) for row in REGISTER}
     half = {name: other[name] if number % 4 else row for number, (name, row) in enumerate(other.items()) if number % 2}
     for settled, taken, trace in product((None, {}, tomllib.loads(TOML), other, half), exams, traces):
