@@ -165,7 +165,7 @@ class Sandbox:
 
     def close(self) -> None:
         self.http.close()
-        self.engine.close()
+        self.engine.close(patience_s=SOON_S)
 
     def hook(self, path: str = "/a", *enabled_events: str) -> Hook:
         url = f"http://merchant.localhost{path}"

@@ -126,7 +126,9 @@ class Engine:
         arrived = Arrived(register.method, register.path.encode(), headers, to_json({"url": url}))
         made = msgspec.json.decode(self.app.respond(arrived).body)
         if "secret" not in made:
-            raise InvalidRequest(made.get("detail") or made["message"], code=made.get("code", ""), param="url")
+            # By `error_format`, the member `error` is the whole error, or the status beside the error's members.
+            refused = made["error"] if isinstance(made["error"], dict) else made
+            raise InvalidRequest(refused["message"], code=refused.get("code", ""), param="url")
         return str(made["secret"])
 
     @property
