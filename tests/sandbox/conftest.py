@@ -19,6 +19,7 @@ from workbench.domain.webhooks import Attempt, Delivery
 from workbench.sandbox import driver
 from workbench.sandbox.engine import Engine, headers_in
 from workbench.sandbox.messages import Arrived
+from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Settings, Transaction
 
 START_MS = 1_767_592_800_000
@@ -151,12 +152,12 @@ class Sandbox:
 
     def __init__(
         self, merchant: Merchant, path: Path | None = None, clock: str = "manual", *, raise_bugs: bool = True,
-        **gaps: object,
+        speaker: Speaker | None = None, **gaps: object,
     ) -> None:  # fmt: skip
         start = {"seed": "7", "start_ms": START_MS} if clock == "manual" else {}
         settings = Settings(path=path, clock=clock, gaps=Gaps.chosen(gaps), **start)
         self.merchant = merchant
-        self.engine = Engine(settings, raise_bugs=raise_bugs)
+        self.engine = Engine(settings, raise_bugs=raise_bugs, speaker=speaker)
         self.engine.mount("http://merchant.localhost", merchant, by_sandbox_clock=True)
         self.key = self.engine.store.key("secret")
         at, headers = "http://sandbox.localhost", {"Authorization": f"Bearer {self.key}"}
