@@ -61,18 +61,6 @@ def test_a_receiver_can_ask_for_time(merchant: Merchant, sandbox: Sandbox):
     assert [each.at_ms - START_MS for each in sandbox.attempts()] == [0, 90_000]
 
 
-def test_a_receiver_that_fails_is_told_of_and_tried_again(sandbox: Sandbox, merchant: Merchant):
-    merchant.answers["/a"] = [RuntimeError("out of plants, +260961234567"), 200]
-    sandbox.told()
-    sandbox.advance(6)
-    first, second = sandbox.attempts()
-    # As from a server; what it says is the traceback.
-    assert (first.status_code, first.fault) == (500, None)
-    assert first.answer.startswith("Traceback")
-    assert first.answer.endswith("RuntimeError: out of plants, +26096••••567\n")
-    assert (second.status_code, second.fault) == (200, None)
-
-
 def test_of_an_answer_at_most_20_kb_are_kept_and_masked(sandbox: Sandbox, merchant: Merchant):
     secret = sandbox.hook().secret
     for answer in (b"x" * 20_001, f"{secret} {sandbox.key} +260961234567 \xff".encode("latin-1")):
@@ -195,24 +183,6 @@ def test_deliveries_and_timers_share_one_order_and_the_clock_is_left_where_it_is
     sandbox.engine.run_due()
     assert noted == [(0, "before"), (0, "webhook"), (0, "after")]
     assert sandbox.now_ms() == 0
-
-
-def test_a_receiver_may_call_the_service_and_may_not_move_the_clock(sandbox: Sandbox, merchant: Merchant):
-    answers = []
-
-    def call_back() -> None:
-        if len(merchant.arrivals) == 1:
-            sandbox.event()
-            answers.append(sandbox.advance(5))
-
-    merchant.meanwhile = call_back
-    sandbox.hook()
-    sandbox.event()
-    sandbox.advance(1)
-    assert [(each.status_code, each.json()["code"]) for each in answers] == [(409, "clock_busy")]
-    # The event that the call back made went out in the same round.
-    assert len(merchant.arrivals) == 2
-    assert sandbox.now_ms() == 1_000
 
 
 def test_one_that_is_replayed_while_it_is_in_hand_is_sent_again_once(sandbox: Sandbox, merchant: Merchant):
