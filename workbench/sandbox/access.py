@@ -19,7 +19,7 @@ from workbench.errors import AuthenticationFailed, HostRefused, InvalidRequest, 
 from workbench.sandbox.addresses import LAST_PORT
 from workbench.sandbox.messages import InForce, Request, Response
 from workbench.sandbox.operations import EITHER, Operation
-from workbench.sandbox.service.accounts import LIFETIME_MS, works_on
+from workbench.sandbox.service.accounts import LIFETIME_MS, still_works
 from workbench.sandbox.service.lists import NOBODY, Caller
 from workbench.sandbox.service.request_fields import LIVE_KEY, live_key
 from workbench.sandbox.store import Transaction
@@ -217,7 +217,7 @@ def _caller_by_credential(tx: Transaction, credential: Credential) -> Caller:
     digest = secret_digest(credential.value)
     if found := tx.key_and_account(digest):
         key, account = found
-        if key.status == ROLLED and works_on(tx, key):
+        if key.status == ROLLED and still_works(tx, key):
             return Caller(key.kind, account.id, account.name, relied=("key_rotation",))
         if key.status == ROLLED:
             hint = "The newer key was shown once, when the key was rolled; pass it to bench.use_key."

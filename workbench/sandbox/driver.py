@@ -234,7 +234,7 @@ class Driver:
     def _next(self, tx: Transaction, until_ms: int | None) -> tuple[Job | None, Sending | None]:
         """Run the next job and return the job, with the attempt to send for a delivery; None twice if no job is due.
 
-        The last job moves the clock to `until_ms`. Jobs run singly here, so a claimed job is a dead driver's.
+        Once no job is due, the clock moves to `until_ms`. Jobs run singly here, so a claimed job is a dead driver's.
         """
         job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms, takes_over=True)
         if job is not None:
@@ -286,7 +286,7 @@ class Driver:
         return True
 
     def _begun(self, tx: Transaction, job: Job) -> Sending | None:
-        """Run a job at its moment; of a delivery, return the attempt, which is sent outside of the transaction."""
+        """Run a job at its moment; of a delivery, only prepare and return the attempt: it is sent after the commit."""
         if job.due_ms > tx.now_ms:
             tx.move_clock(job.due_ms)
         if job.kind == DELIVER:

@@ -95,7 +95,7 @@ class Engine:
         return app
 
     def mount(self, url: str, app: object, *, by_sandbox_clock: bool = False) -> None:
-        """Let a WSGI or ASGI application of this process answer for the host of a URL; None stands in for a later one.
+        """Let a WSGI or ASGI application of this process answer for the host of a URL; with None, nobody answers yet.
 
         `by_sandbox_clock` is for the workbench's own application; a merchant's uses this machine's clock.
         Raises TypeError: `app` is neither. Raises ServeRefused: the ASGI application did not start.
@@ -163,8 +163,8 @@ def _called(app: object) -> tuple[Post, Callable[[], object]]:
 class InProcess(httpx.BaseTransport):
     """Calls the application in this process, then runs the due jobs: webhooks arrive before a script's next line.
 
-    Afterwards `watchers` are notified. Both are left out for a GET or HEAD that asks to leave no trace, or that a
-    watcher sends.
+    Then it notifies `watchers`. A GET or HEAD that asks to leave no trace, or that a watcher sends, neither runs jobs
+    nor notifies anybody.
     """
 
     def __init__(self, engine: Engine, watchers: Watchers) -> None:

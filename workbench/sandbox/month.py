@@ -46,7 +46,7 @@ def done(driver: Driver, request: Request) -> Request:
 
 
 def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction) -> None:
-    """Run one command and count it in the same commit. Raises StateConflict: its order repeats."""
+    """Run one command and count it in the same commit. Raises StateConflict: another charge has its order."""
     try:
         _DO[command.what](tx, caller, command)
     except IdempotencyKeyReused as error:

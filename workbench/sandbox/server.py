@@ -89,7 +89,7 @@ def listening(
     what a publishable key may. `after_each` is called after responses, once the jobs that the calls made due are done.
     `ticks` is for a clock that runs: due jobs run at their moment, and not after the next call.
     Requests in flight are finished before the block is left.
-    Raises ServeRefused: no name of a host, or no origin. Raises PortTaken: the port is in use.
+    Raises ServeRefused: an allowed host or origin is malformed. Raises PortTaken: the port is in use.
     """
     app = engine.app_to_serve(Hosts(allow_hosts), Origins(allow_origins))
     bound, address = listener(LOOPBACK, port)
@@ -142,13 +142,18 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
 ) -> None:
     """Serve a sandbox at `host` until interrupted; call it from the main thread.
 
-    `announce` is called once requests are answered. Without a path in `settings` the store is
-    thrown away at the end. Port 0 takes a free port. `webhook` is a URL that is sent every event: an
-    enabled endpoint of the store with this URL is used again, or a new one is made. `allow_hosts` are names to answer
-    to beside the loopback's own and `host`, `allow_origins` are origins of pages that may call what a publishable key
-    may. Unless `quiet`, standard error has a line for each request and each delivery. Each process calls `opened` with
-    its sandbox, and the function that `opened` returns before the sandbox closes.
-    Raises PortTaken: the port is in use. Raises ServeRefused: no address of this machine, no host name, no origin.
+    - `settings`: without a path, the store is thrown away at the end.
+    - `port`: 0 takes a free port.
+    - `webhook`: a URL that is sent every event. An enabled endpoint of the store with this URL is used again.
+    - `allow_hosts`: names to answer to beside the loopback's own and `host`.
+    - `allow_origins`: origins of pages that may call what a publishable key may.
+    - `announce`: called once requests are answered.
+    - `opened`: called by each process with its sandbox. The function that it returns is called before the sandbox
+      closes.
+    - `quiet`: standard error has no lines about requests and deliveries.
+
+    Raises PortTaken: the port is in use. Raises ServeRefused: `host` is no address of this machine, or an allowed host
+    or origin is malformed.
     Raises StoreRefused: the file cannot be used. Raises InvalidRequest: `webhook` may not be called.
     """
     with ExitStack() as at_end:

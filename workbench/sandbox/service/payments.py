@@ -179,8 +179,13 @@ def confirm_intent(
         warnings=warnings,
     )
     session = _begin(tx, caller, charge, phone, intent.description)
-    moved = tx.intents.put(
+    shown = _put_intent(
+        tx,
+        caller.cause,
         intent,
+        "payment_intent.requires_action",
+        late,
+        session,
         status=status,
         phone=phone.e164,
         provider=asked.id,
@@ -188,8 +193,6 @@ def confirm_intent(
         warnings=warnings,
         failure_code=None,
     )
-    shown = _intent_view(tx, moved, session, late)
-    emit(tx, caller.cause, intent.account, "payment_intent.requires_action", shown, before={"status": intent.status})
     _let_act(tx, session)
     return shown
 
@@ -331,7 +334,7 @@ def _scenario_for(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn
 
 
 def _number_of(tx: Transaction, charge: Charge) -> int:
-    """The number of an attempt at its intent; without an intent, of a charge with this phone and reference.
+    """The number of an attempt at its intent; without an intent, among the charges with this phone and reference.
 
     Intents that end with their first attempt are counted together, by phone and description.
     """
@@ -347,7 +350,10 @@ def _number_of(tx: Transaction, charge: Charge) -> int:
 
 
 def with_script(tx: Transaction, caller: Caller, number: str) -> Caller:
-    """The caller with the next answer of a number's script; a fault is used up as the scenario of a call with none."""
+    """The caller with the next answer of a number's script.
+
+    If that answer is a fault and the call asks for no scenario, the fault becomes the call's scenario and is used up.
+    """
     number = e164_of(number) if tx.gaps.phone_format == "national" else number
     script = tx.scripts.first(order="seq", phone=number)
     if script is None:
@@ -500,8 +506,8 @@ def _pay_late(tx: Transaction, charge: Charge, intent: PaymentIntent | None) -> 
     if intent:
         # The intent now names the charge that paid it: a refund of the intent is a refund of that charge.
         paid_by = {"latest_charge": charge.id, "phone": charge.phone, "provider": charge.channel, "warnings": warnings}
-        intent = tx.intents.put(intent, **paid_by)
-        _move_intent(tx, BY_ITSELF, intent, payments.LATE_FUNDS, "payment_intent.succeeded", failure_code=None)
+        event_type = "payment_intent.succeeded"
+        _move_intent(tx, BY_ITSELF, intent, payments.LATE_FUNDS, event_type, failure_code=None, **paid_by)
 
 
 def _intent_of(tx: Transaction, charge: Charge) -> PaymentIntent | None:
@@ -509,18 +515,26 @@ def _intent_of(tx: Transaction, charge: Charge) -> PaymentIntent | None:
 
 
 def _move_intent(
+    tx: Transaction, cause: Cause, intent: PaymentIntent, event: str, event_type: str, **changes: object
+) -> wire.PaymentIntent:
+    """Move an intent by its transition table, with `changes`, and send an event; returns the intent's view."""
+    status = next_state(tx.intent_transitions, intent.status, event)
+    return _put_intent(tx, cause, intent, event_type, _late_money(tx, intent.id), None, status=status, **changes)
+
+
+def _put_intent(
     tx: Transaction,
     cause: Cause,
     intent: PaymentIntent,
-    event: str,
     event_type: str,
-    **changes: str | int | None,
+    late: Sequence[Late],
+    prompt: UssdSession | None,
+    /,
+    **changes: object,
 ) -> wire.PaymentIntent:
-    """Move an intent by its transition table, with `changes`, and send an event; returns the intent's view."""
-    before = intent.status
-    moved = tx.intents.put(intent, status=next_state(tx.intent_transitions, before, event), **changes)
-    shown = _intent_view(tx, moved, None, _late_money(tx, intent.id))
-    return emit(tx, cause, intent.account, event_type, shown, before={"status": before})
+    """Store an intent with `changes`, the status among them, and send an event; returns the intent's view."""
+    shown = _intent_view(tx, tx.intents.put(intent, **changes), prompt, late)
+    return emit(tx, cause, intent.account, event_type, shown, before={"status": intent.status})
 
 
 def _move_intent_of(
