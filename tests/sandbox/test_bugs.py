@@ -1,13 +1,14 @@
 """A bug of the sandbox's own, as a served one meets it: a 500 that says so, and nothing half done."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 
 from tests.conftest import INTENT
 from tests.sandbox.conftest import Sandbox
+from workbench.sandbox import server
 from workbench.sandbox.service import payments
 
 
@@ -33,3 +34,12 @@ def test_a_failure_is_kept_for_its_key_and_undoes_what_the_request_did(
     assert "Idempotent-Replayed" not in first.headers
     assert other.status_code == 200
     assert [each.id for each in sandbox.client.payment_intents.list().data] == [other.json()["id"]]
+
+
+def test_a_server_whose_workers_are_not_ready_in_time_ends_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(server, "_START_S", 0)
+    with pytest.raises(SystemExit):
+        server._supervise(1, cast("Any", (None,) * 5), lambda: None)  # noqa: SLF001  no worker gets as far as these
+    assert "No worker process was ready within 0 s; so the server ends." in caplog.text

@@ -206,16 +206,12 @@ class Port(NamedTuple):
     port: int
 
     @property
-    def reached_at(self) -> str:
-        """The address to connect to from this machine; nobody can connect to "every address"."""
-        address = _address(self.address)
-        return _LOOPBACKS[address.version] if address.is_unspecified else self.address
-
-    @property
     def base_url(self) -> str:
         """The URL that a client on this machine calls."""
-        host = f"[{self.reached_at}]" if ":" in self.reached_at else self.reached_at
-        return f"http://{host}:{self.port}"
+        address = _address(self.address)
+        # Nobody can connect to "every address".
+        host = _LOOPBACKS[address.version] if address.is_unspecified else self.address
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
 def serves_loopback(host: str) -> bool:

@@ -131,11 +131,6 @@ class Engine:
             raise InvalidRequest(refused["message"], code=refused.get("code", ""), param="url")
         return str(made["secret"])
 
-    @property
-    def is_due(self) -> bool:
-        """True if a job is due now."""
-        return self.store.clock_if_due() is not None
-
     def run_due(self) -> None:
         """Run the jobs that are due now; a job that cannot be written stays due."""
         with suppress(*UNWRITTEN):

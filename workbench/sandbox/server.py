@@ -202,7 +202,7 @@ async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callab
 def _tick(engine: Engine, runner: _Runner) -> None:
     """Wake the runner if a job is due, and write waiting calls into the trace."""
     try:
-        if engine.is_due:
+        if engine.store.clock_if_due():
             runner.wake()
         engine.store.write_calls()
     except (NotNow, WorkbenchError) as error:
@@ -218,7 +218,7 @@ _Shared = tuple[Settings, _Who, _Opened, bool, socket.socket]
 
 
 def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> None:
-    """Run worker processes until this process is asked to end, or a worker ends by itself."""
+    """Run worker processes until this process is asked to end, a worker ends by itself, or none is ready in time."""
     # Spawned, not forked: no connection and no lock of this process is carried into a worker.
     context = multiprocessing.get_context("spawn")
     told, tells = context.Pipe(duplex=False)
@@ -228,12 +228,14 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
             for process in family:
                 process.start()
         ends = [process.sentinel for process in family]
-        if told in connection.wait([told, *ends], _START_S):
+        began = connection.wait([told, *ends], _START_S)
+        if told in began:
             # Closed here, so that nobody can connect and wait once no worker listens.
             shared[-1].close()
             ready()
             connection.wait(ends)
-        _LOG.error("A worker process has ended; so does the server.")
+        why = "A worker process has ended" if began else f"No worker process was ready within {_START_S} s"
+        _LOG.error("%s; so the server ends.", why)
         sys.exit(1)
     finally:
         with _signals_mean(lambda: None):

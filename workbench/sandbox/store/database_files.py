@@ -156,14 +156,9 @@ class Store:
                 self.write_calls()
         return UnitOfWork(self._transaction, reads_only=True)
 
-    @property
-    def calls_wait(self) -> bool:
-        """True while reads are still to be written into the trace."""
-        return self._transaction.calls_wait > 0
-
     def write_calls(self) -> None:
         """Write the calls that only read into the trace, if any wait for it."""
-        if self.calls_wait:
+        if self._transaction.calls_wait:
             with self.transaction():
                 pass
 
