@@ -36,6 +36,13 @@ def test_a_failure_is_kept_for_its_key_and_undoes_what_the_request_did(
     assert [each.id for each in sandbox.client.payment_intents.list().data] == [other.json()["id"]]
 
 
+@pytest.mark.parametrize("credentials", [b"\xe9", b"/w==", b"=", b"a", b""], ids=repr)
+def test_basic_credentials_that_cannot_be_read_are_no_key(new_sandbox: Callable[..., Sandbox], credentials: bytes):
+    headers = {"Authorization": b"Basic " + credentials}
+    response = new_sandbox().http.get("/v1/balance", headers=headers)
+    assert (response.status_code, response.json()["code"]) == (401, "key_invalid")
+
+
 def test_a_server_whose_workers_are_not_ready_in_time_ends_and_says_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):

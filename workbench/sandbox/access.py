@@ -5,7 +5,6 @@ as the sandbox, and could read keys, ledger and handsets. `Host` or `Origin` of 
 """
 
 import base64
-import binascii
 import ipaddress
 import re
 from collections.abc import Iterable
@@ -179,7 +178,7 @@ def credential_in(request: Request) -> Credential | None:
     if scheme.lower() == "basic":
         try:
             value, _, password = base64.b64decode(value, validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # also for what is not ASCII, or not UTF-8 once it is decoded
             message = "The Basic credentials are not base64 of key and colon."
             raise AuthenticationFailed(message, code="key_invalid") from None
         if LIVE_KEY.search(f"{value} {password}"):
