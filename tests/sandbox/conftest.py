@@ -247,6 +247,9 @@ class Sandbox:
             return tx.now_ms - START_MS
 
 
+NewSandbox = Callable[..., Sandbox]
+
+
 @pytest.fixture
 def merchant() -> Iterator[Merchant]:
     made = Merchant()
@@ -255,14 +258,14 @@ def merchant() -> Iterator[Merchant]:
 
 
 @pytest.fixture
-def new_sandbox(merchant: Merchant) -> Iterator[Callable[..., Sandbox]]:
+def new_sandbox(merchant: Merchant) -> Iterator[NewSandbox]:
     """Sandboxes of the merchant, closed at the end."""
     with ExitStack() as at_end:
         yield lambda *args, **more: at_end.enter_context(closing(Sandbox(merchant, *args, **more)))
 
 
 @pytest.fixture
-def sandbox(new_sandbox: Callable[..., Sandbox]) -> Sandbox:
+def sandbox(new_sandbox: NewSandbox) -> Sandbox:
     return new_sandbox()
 
 

@@ -1,19 +1,18 @@
 """A bug of the sandbox's own, as a served one meets it: a 500 that says so, and nothing half done."""
 
-from collections.abc import Callable
 from typing import Any, cast
 
 import httpx
 import pytest
 
 from tests.conftest import INTENT
-from tests.sandbox.conftest import Sandbox
+from tests.sandbox.conftest import NewSandbox
 from workbench.sandbox import server
 from workbench.sandbox.service import payments
 
 
 def test_a_failure_is_kept_for_its_key_and_undoes_what_the_request_did(
-    new_sandbox: Callable[..., Sandbox], monkeypatch: pytest.MonkeyPatch
+    new_sandbox: NewSandbox, monkeypatch: pytest.MonkeyPatch
 ):
     sandbox = new_sandbox(raise_bugs=False)
 
@@ -37,7 +36,7 @@ def test_a_failure_is_kept_for_its_key_and_undoes_what_the_request_did(
 
 
 @pytest.mark.parametrize("credentials", [b"\xe9", b"/w==", b"=", b"a", b""], ids=repr)
-def test_basic_credentials_that_cannot_be_read_are_no_key(new_sandbox: Callable[..., Sandbox], credentials: bytes):
+def test_basic_credentials_that_cannot_be_read_are_no_key(new_sandbox: NewSandbox, credentials: bytes):
     headers = {"Authorization": b"Basic " + credentials}
     response = new_sandbox().http.get("/v1/balance", headers=headers)
     assert (response.status_code, response.json()["code"]) == (401, "key_invalid")

@@ -13,14 +13,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import is_true_soon
-from tests.sandbox.conftest import START_MS, Merchant, Sandbox
+from tests.sandbox.conftest import SOON_S, START_MS, Merchant, NewSandbox, Sandbox
 from workbench.domain import webhooks
 from workbench.sandbox import driver
 from workbench.sandbox.driver import MAX_IN_FLIGHT
-
-NewSandbox = Callable[..., Sandbox]
-
-SOON_S = 10
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, cast
 
 import pytest
 
-from tests.sandbox.conftest import Sandbox
+from tests.sandbox.conftest import SOON_S, NewSandbox
 from workbench import Workbench
 from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.errors import InvalidRequest
@@ -27,7 +27,6 @@ from workbench.sandbox.outbound import Outbound, Reply
 
 LIMIT_S, SHORT_S = 2, 0.25
 """For who answers, and for who does not."""
-SOON_S = 10
 resolved = partial(destination_of, patience_s=SOON_S)
 Behaviour = Callable[[socket.socket, threading.Event], None]
 
@@ -372,9 +371,7 @@ def test_a_name_that_leads_inside_is_not_registered_and_no_address_inside(
 
 
 @pytest.mark.parametrize("error_format", ERROR_FORMATS)
-def test_an_address_inside_is_refused_to_a_server_in_every_format_of_errors(
-    new_sandbox: Callable[..., Sandbox], error_format: str
-):
+def test_an_address_inside_is_refused_to_a_server_in_every_format_of_errors(new_sandbox: NewSandbox, error_format: str):
     with pytest.raises(InvalidRequest, match=r"169\.254\.169\.254") as caught:
         new_sandbox(error_format=error_format).engine.registered("http://169.254.169.254/")
     # The documented error has no code.

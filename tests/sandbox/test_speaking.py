@@ -4,7 +4,7 @@ import math
 import os
 import pty
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from nbclient import NotebookClient
 
 from tests.conftest import INTENT, Serving, is_true_soon
 from tests.doors.conftest import Door
-from tests.sandbox.conftest import Merchant, Sandbox
+from tests.sandbox.conftest import Merchant, NewSandbox
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.sandbox import driver
 from workbench.sandbox.messages import Answer, Arrived
@@ -43,14 +43,14 @@ def log(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def spoken(log: Path, new_sandbox: Callable[..., Sandbox]) -> Iterator[Callable[..., Sandbox]]:
+def spoken(log: Path, new_sandbox: NewSandbox) -> Iterator[NewSandbox]:
     """Makes sandboxes that speak."""
     with log.open("wb") as file:
         yield lambda **gaps: new_sandbox(speaker=Speaker(file.fileno()), **gaps)
 
 
 @pytest.fixture
-def at_port(spoken: Callable[..., Sandbox]) -> Iterator[tuple[httpx.Client, Door]]:
+def at_port(spoken: NewSandbox) -> Iterator[tuple[httpx.Client, Door]]:
     """A client of a port at which such a sandbox answers, and the port itself."""
     sandbox = spoken()
     with listening(sandbox.engine, 0) as url, httpx.Client(base_url=url, trust_env=False) as client:
@@ -112,7 +112,7 @@ class TestRequests:
 
 class TestDeliveries:
     def test_each_attempt_has_a_line_with_its_result_and_the_next(
-        self, spoken: Callable[..., Sandbox], merchant: Merchant, log: Path
+        self, spoken: NewSandbox, merchant: Merchant, log: Path
     ):
         sandbox, merchant.answers["/a"] = spoken(), [500, 200]
         hook = sandbox.hook()
@@ -126,7 +126,7 @@ class TestDeliveries:
         assert math.ceil(again.timestamp()) == delivery["next_attempt_at"]
         assert second == ("payment_intent.created", delivery["event"], URL, "200", None)
 
-    def test_where_nobody_answers_it_says_why_up_to_the_dead_letter(self, spoken: Callable[..., Sandbox], log: Path):
+    def test_where_nobody_answers_it_says_why_up_to_the_dead_letter(self, spoken: NewSandbox, log: Path):
         sandbox = spoken()
         sandbox.client.webhook_endpoints.create(url=f"{NOBODY}?key=whsec_{'A' * 24}")
         sandbox.event()
@@ -137,7 +137,7 @@ class TestDeliveries:
         assert {each[2:4] for each in lines} == {(f"{NOBODY}?key=whsec_••••", lines[0][3])}
         assert "refused" in lines[0][3]
 
-    def test_one_that_is_not_sent_any_more_says_so(self, spoken: Callable[..., Sandbox], merchant: Merchant, log: Path):
+    def test_one_that_is_not_sent_any_more_says_so(self, spoken: NewSandbox, merchant: Merchant, log: Path):
         sandbox, merchant.answers["/a"] = spoken(), [410]
         hook = sandbox.hook()
         sandbox.call("POST", f"/sandbox/webhook_endpoints/{hook.id}/faults", {"faults": ["out_of_order"]})
@@ -148,7 +148,7 @@ class TestDeliveries:
         assert results == [("410", "dead letter"), ("not sent: the endpoint is disabled", "dead letter")]
 
     def test_one_that_has_to_follow_another_says_that_it_is_held_back(
-        self, spoken: Callable[..., Sandbox], merchant: Merchant, log: Path
+        self, spoken: NewSandbox, merchant: Merchant, log: Path
     ):
         sandbox, merchant.answers["/a"] = spoken(ordering="per_object"), [500]
         sandbox.hook()
@@ -197,7 +197,7 @@ class TestWhereItSpeaks:
     )
     def test_colours_are_for_a_terminal_that_wants_them(
         self,
-        new_sandbox: Callable[..., Sandbox],
+        new_sandbox: NewSandbox,
         monkeypatch: pytest.MonkeyPatch,
         settings: dict[str, str],
         *,
@@ -282,7 +282,7 @@ def executed(source: str) -> tuple[list[dict[str, Any]], str]:
 class TestLongRuns:
     def test_the_log_says_how_far_an_advance_is(
         self,
-        spoken: Callable[..., Sandbox],
+        spoken: NewSandbox,
         merchant: Merchant,
         log: Path,
         monkeypatch: pytest.MonkeyPatch,

@@ -1,7 +1,6 @@
 """Deliveries of a manual clock: attempts, the schedule, several endpoints, rolled secrets, replay, faults."""
 
 from collections import Counter
-from collections.abc import Callable
 from contextlib import closing, nullcontext
 from decimal import Decimal
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sandbox.conftest import START_MS, Hook, Merchant, Sandbox
+from tests.sandbox.conftest import START_MS, Hook, Merchant, NewSandbox, Sandbox
 from workbench import verify
 from workbench.domain.ids import Draws
 from workbench.domain.signatures import SCHEMES, sign
@@ -19,8 +18,6 @@ from workbench.errors import InvalidRequest, SignatureRefused
 from workbench.sandbox import driver
 from workbench.sandbox.service.webhooks import seconds_asked
 from workbench.sandbox.store import Transaction
-
-NewSandbox = Callable[..., Sandbox]
 
 SCHEDULE_S = (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 EIGHT = (0, 5, 300, 1800, 7200, 18000, 36000, 36000)
