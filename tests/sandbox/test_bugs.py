@@ -1,4 +1,4 @@
-"""A bug of the sandbox's own, as a served one meets it: a 500 that says so, and nothing half done."""
+"""What could fail within the sandbox itself: a bug is a 500 that says so, and nothing is half done."""
 
 from typing import Any, cast
 
@@ -6,8 +6,10 @@ import httpx
 import pytest
 
 from tests.conftest import INTENT
-from tests.sandbox.conftest import NewSandbox
+from tests.sandbox.conftest import NewSandbox, Sandbox
+from workbench.errors import StorageFull
 from workbench.sandbox import server
+from workbench.sandbox.driver import Driver
 from workbench.sandbox.service import payments
 
 
@@ -40,6 +42,19 @@ def test_basic_credentials_that_cannot_be_read_are_no_key(new_sandbox: NewSandbo
     headers = {"Authorization": b"Basic " + credentials}
     response = new_sandbox().http.get("/v1/balance", headers=headers)
     assert (response.status_code, response.json()["code"]) == (401, "key_invalid")
+
+
+def test_what_was_done_is_answered_though_the_time_that_it_takes_cannot_be_written(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+):
+    def cannot(*_: object) -> None:
+        message = "the disk is full"
+        raise StorageFull(message)
+
+    monkeypatch.setattr(Driver, "advance", cannot)
+    made = sandbox.http.post("/v1/payment_intents", json=INTENT, headers={"Sandbox-Scenario": "slow"})
+    assert made.status_code == 200
+    assert [each.id for each in sandbox.client.payment_intents.list()] == [made.json()["id"]]
 
 
 def test_a_server_whose_workers_are_not_ready_in_time_ends_and_says_so(

@@ -203,7 +203,7 @@ class Driver:
 
     def pass_time(self, seconds: int) -> None:
         """Let `seconds` go by: advance a manual clock, or sleep while the running clock goes on."""
-        with self._store.transaction() as tx:
+        with self._store.reading() as tx:
             mode = tx.clock_mode()
         if mode == "manual":
             self.advance(seconds * 1000)

@@ -269,8 +269,8 @@ class Application:
         return response
 
     def _slow(self, response: Response) -> Response:
-        # A call from within a delivery that moves the clock cannot let time go by.
-        with suppress(StateConflict):
+        # Time cannot go by in a call from within a delivery that moves the clock, nor while nothing can be written.
+        with suppress(StateConflict, *UNWRITTEN):
             self._driver.pass_time(_SLOW_S)
         return response
 
