@@ -37,38 +37,36 @@ def create(bench: Workbench, key: str) -> str:
     return str(bench.client.payment_intents.create(amount=5, description=LARGE, idempotency_key=key).id)
 
 
-def the_same_key_creates_once_there_is_room(bench: Workbench, empty: Callable[[], object]) -> None:
-    """What a merchant sees of a disk that is full until `empty` is called: reads, and creates with one key."""
-    key = fill(bench)
-    listed = [each.id for each in bench.client.payment_intents.list(limit=100).data]
-    for _ in range(3):
-        with pytest.raises(ServiceFailed) as refused:
-            create(bench, key)
-        assert (refused.value.status, refused.value.code) == (507, "storage_full")
-        assert refused.value.request_id
-    with pytest.raises(StorageFull):
-        bench.clock.advance(1)
-    assert [each.id for each in bench.client.payment_intents.list(limit=100).data] == listed, "nothing was done"
-    assert bench.client.payment_intents.retrieve(listed[0]).description == LARGE
-    assert bench.control.clock().object == "clock"
-    assert bench.ledger.verify()
-    empty()
-    made = create(bench, key)
-    assert create(bench, key) == made not in listed
-    assert [each.id for each in bench.client.payment_intents.list(limit=100).data] == [made, *listed]
-    results = [each.status for each in bench.trace.exchanges if each.request.startswith("POST /v1/payment_intents")]
-    assert results[-6:] == [507, 507, 507, 507, 200, 200], "what was refused is in the trace once it can be"
-
-
 @pytest.mark.parametrize(("kept", "served"), [(True, False), (False, False), (True, True)])
-def test_a_full_disk(store_path: Path, caplog: pytest.LogCaptureFixture, *, kept: bool, served: bool):
+def test_on_a_full_disk_reads_go_on_and_a_key_creates_once_there_is_room(
+    store_path: Path, caplog: pytest.LogCaptureFixture, *, kept: bool, served: bool
+):
     with ExitStack() as at_end:
         own = bench = at_end.enter_context(Workbench(seed=7, store=store_path if kept else None))
         if served:
             at = at_end.enter_context(own.serve())
             bench = at_end.enter_context(Workbench.connect(at.base_url, at.secret_key))
         create(bench, "before")
-        the_same_key_creates_once_there_is_room(bench, allow_no_more_pages(own))
+        empty = allow_no_more_pages(own)
+        key = fill(bench)
+        listed = [each.id for each in bench.client.payment_intents.list(limit=100).data]
+        for _ in range(3):
+            with pytest.raises(ServiceFailed) as refused:
+                create(bench, key)
+            assert (refused.value.status, refused.value.code) == (507, "storage_full")
+            assert refused.value.request_id
+        with pytest.raises(StorageFull):
+            bench.clock.advance(1)
+        assert [each.id for each in bench.client.payment_intents.list(limit=100).data] == listed, "nothing was done"
+        assert bench.client.payment_intents.retrieve(listed[0]).description == LARGE
+        assert bench.control.clock().object == "clock"
+        assert bench.ledger.verify()
+        empty()
+        made = create(bench, key)
+        assert create(bench, key) == made not in listed
+        assert [each.id for each in bench.client.payment_intents.list(limit=100).data] == [made, *listed]
+        results = [each.status for each in bench.trace.exchanges if each.request.startswith("POST /v1/payment_intents")]
+        assert results[-6:] == [507, 507, 507, 507, 200, 200], "what was refused is in the trace once it can be"
         bench.clock.advance(minutes=5)
         assert len(own.receiver.events) == len(bench.client.payment_intents.list(limit=100).data), "webhooks too"
     lines = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
