@@ -217,6 +217,25 @@ def test_a_job_that_fails_between_the_commands_of_a_month_repeats_no_command(new
     assert {ref for _, ref in noted} == {"bug"}
 
 
+def test_a_shop_that_pays_in_another_sandbox_holds_up_neither(new_sandbox: NewSandbox, merchant: Merchant):
+    first, second = new_sandbox(), new_sandbox()
+    statuses, began = list[int](), time.monotonic()
+
+    def order() -> None:
+        if len(merchant.arrivals) == 1:
+            second.event()
+            statuses.extend(each.advance(1).status_code for each in (second, first))
+
+    merchant.meanwhile = order
+    first.hook("/a")
+    second.hook("/b")
+    first.event()
+    first.engine.run_due()
+    assert statuses == [200, 409], "the clock of the first is being advanced"
+    assert time.monotonic() - began < 5, "refused at once"
+    assert first.advance(1).status_code == second.advance(1).status_code == 200
+
+
 INTERRUPTED: dict[str, tuple[str, Callable[[Sandbox], object]]] = {
     "without waiting": ("DriverLock.is_wanted", lambda sandbox: sandbox.engine.run_due()),
     "after a wait": ("_FileLock.free", lambda sandbox: sandbox.advance(1)),

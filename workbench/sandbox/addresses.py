@@ -78,11 +78,11 @@ class NotLookedUp(NotNow):
 
 
 def check_url(url: str, mounted: Container[str] = (), *, private: bool = False) -> None:
-    """Raises InvalidRequest unless `url` is http or https to a host that may be called, a `private` one on request.
+    """Raises InvalidRequest unless `url` is http or https to a host that may be called.
 
-    Applications of this process answer for the hosts `mounted`, which are never looked up. Raises NotLookedUp:
-    another name, not looked up yet. A name that does not resolve within a second is accepted, as this machine
-    may be offline; the look-up at each attempt decides.
+    With `private`, the host may be in a private network too. Applications of this process answer for the hosts
+    `mounted`, which are never looked up. Raises NotLookedUp: another name, not looked up yet. A name that does not
+    resolve within a second is accepted, as this machine may be offline; the look-up at each attempt decides.
     """
     host, port = split(url)
     numeric = _numeric(host)

@@ -178,6 +178,8 @@ class Driver:
         """Call `run` as the driver; False if `take` does not get the driver lock, or in code that the driver runs."""
         if self._lock.is_drivers():
             return False
+        # Code that another sandbox's driver runs may call this sandbox.
+        before = _DRIVES.get()
         try:
             if not take():
                 return False
@@ -185,7 +187,9 @@ class Driver:
             run()
             return True
         finally:
-            if self._lock.give_back() and self._has_reported:
+            gave_back = self._lock.give_back()
+            _DRIVES.set(before)
+            if gave_back and self._has_reported:
                 self._report("")
                 self._has_reported = False
 

@@ -278,7 +278,7 @@ class Application:
         """Advance the clock or simulate traffic, after the transaction that read the request; returns the response."""
         try:
             if operation is controls.SIMULATE:
-                return self._responder.respond(month.done(self._driver, request), operation)
+                return self._responder.respond(month.run_commands(self._driver, request), operation)
             self._driver.advance(msgspec.json.decode(response.body, type=int))
         except ApiError as error:
             return self._responder.refuse(request, error, operation)

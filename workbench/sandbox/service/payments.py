@@ -139,7 +139,7 @@ def create_intent(tx: Transaction, caller: Caller, body: wire.CreatePaymentInten
     with request_fields.EveryFault() as every:
         every.read(request_fields.read_currency, tx.gaps, body.currency, str.upper)
         money = every.read(
-            request_fields.intent_money, tx.gaps, body.amount, request_fields.currency_or_only(body.currency)
+            request_fields.intent_money, tx.gaps, body.amount, request_fields.currency_or_kwacha(body.currency)
         )
         every.read(request_fields.check_method_types, tx.gaps, body.payment_method_types)
     intent_id = tx.new_id("pi")
@@ -248,7 +248,7 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
     with request_fields.EveryFault() as every:
         every.read(request_fields.read_currency, tx.gaps, body.currency, str.lower)
         money = every.read(
-            request_fields.charge_money, tx.gaps, body.amount, request_fields.currency_or_only(body.currency)
+            request_fields.charge_money, tx.gaps, body.amount, request_fields.currency_or_kwacha(body.currency)
         )
         every.read(request_fields.check_type, body.type, "type")
         asked = every.read(operator_named, body.channel, param="channel", zed=tx.gaps.zed_mobile)
