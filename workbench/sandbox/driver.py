@@ -466,7 +466,7 @@ class DriverLock:
         return self._holder is not None and _DRIVES.get() is self._holder
 
     def _taken(self, patience_s: float) -> bool:
-        # Nothing is called once the lock is taken: Ctrl-C comes after a call, and `give_back` then knows the holder.
+        # Once the lock is taken, its holder is noted with no call in between: Ctrl-C comes only at a call.
         holder = object()
         _DRIVES.set(holder)
         if not self._held.take(patience_s):
