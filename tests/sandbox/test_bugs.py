@@ -1,5 +1,7 @@
 """What could fail within the sandbox itself: a bug is a 500 that says so, and nothing is half done."""
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Any, cast
 
 import httpx
@@ -7,7 +9,7 @@ import pytest
 
 from tests.conftest import INTENT
 from tests.sandbox.conftest import NewSandbox, Sandbox
-from workbench.errors import StorageFull
+from workbench.errors import ServeRefused, StorageFull
 from workbench.sandbox import server
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.service import payments
@@ -55,6 +57,16 @@ def test_what_was_done_is_answered_though_the_time_that_it_takes_cannot_be_writt
     made = sandbox.http.post("/v1/payment_intents", json=INTENT, headers={"Sandbox-Scenario": "slow"})
     assert made.status_code == 200
     assert [each.id for each in sandbox.client.payment_intents.list()] == [made.json()["id"]]
+
+
+def test_a_port_whose_server_does_not_start_says_why_at_once(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
+    def no_more(answering: Coroutine[Any, Any, None]) -> None:
+        answering.close()
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(asyncio, "run", no_more)
+    with pytest.raises(ServeRefused, match=r"did not start.*Too many open files"), server.listening(sandbox.engine, 0):
+        pass
 
 
 def test_a_server_whose_workers_are_not_ready_in_time_ends_and_says_so(

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -18,7 +19,7 @@ from multiprocessing import connection, resource_tracker
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from workbench.errors import WorkbenchError
+from workbench.errors import ServeRefused, WorkbenchError
 from workbench.sandbox.access import Hosts, Origins
 from workbench.sandbox.addresses import LOOPBACK, listener
 from workbench.sandbox.connections import answer_until
@@ -89,27 +90,40 @@ def listening(
     what a publishable key may. `after_each` is called after responses, once the jobs that the calls made due are done.
     `ticks` is for a clock that runs: due jobs run at their moment, and not after the next call.
     Requests in flight are finished before the block is left.
-    Raises ServeRefused: an allowed host or origin is malformed. Raises PortTaken: the port is in use.
+    Raises ServeRefused: an allowed host or origin is malformed, or the server does not start. Raises PortTaken: the
+    port is in use.
     """
     app = engine.app_to_serve(Hosts(allow_hosts), Origins(allow_origins))
     bound, address = listener(LOOPBACK, port)
-    runner, is_up, end = _Runner(engine, after_each), threading.Event(), list[Callable[[], object]]()
+    runner, end = _Runner(engine, after_each), list[Callable[[], object]]()
     on_tick = partial(_tick, engine, runner) if ticks else lambda: None
+    began: Future[None] = Future()
 
     async def answering() -> None:
-        ended = asyncio.Event()
+        ended, ready = asyncio.Event(), partial(began.set_result, None)
         end.append(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set))
-        await answer_until(ended, engine, app, bound, after_each=runner.wake, on_tick=on_tick, ready=is_up.set)
+        await answer_until(ended, engine, app, bound, after_each=runner.wake, on_tick=on_tick, ready=ready)
 
-    thread = threading.Thread(target=lambda: asyncio.run(answering()), name="workbench-serve", daemon=True)
+    def run() -> None:
+        try:
+            asyncio.run(answering())
+        except Exception as error:
+            if began.done():
+                raise
+            began.set_exception(error)
+
+    thread = threading.Thread(target=run, name="workbench-serve", daemon=True)
     thread.start()
-    is_up.wait(_START_S)
     try:
+        if error := began.exception(_START_S):
+            raise ServeRefused(f"The server did not start: {error}.") from error
         yield address.base_url
     finally:
-        end[0]()
+        with suppress(IndexError, RuntimeError):  # it did not start
+            end[0]()
         thread.join()
         runner.end(None)
+        bound.close()
 
 
 class Address(NamedTuple):
