@@ -56,8 +56,8 @@ class Hosts:
     def check(self, host: str | None, origin: str | None) -> None:
         """Check a request's headers Host and Origin; a repeated header comes joined by commas.
 
-        Raises InvalidRequest: the host is missing or unreadable. Raises HostRefused: the host is not one of these.
-        Raises PermissionDenied: the origin's host is not one of these.
+        Raises InvalidRequest: the host is missing or unreadable. Raises HostRefused: the sandbox does not answer to the
+        host. Raises PermissionDenied: the sandbox does not answer to the origin's host.
         """
         name = _host_in(host or "")
         if name is None:

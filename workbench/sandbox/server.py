@@ -129,7 +129,8 @@ def listening(
 class Address(NamedTuple):
     """The URL of a served sandbox, its test keys, and the signing secret of `webhook`, if one was given.
 
-    `email` and `password` get a token; they are None if any do. `console_url` opens the console, once.
+    `email` and `password` get a token; both are None if any e-mail address and password do. `console_url` opens the
+    console, once.
     """
 
     base_url: str

@@ -33,8 +33,8 @@ _SHARED: Final = {ledger.WRITE_OFF.name, ledger.ROUNDING.name}
 def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> Rows[wire.LedgerAccount]:
     """GET /sandbox/ledger/accounts: every account with postings, with its sums in minor units.
 
-    With `as_of` and `known_at`: of what had occurred and been recorded by then.
-    Raises InvalidRequest: no moment with its zone.
+    With `as_of` and `known_at`, only what had occurred and been recorded by then counts.
+    Raises InvalidRequest: one of them is not a moment with its zone.
     """
     as_of = None if query.as_of is None else milliseconds_in(query.as_of, param="as_of")
     known = None if query.known_at is None else milliseconds_in(query.known_at, param="known_at")
@@ -88,7 +88,7 @@ def verify(tx: Transaction, caller: Caller) -> wire.LedgerVerified:
 
 
 def _cut_page(found: Iterator[JournalEntry], limit: int | None, rows: Callable[[JournalEntry], Iterable[R]]) -> Page[R]:
-    """The rows of at most `limit` entries, of all for None, and whether more entries follow."""
+    """The rows of at most `limit` entries, or of all for None, and whether more entries follow."""
     shown = list(itertools.islice(found, limit))
     return Page([row for entry in shown for row in rows(entry)], has_more=next(found, None) is not None)
 

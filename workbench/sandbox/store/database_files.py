@@ -135,7 +135,7 @@ class Store:
         self._prepare(settings, new_seed)
 
     def close(self) -> None:
-        """Close the file; the last to close leaves one file without files beside it."""
+        """Close the file; the last process to close it leaves no files beside it."""
         if self.path is not None:
             # Writes the calls that only read and a running clock's moment; nothing if the store was closed before.
             with suppress(*UNWRITTEN, sqlite3.ProgrammingError), self.transaction():
