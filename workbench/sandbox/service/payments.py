@@ -179,7 +179,7 @@ def confirm_intent(
         warnings=warnings,
     )
     session = _begin(tx, caller, charge, phone, intent.description)
-    shown = _put_intent(
+    shown = _change_intent(
         tx,
         caller.cause,
         intent,
@@ -202,13 +202,11 @@ def cancel_intent(
 ) -> wire.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/cancel: cancel an intent, and withdraw an open prompt."""
     intent = INTENTS.find(tx, caller, intent_id)
-    _checked_status(tx, intent, "cancel")
+    status = _checked_status(tx, intent, "cancel")
     if prompt := _open_prompt(tx, intent):
         press(tx, caller.cause, prompt, "withdraw")
-    why = body.cancellation_reason
-    return _move_intent(
-        tx, caller.cause, intent, "cancel", "payment_intent.canceled", cancellation_reason=why, canceled_ms=tx.now_ms
-    )
+    changes = {"status": status, "cancellation_reason": body.cancellation_reason, "canceled_ms": tx.now_ms}
+    return _change_intent(tx, caller.cause, intent, "payment_intent.canceled", **changes)
 
 
 def retrieve_intent(
@@ -506,33 +504,27 @@ def _pay_late(tx: Transaction, charge: Charge, intent: PaymentIntent | None) -> 
     if intent:
         # The intent now names the charge that paid it: a refund of the intent is a refund of that charge.
         paid_by = {"latest_charge": charge.id, "phone": charge.phone, "provider": charge.channel, "warnings": warnings}
+        status = next_state(tx.intent_transitions, intent.status, payments.LATE_FUNDS)
         event_type = "payment_intent.succeeded"
-        _move_intent(tx, BY_ITSELF, intent, payments.LATE_FUNDS, event_type, failure_code=None, **paid_by)
+        _change_intent(tx, BY_ITSELF, intent, event_type, status=status, failure_code=None, **paid_by)
 
 
 def _intent_of(tx: Transaction, charge: Charge) -> PaymentIntent | None:
     return tx.intents.get(charge.payment_intent) if charge.payment_intent else None
 
 
-def _move_intent(
-    tx: Transaction, cause: Cause, intent: PaymentIntent, event: str, event_type: str, **changes: object
-) -> wire.PaymentIntent:
-    """Move an intent by its transition table, with `changes`, and send an event; returns the intent's view."""
-    status = next_state(tx.intent_transitions, intent.status, event)
-    return _put_intent(tx, cause, intent, event_type, _late_money(tx, intent.id), None, status=status, **changes)
-
-
-def _put_intent(
+def _change_intent(
     tx: Transaction,
     cause: Cause,
     intent: PaymentIntent,
     event_type: str,
-    late: Sequence[Late],
-    prompt: UssdSession | None,
+    late: Sequence[Late] | None = None,
+    prompt: UssdSession | None = None,
     /,
     **changes: object,
 ) -> wire.PaymentIntent:
-    """Store an intent with `changes`, the status among them, and send an event; returns the intent's view."""
+    """Change an intent, its status among the `changes`, and send an event; returns the intent's view."""
+    late = _late_money(tx, intent.id) if late is None else late
     shown = _intent_view(tx, tx.intents.put(intent, **changes), prompt, late)
     return emit(tx, cause, intent.account, event_type, shown, before={"status": intent.status})
 
@@ -541,7 +533,8 @@ def _move_intent_of(
     tx: Transaction, cause: Cause, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
 ) -> None:
     if intent := _intent_of(tx, charge):
-        _move_intent(tx, cause, intent, event, event_type, failure_code=failure_code)
+        status = next_state(tx.intent_transitions, intent.status, event)
+        _change_intent(tx, cause, intent, event_type, status=status, failure_code=failure_code)
 
 
 def _move_charge(
