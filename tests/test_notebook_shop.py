@@ -9,13 +9,11 @@ import shutil
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
-from socketserver import BaseServer
-from threading import Thread
 from typing import Any, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 from wsgiref.types import StartResponse, WSGIEnvironment
@@ -25,6 +23,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import running
 from workbench import PaymentsClient, Workbench, resources
 from workbench.domain.signatures import headers_for
 from workbench.domain.wire.payments_and_payouts import Charge
@@ -215,19 +214,6 @@ class Passing(BaseHTTPRequestHandler):
 class Quiet(WSGIRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
         """No line for each request."""
-
-
-@contextmanager
-def running(server: BaseServer) -> Iterator[str]:
-    """A server's address while it runs."""
-    thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class Street:

@@ -62,10 +62,8 @@ def _typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Pat
             unknown=unknown,
         )
     return {
-        parameter: {
-            name: _read(name, text, names[name]) for name, text in parameters.items() if names and name in names
-        }
-        for parameter, names in declared.items()
+        path: {name: _read(name, text, names[name]) for name, text in parameters.items() if names and name in names}
+        for path, names in declared.items()
     }
 
 

@@ -14,7 +14,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +28,7 @@ import pytest
 from nbformat.sign import NotebookNotary
 from PIL import Image
 
-from tests.conftest import free_port
+from tests.conftest import KERNEL, free_port, running
 from workbench.resources import fixture
 
 if TYPE_CHECKING:
@@ -256,6 +258,20 @@ def browser(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         chromium.close()
 
 
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Nothing on standard error."""
+
+
+@pytest.fixture
+def folder_at() -> Iterator[Callable[[Path], str]]:
+    """Serves a folder at an origin of its own, which it returns."""
+    with ExitStack() as opened:
+        yield lambda folder: opened.enter_context(
+            running(ThreadingHTTPServer((HERE, 0), partial(_Quiet, directory=folder)))
+        )
+
+
 class Watch:
     """What a browser's pages did that they should not."""
 
@@ -423,8 +439,7 @@ def made_of(cells: Sequence[str]) -> nbformat.NotebookNode:
         nbformat.v4.new_markdown_cell(cell) if cell.startswith("##") else nbformat.v4.new_code_cell(cell)
         for cell in cells
     ]
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return nbformat.v4.new_notebook(cells=made, metadata={"kernelspec": kernel})
+    return nbformat.v4.new_notebook(cells=made, metadata=KERNEL)
 
 
 @pytest.fixture(scope="module")
