@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.browser.conftest import Watch
     from tests.conftest import Bounded
 
-START_S, STOP_S, READY_MS = 60, 60, 60_000
+START_S, STOP_S, READY_MS, AGAIN_MS = 60, 60, 60_000, 5_000
 LINES = 3
 FIRST = notebooks()[0].name
 MADE = """from workbench import Workbench
@@ -150,11 +150,11 @@ class Docked:
 
     def switch_on(self, text: str) -> None:
         """Run a cell until it has its number: JupyterLab drops a run that is asked for while it still connects."""
-        for _ in range(3):
+        for _ in range(READY_MS // AGAIN_MS):
             self.run(text)
             with suppress(AssertionError):
                 prompt = self._cell(text).locator(".jp-InputPrompt")
-                return expect(prompt).to_have_text(re.compile(r"\[\d+\]:"), timeout=READY_MS / 3)
+                return expect(prompt).to_have_text(re.compile(r"\[\d+\]:"), timeout=AGAIN_MS)
         return None
 
     def _cell(self, text: str) -> "Locator":
