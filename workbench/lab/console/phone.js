@@ -80,8 +80,8 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   };
   useLayoutEffect(() => {
     take();
-    // A notebook that has just run a cell takes the focus once more.
-    again.current = setTimeout(take, AGAIN_MS);
+    // A notebook that has just run a cell takes the focus once more; somebody who has moved it keeps it.
+    again.current = setTimeout(() => moved.current < used.current && take(), AGAIN_MS);
     return () => clearTimeout(again.current);
   }, [prompt, isFront]);
   useEffect(() => {
@@ -90,12 +90,12 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     return () => document.removeEventListener("pointerdown", moves, true);
   }, []);
   // JupyterLab takes the focus on its way to the next cell, at times in the middle of a PIN. Soon after the ring or a digit,
-  // the phone takes the focus back, unless a click or a key has moved it.
+  // the phone takes the focus back, unless a click or a key has moved it, or it went to a field.
   const lost = ({ relatedTarget }) => {
     const at = performance.now();
-    const isKept = prompt && at - used.current < KEEPS_MS && at - moved.current > AGAIN_MS;
+    const isKept = at - used.current < KEEPS_MS && at - moved.current > AGAIN_MS;
     if (!isKept || !relatedTarget || root.current.contains(relatedTarget)) return;
-    if ((taken.current += 1) <= MOST_TIMES) setTimeout(() => field.current?.focus({ preventScroll: true }));
+    if ((taken.current += 1) <= MOST_TIMES) setTimeout(take);
   };
   useLayoutEffect(() => {
     if (thread.current) thread.current.scrollTop = thread.current.scrollHeight;
