@@ -417,6 +417,9 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
         'mint = "Mint"': "mint is not the order as shop.shown returns it",
         'mint = buy("Mint")["intent"]': "seen: pi_",
         'mint = {"intent": buy("Mint")["intent"]}': "mint is not the order as shop.shown returns it",
+        'mint = {"number": 1, "plant": "Mint", "status": "open", "reason": "",\n'
+        '        "intent": bench.client.payment_intents.create(amount=Decimal(150)).id}':
+            "The shop has asked nobody for the money of this order.",
         'mint = buy("Fern")': "an order of another plant. seen: Fern expected: Mint",
         f'mint = buy("Mint"){CANCEL}': "before the shop heard of the refusal",
         f'mint = buy("Mint")\nbench.phone(phone).enter_pin("1234"){READ_AGAIN}':

@@ -268,6 +268,7 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("amount=price_minor", "amount=Decimal(price_minor / 100)",
          "Called as order(pay, 8735, 'A-17'), your code stopped"),
         ("metadata={", "extra={", "TypeError"),
+        ("", f"def order({_PRICED}):\n    return 'A-17'", "The function should return the intent. seen: A-17"),
     ],
     # confirm_with_ussd
     "unknown_is_not_failed": [
