@@ -18,7 +18,6 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from socketserver import BaseServer
 from typing import Any, NamedTuple
 
 import httpx
@@ -132,19 +131,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     gc.enable()
-
-
-@contextmanager
-def running(server: BaseServer) -> Iterator[str]:
-    """A server of this process while the block runs: its address."""
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    with server:
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -19,6 +19,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -28,7 +29,7 @@ import pytest
 from nbformat.sign import NotebookNotary
 from PIL import Image
 
-from tests.conftest import KERNEL, free_port, running
+from tests.conftest import KERNEL, free_port
 from workbench.resources import fixture
 
 if TYPE_CHECKING:
@@ -267,9 +268,16 @@ class _Quiet(SimpleHTTPRequestHandler):
 def folder_at() -> Iterator[Callable[[Path], str]]:
     """Serves a folder at an origin of its own, which it returns."""
     with ExitStack() as opened:
-        yield lambda folder: opened.enter_context(
-            running(ThreadingHTTPServer((HERE, 0), partial(_Quiet, directory=folder)))
-        )
+
+        def folder_at(folder: Path) -> str:
+            server = opened.enter_context(ThreadingHTTPServer((HERE, 0), partial(_Quiet, directory=folder)))
+            thread = Thread(target=server.serve_forever, args=(0.02,))
+            thread.start()
+            opened.callback(thread.join)
+            opened.callback(server.shutdown)
+            return f"http://{HERE}:{server.server_port}"
+
+        yield folder_at
 
 
 class Watch:
