@@ -53,6 +53,12 @@ CALLS: dict[str, tuple[Call, type[Exception], str]] = {
     "a clock that goes back": (
         lambda b, _: b.clock.advance(hours=-1), InvalidRequest, "cannot go back, and this is -3600 s in all",
     ),
+    "minutes that are no number": (
+        lambda b, _: b.clock.advance(minutes=float("nan")), InvalidRequest, "minutes, hours and days must be numbers",
+    ),
+    "seconds without end": (
+        lambda b, _: b.clock.advance(10**400), InvalidRequest, "The clock cannot go as far as that.",
+    ),
     "seconds in a string": (
         lambda b, _: b.clock.advance("5"), InvalidRequest, "seconds must be a finite number or a timedelta, not '5'",
     ),

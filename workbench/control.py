@@ -236,12 +236,11 @@ class Clock:
         Raises InvalidRequest: not a number or timedelta, a negative span, or more than ten years.
         """
         try:
-            span = timedelta(minutes=minutes, hours=hours, days=days)
-        except TypeError:
+            total_ms = timedelta(minutes=minutes, hours=hours, days=days) // _MS + _whole_ms(seconds)
+        except (TypeError, ValueError):
             raise invalid("minutes, hours and days must be numbers; seconds may be a timedelta.") from None
         except OverflowError:
             raise invalid("The clock cannot go as far as that.") from None
-        total_ms = span // _MS + _whole_ms(seconds)
         if total_ms < 0:
             raise invalid(f"The clock cannot go back, and this is {total_ms / 1000:g} s in all.")
         self._control.post("clock/advance", wire.Clock, {"seconds": Decimal(total_ms) / 1000})

@@ -352,11 +352,6 @@ class Lab:
             nbformat.write(made_of(cells), self.jupyter.folder / self.path)
         self._go()
 
-    def show(self, *cells: str) -> "Locator":
-        self.open(cells)
-        self.run_all()
-        return self.output(len(cells) - 1)
-
     def save(self) -> str:
         self.command("docmanager:save-all")
         return (self.jupyter.folder / self.path).read_text("utf-8")
@@ -434,9 +429,6 @@ class Lab:
         folder.mkdir(parents=True, exist_ok=True)
         self._at(where).screenshot(path=folder / f"{name}.png", animations="disabled")
         return folder / f"{name}.png"
-
-    def picture(self, shot: Path, name: str) -> None:
-        keep(shot, name, self._request.config)
 
     def _at(self, where: "Locator | str") -> "Locator":
         return self.page.locator(where) if isinstance(where, str) else where
