@@ -53,6 +53,21 @@ CALLS: dict[str, tuple[Call, type[Exception], str]] = {
     "a clock that goes back": (
         lambda b, _: b.clock.advance(hours=-1), InvalidRequest, "cannot go back, and this is -3600 s in all",
     ),
+    "a phone with a line break": (
+        lambda b, _: b.phone(f"{PHONE}\n"), InvalidRequest, "After +260 come nine digits and nothing else.",
+    ),
+    "a number of digits": (
+        lambda b, _: b.trace.exchanges[-1].unmasked(5), InvalidRequest, "number must be a string such as '+26096",
+    ),
+    "a message of no kind": (
+        lambda b, _: b.sign(object()), InvalidRequest, "text, bytes or JSON, and object is none of them.",
+    ),
+    "an application at a number": (
+        lambda b, _: b.deliver_to(list, 5), InvalidRequest, "url must be a string such as 'http://testserver/webhooks'",
+    ),
+    "one host for a list": (
+        lambda b, _: b.serve(allow_hosts="a.example"), ServeRefused, "allow_hosts is a list: write ['a.example'].",
+    ),
     "minutes that are no number": (
         lambda b, _: b.clock.advance(minutes=float("nan")), InvalidRequest, "minutes, hours and days must be numbers",
     ),

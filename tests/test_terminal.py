@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections import Counter
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
@@ -200,3 +201,9 @@ def test_a_table_of_any_cells_keeps_its_words_and_the_width(made: Table, width: 
     assert Counter(told) - Counter(text.split()) == {}
     # A word is not broken; where each cell has a line of its own, those below the first are indented.
     assert max(map(len, text.splitlines())) <= max(width, 2 + max(map(len, told), default=0))
+
+
+def test_a_cell_may_be_a_number_and_a_row_with_a_cell_too_few_is_refused():
+    assert table("", ("n", "of"), [(5, Decimal("1.50"))]).text().splitlines()[-1] == "5  1.50"
+    with pytest.raises(ValueError, match=r"a row has 1 cells, and the table has 2 headings: \('a',\)"):
+        table("", ("n", "of"), [("a",)])

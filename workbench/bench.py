@@ -17,6 +17,7 @@ from workbench.domain.webhooks import types_of
 from workbench.errors import LabRefused, ServeRefused, WorkbenchError
 from workbench.extras import extras_named
 from workbench.handset import Phone
+from workbench.merchant.calls import checked_text
 from workbench.merchant.receiver import Receiver
 from workbench.register import GapRows
 from workbench.session import Session
@@ -177,6 +178,9 @@ class Workbench(Session):
         """
         if self.http.is_closed:
             raise ServeRefused("This Workbench is closed.")
+        for name, given in (("allow_hosts", allow_hosts), ("allow_origins", allow_origins)):
+            if isinstance(given, str):
+                raise ServeRefused(f"{name} is a list: write [{given!r}].")
         if self._engine is None:
             raise ServeRefused(
                 f"This Workbench is connected to a sandbox that is served already, at {self.base_url}.",
@@ -215,7 +219,7 @@ class Workbench(Session):
                 "A served sandbox sends webhooks to a URL.",
                 hint="Start your shop on a port, and register it: bench.client.webhook_endpoints.create(url=…).",
             )
-        if urlsplit(url).hostname == MERCHANT_HOST:
+        if urlsplit(checked_text("url", url, such_as=APP_URL)).hostname == MERCHANT_HOST:
             raise ServeRefused(f"{MERCHANT_HOST} is the host of the Workbench's own receiver: name another host.")
         self._engine.mount(url, app)
         if not self._takes_the_receivers_place(self._engine, url):

@@ -198,6 +198,8 @@ class Session(Closing):
             text = body if isinstance(body, str) else (body if isinstance(body, bytes) else to_json(body)).decode()
         except UnicodeDecodeError:
             raise invalid("A message is text in UTF-8.", "body") from None
+        except NotImplementedError as error:
+            raise invalid(f"A message is text, bytes or JSON, and {error} is none of them.", "body") from None
         enabled = self._enabled_endpoints()
         url = self.webhook_url or next((url for url in enabled if url != self.receiver_url), "")
         if not (endpoint or url):
