@@ -95,7 +95,8 @@ REFUSED = [
     ("--host 192.0.2.1", "--host"), ("--host nowhere.invalid", "--host"), ("--host 2001:db8::1", "--host"),
     ("--host ", "--host"), ("--clock stopped", "Invalid value for '--clock'"),
     ("--webhook http://10.0.0.1/", "Invalid value for --webhook"),
-    ("--webhook localhost:3000", "Invalid value for --webhook"), ("--allow-host http://shop", "not a name"),
+    ("--webhook localhost:3000", "Invalid value for --webhook"), ("--webhook ", "--webhook: The URL is empty."),
+    ("--allow-host http://shop", "not a name"),
     ("--gaps nowhere.toml", "nowhere.toml"), ("--gaps .", "is a directory"), ("--gaps latin.toml", "latin.toml"),
     ("--store letters.txt", "letters.txt"), ("--store nowhere/sandbox.db", "nowhere"),
 ]  # fmt: skip
