@@ -156,3 +156,19 @@ def test_a_timedelta_moves_the_clock_and_a_reset_leaves_what_the_merchant_receiv
         assert all(each in repr(page) for each in ("count=2", *made))
         bench.reset()
         assert (len(bench.receiver.events), list(bench.client.events.each())) == (2, [])
+
+
+def test_a_bench_closes_though_its_receivers_endpoint_was_deleted_or_its_key_rolled():
+    with Workbench(seed=7) as bench, bench.serve() as served:
+        own, pay = bench.receiver_url, bench.client
+        for with_its_key in (True, False):
+            other = Workbench.connect(served.base_url, bench.secret_key)
+            assert other.receiver.events == []
+            (endpoint,) = [each.id for each in pay.webhook_endpoints.each() if each.url != own]
+            if with_its_key:
+                pay.webhook_endpoints.delete(endpoint)
+            else:
+                (key,) = [each.id for each in pay.api_keys.list() if each.kind == "secret"]
+                bench.use_key(pay.api_keys.roll(key).value)
+            other.close()
+            assert other.http.is_closed
