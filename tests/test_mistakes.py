@@ -172,3 +172,15 @@ def test_a_bench_closes_though_its_receivers_endpoint_was_deleted_or_its_key_rol
                 bench.use_key(pay.api_keys.roll(key).value)
             other.close()
             assert other.http.is_closed
+
+
+@pytest.mark.parametrize(
+    "call", [Workbench.serve, lambda bench: bench.deliver_to(list), lambda bench: bench.webhook_secret,
+             lambda bench: bench.receiver],
+    ids=["served", "delivered to", "asked for its secret", "asked for its receiver"],
+)  # fmt: skip
+def test_a_closed_bench_says_so_where_it_would_ask_its_store(call: Callable[[Workbench], object]):
+    with Workbench(seed=7, webhook_url="http://testserver/webhooks") as bench:
+        pass
+    with pytest.raises(ServeRefused, match="This Workbench is closed"):
+        call(bench)
