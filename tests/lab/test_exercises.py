@@ -81,9 +81,7 @@ def code_of(story: str) -> str:
 
 @pytest.fixture(autouse=True)
 def _nobody_has_begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A process in which nothing has been done, in a folder of its own; nobody looks."""
-    for name in (FILE_VARIABLE, exercises.MUST_BE_DONE, "JPY_SESSION_NAME"):
-        monkeypatch.delenv(name, raising=False)
+    """A process in which nothing has been done, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     progress.cache_clear()
     exercises._hints_shown.clear()  # noqa: SLF001  what a new kernel would not know

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from workbench import Workbench, errors, exercises, verify
-from workbench.lab.exercises import EXERCISES, FILE_VARIABLE, progress
+from workbench.lab.exercises import EXERCISES
 
 REPAIRS = {each.name: each for each in EXERCISES if each.repair}
 CHECK = "exercises.check("
@@ -481,13 +481,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "the prompt is not on this customer's phone alone. seen: +260961234567 expected:"),
     ],
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _nobody_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(FILE_VARIABLE, raising=False)
-    monkeypatch.delenv(exercises.MUST_BE_DONE, raising=False)
-    progress.cache_clear()
 
 
 IMPORTED = {**vars(errors), "errors": errors, "Decimal": Decimal, "json": json, "pd": pd, "verify": verify}
