@@ -4,7 +4,7 @@ import csv
 import io
 import re
 import tomllib
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench import draft_layout, read_ledger, read_statement
-from workbench.analysis.statements import LAYOUTS, Draft
+from workbench.analysis.statements import LAYOUTS, Draft, checked
 from workbench.analysis.statements.checking import Check
 from workbench.analysis.statements.draft import masked, toml_value
 from workbench.errors import StatementRefused
@@ -136,8 +136,9 @@ class TestProofs:
     def test_what_is_missing_or_told_twice_is_said_with_what_the_narrative_would_give(self, tmp_path: Path):
         rows = [
             "2026-10-13,A1,SWEEP MP26100113,,5.00,5.00",
-            "2026-10-14,A1,MP26100114 x,,5.00,10.00",
+            "2026-10-14,A1,MP26100114 MP26100115,,5.00,10.00",
             "2026-10-15,,z,,5.00,15.00",
+            "Total,,MP26100116,,15.00,",
         ]
         draft = drafted(tmp_path, PLAIN + "\n".join(rows))
         assert lines_of(draft, "key_pattern") == [
@@ -284,6 +285,29 @@ class TestDeclared:
             draft.write(tmp_path / "mine.toml")
         with pytest.raises(StatementRefused, match="has no colour"):
             draft.declare(colour="red")
+
+
+def test_whatever_is_declared_is_in_the_layout(tmp_path: Path):
+    path = tmp_path / "mine.csv"
+    path.write_text("Ref,Day,In\nA1,2026-10-31,5.00\n")
+    whole = replace(
+        LAYOUTS["aggregator"], name="whole", key_pattern="(?P<key>A)", negative="debit", openings=("B/F",),
+        units="minor", optional=frozenset(("balance", "fee")), utc_offset_hours=0,
+        match=({"on": ["amount"], "days": 3},),
+        accounts={"MTN": "a"}, own="us", encoding="cp1252", makes_keys=True, debits="minus",
+    )  # fmt: skip
+    draft = draft_layout(path)
+    draft.declare(**{setting.name: getattr(whole, setting.name) for setting in fields(whole)})
+    assert draft.layout == whole
+
+
+def test_what_the_caller_says_is_no_doubt_of_a_check(tmp_path: Path):
+    path = tmp_path / "mine.csv"
+    path.write_text("Ref,Day,In\nA1,2026-10-31,5.00\nA2,2026-10-31,-5.00\n")
+    asked = {"account": "a", "currency": "USD"}
+    told = [[*filter(lambda doubt: doubt.startswith(name), checked(path).doubts)] for name in asked]
+    assert [len(doubts) for doubts in told] == [1, 1]
+    assert not [doubt for doubt in checked(path, **asked).doubts if doubt.startswith((*asked,))]
 
 
 def test_a_last_row_whose_day_cannot_be_is_no_total(tmp_path: Path):

@@ -215,6 +215,25 @@ def test_the_opening_row_of_an_account_is_its_opening_balance_and_no_movement(
     assert found.to_numpy().tolist() == [["bank:a", "k1", 5_000, 105_000], ["bank:b", "k2", 500, -1_500]]
 
 
+@pytest.mark.parametrize("step", [1, -1], ids=["oldest first", "newest first"])
+def test_the_rows_of_a_day_are_ordered_by_the_balance_of_each_account(step: int, tmp_path: Path):
+    lines = ["a,A1,2026-10-31,100.00,100.00", "b,B1,2026-10-31,50.00,50.00", "a,A2,2026-10-31,10.00,110.00",
+             "b,B2,2026-10-31,-20.00,30.00"]  # fmt: skip
+    text = "\n".join(["account,key,occurred_at,amount,balance", *lines[::step]])
+    rows = read_ledger(csv_of(tmp_path, text)).rows.sort_values("number")
+    assert rows["key"].tolist() == ["A1", "B1", "A2", "B2"]
+
+
+def test_an_opening_balance_above_the_header_is_of_one_account_and_currency(tmp_path: Path):
+    columns = {"account": "Account", "key": "Key", "moment": "Day", "amount": "Amount", "currency": "Ccy"}
+    layout = Layout(name="books", dates=("%Y-%m-%d",), preamble={"opening": "Opening"}, columns=columns)
+    above = "Opening,50.00\nAccount,Key,Day,Amount,Ccy\na,k1,2026-10-30,1.00,ZMW\n"
+    rows = read_ledger(csv_of(tmp_path, f"{above}a,k2,2026-10-31,2.00,USD\n"), layout=layout).rows
+    assert rows["balance_minor"].fillna(0).tolist() == [5_100, 0]
+    with pytest.raises(StatementRefused, match="an opening balance above its header, and the rows of 2 accounts"):
+        read_ledger(csv_of(tmp_path, f"{above}b,k2,2026-10-31,2.00,ZMW\n"), layout=layout)
+
+
 MOVES = st.lists(
     st.tuples(
         st.sampled_from(["operator:mtn:float", "bank:settlement"]), st.integers(1, 10**12), st.integers(0, 10**6),

@@ -72,7 +72,8 @@ def test_days_begin_in_lusaka_and_hours_may_be_of_twelve(tmp_path: Path):
 
 
 def test_a_format_that_is_none_is_refused(tmp_path: Path):
-    for pattern in ("%d/%m", "%Y-%m-%d %Z", "%d/%d/%m/%Y", "%Y %d/%m/%y", "%m %d-%b-%Y", "rubbish", "%Y-%m"):
+    for pattern in ("%d/%m", "%Y-%m-%d %Z", "%d/%d/%m/%Y", "%Y %d/%m/%y", "%m %d-%b-%Y", "rubbish", "%Y-%m",
+                    "%Y-%m-%d %I:%M"):  # fmt: skip
         with pytest.raises(StatementRefused, match="is not a date format"):
             read_statement(mtn(tmp_path, "2026-01-05"), date_format=pattern)
 
@@ -188,6 +189,7 @@ def test_what_is_declared_above_the_rows_is_one_thing_and_fits_what_is_passed_an
         (["Account,bank:x"], {"account": "bank:y"}, "declares the account 'bank:x', but 'bank:y' was passed"),
         (["Currency,USD"], {}, "was declared to be in USD, but its rows are in ZMW"),
         ([], {"currency": "zmk"}, "was declared to be in ZMK"),
+        ([], {"currency": "kwacha"}, "a code of three letters, such as ZMW, not 'kwacha'"),
         (["Period From,2026-01-31", "Period To,2026-01-06"], {}, "ends on 2026-01-06, before it begins on 2026-01-31"),
         (["Period From,31.1.2026"], {}, "Period From '31.1.2026' is not a day written as %Y-%m-%d"),
     ):
@@ -212,6 +214,8 @@ COLUMNS = {"key": "Ref", "moment": "Day", "amount": "A"}
         ({"kinds": ("pdf",)}, "kind of file pdf"),
         ({"decimal": ",", "thousands": ","}, "the same character"),
         ({"columns": {**COLUMNS, "direction": "D"}}, "no words are declared"),
+        ({"currency": "ugx"}, "currency is three capital letters, not 'ugx'"),
+        *(({name: ("Total", " ")}, f"{name} has an empty text") for name in ("openings", "footers")),
         ({"columns": {**COLUMNS, "from": "F", "to": "T"}}, "own is not declared"),
     ],
 )

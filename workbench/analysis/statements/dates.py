@@ -70,7 +70,7 @@ _DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H[^ T]
 class DateFormat:
     """One way to write a day, or a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`.
 
-    Raises StatementRefused: an unknown directive, or not exactly one day, one month and one year.
+    Raises StatementRefused: an unknown directive, not exactly one day, one month and one year, or `%I` without `%p`.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -86,6 +86,9 @@ class DateFormat:
                 format=pattern,
                 directives=tuple(DIRECTIVES),
             )
+        if "%I" in used and "%p" not in used:
+            text = f"{pattern!r} is not a date format: after %I, the hour of twelve, %p says which half of the day."
+            raise StatementRefused(text, format=pattern)
         self.has_time = "%H" in used or "%I" in used
         self.has_zone = "%z" in used
         is_fixed = used <= _FIXED.keys() and pattern.isascii()

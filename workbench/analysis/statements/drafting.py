@@ -390,15 +390,17 @@ def _keys(draft: Draft) -> None:
         draft.doubt("columns.key", f"{repeated} {of_rows} have the key of another: told twice, or parts of one payment")
     if lacking:
         draft.found("makes_keys", value=True, proof=f"{lacking} {of_rows} have no key: it is made of what they say")
-    found = [(line, match) for line, text in draft.texts("description") for match in _REFERENCE.finditer(text)]
-    for head, count in Counter(match[1] for _, match in found).most_common(1) if lacking or repeated else ():
+    said = [(line, text) for line, text in draft.texts("description") if line in draft.moving]
+    found = [(line, match) for line, text in said for match in _REFERENCE.finditer(text)]
+    heads = Counter(head for _, head in dict.fromkeys((line, match[1]) for line, match in found))
+    for head, count in heads.most_common(1) if lacking or repeated else ():
         (line, first), *_ = alike = [(line, match) for line, match in found if match[1] == head]
         lengths = sorted({len(match[2]) for _, match in alike})
         kind = "[0-9]" if all(match[2].isdigit() for _, match in alike) else "[0-9A-Z.]"
         pattern = f"(?P<key>{head}{kind}{{{','.join(map(str, dict.fromkeys((lengths[0], lengths[-1]))))}}})"
         would = f"would find {first[0]!r} in line {line}, and one in {count} {of_rows}"
         draft.doubt("key_pattern", f"key_pattern = {toml_value(pattern)}  # {would}")
-    phones = [line for line, text in draft.texts("description") if _PHONE.search(text)]
+    phones = [line for line, text in said if _PHONE.search(text)]
     if phones and draft.columns.keys().isdisjoint(("phone", "from")):
         would = f"would find a number in line {phones[0]}, and one in {len(phones)} {of_rows}"
         draft.doubt("key_pattern", f"key_pattern = {toml_value(f'(?P<phone>{_PHONE.pattern})')}  # {would}")
@@ -512,7 +514,7 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
     return draft
 
 
-_OPTIONS: Final = {"account": "account", "date_format": "dates"}
+_OPTIONS: Final = {"account": "account", "date_format": "dates", "currency": "currency"}
 """Option of `read_statement` → the setting that it overrides."""
 
 

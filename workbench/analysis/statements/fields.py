@@ -35,12 +35,11 @@ from workbench.analysis.statements.cells import (
 )
 from workbench.analysis.statements.dates import DateFormat, Dates, dates_in
 from workbench.analysis.statements.dialect import Body
-from workbench.analysis.statements.layouts import AMOUNTS, FOUND, Layout, heading_key
+from workbench.analysis.statements.layouts import AMOUNTS, CODE, FOUND, Layout, heading_key
 from workbench.analysis.statements.recognising import Found
 from workbench.domain.masking import mask_numbers
 from workbench.domain.phones import COUNTRY_CODE, MARK, masked_number
 
-_CODE: Final = re.compile("[A-Z]{3}")
 _WILD: Final = re.compile(r"[*?\[].*[*?\]]|[*?\[\]]")
 """The wildcards of a party, from the first to the last, with the text between them."""
 
@@ -142,7 +141,7 @@ def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Callabl
 def _currency(cell: Cell, otherwise: str) -> str | Wrong:
     """The code of three letters in a cell, known or not; `otherwise` for an empty cell, words for any other text."""
     text = text_of(cell).strip().upper() or otherwise
-    return text if _CODE.fullmatch(text) else Wrong(f"{shown(cell)} is not a currency")
+    return text if CODE.fullmatch(text) else Wrong(f"{shown(cell)} is not a currency")
 
 
 _BATCH_ROWS: Final = 50_000

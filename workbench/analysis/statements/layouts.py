@@ -1,6 +1,7 @@
 """Layouts: how operators and banks write their statements; the shipped layouts, and layouts in TOML files."""
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -36,6 +37,8 @@ DEBITS: Final = ("plain", "minus", "parentheses")
 NEGATIVE: Final = ("reversal", "debit")
 FOUND: Final = ("key", "phone", "related")
 """The fields that a pattern may find in a description."""
+CODE: Final = re.compile("[A-Z]{3}")
+"""The code of a currency."""
 SUFFIX: Final = ".toml"
 _WAYS: Final = {
     "words": ("direction", "amount"), "columns": ("debit", "credit"), "parties": ("from", "to", "amount"),
@@ -187,6 +190,11 @@ class Layout:
         twice = sorted(key for key, count in Counter(self.known_headings).items() if count > 1)
         self._demand(not twice, f"the heading {', '.join(twice)} is declared twice")
         self._demand(self.dates and self.preamble_dates, "no date format is declared")
+        self._demand(CODE.fullmatch(self.currency), f"currency is three capital letters, not {self.currency!r}")
+        for name in ("openings", "footers"):
+            self._demand(
+                "" not in map(str.strip, getattr(self, name)), f"{name} has an empty text, which begins all rows"
+            )
         self._demand(self.units in _UNITS, f"units are {' or '.join(_UNITS[1:])}, not {self.units!r}")
         mixed = self.units or len({*map(_is_minor, self._amounts)}) <= 1
         self._demand(mixed, f"some of {', '.join(self._amounts)} end in _minor and some do not: set units")

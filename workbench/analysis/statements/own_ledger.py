@@ -32,6 +32,7 @@ from workbench.analysis.statements.cells import (
     Whole,
     Wrong,
     codes_of,
+    distinct_rows,
     key_of,
     mask_of,
     matched,
@@ -50,6 +51,7 @@ from workbench.analysis.statements.statement import (
     follow,
     made_keys,
     newest_first,
+    passed_currency,
     read_rows,
     tried_layouts,
     whole_of,
@@ -302,7 +304,7 @@ def _read(
 ) -> Ledger:
     """The ledger with all its rows. Raises StatementRefused: a row cannot be read."""
     name, layout = taken.name, found.layout
-    passed = currency and currency.strip().upper()
+    passed = passed_currency(currency)
     said, _ = declared_in(name, layout, found.above, passed)
     if "account" not in found.places:
         account = agreed(name, "account", account, said.account, layout.account)
@@ -313,13 +315,16 @@ def _read(
     offset = timedelta(hours=layout.utc_offset_hours) if by_day else None
     read = read_rows(found, formats, whole_currency, key, same, offset)
     rows, local, is_opening = read.table, read.local, read.is_opening
-    is_turned, _ = newest_first(local, partial(follow, rows, said))
     cells = {field: read.body.columns[place] for field, place in found.places.items() if field in LEDGER_FIELDS}
     readers = _readers_of(layout)
+    accounts = cells["account"].read(*readers["account"])[0] if "account" in cells else rows["account"]
+    pairs, codes = distinct_rows((Column.of(accounts), Column.of(rows["currency"])))
+    by = np.argsort(codes, kind="stable")
+    is_turned, _ = newest_first(local, partial(follow, with_column(rows, "account", pa.array(codes)).take(by), said))
     # The oldest comes last, and counts.
     told = np.flatnonzero(is_opening & mask_of(rows["balance_minor"].is_valid()))[:: 1 if is_turned else -1]
-    accounts = (readers["account"][0](cells["account"].row(row)) if "account" in cells else account for row in told)
-    openings = dict(zip(accounts, rows["balance_minor"].take(told).to_pylist(), strict=True))
+    balances = rows["balance_minor"].take(told).to_pylist()
+    openings = {pairs[code]: balance for code, balance in zip(codes[told], balances, strict=True)}
     if is_opening.any():
         rows, local = rows.filter(pa.array(~is_opening)), local[~is_opening]
     made: dict[str, pa.Array] = {}
@@ -327,10 +332,13 @@ def _read(
     for field, column in cells.items():
         made[field], bad = column.only(~is_opening).read(*readers.get(field, (key_of, pa.string(), quick_keys)))
         problems += [(rows["line"][row].as_py(), f"{layout.columns.get(field, field)} {why}") for row, why in bad]
-    if said.opening_minor is not None:
-        of_rows = made["account"].unique().to_pylist() if "account" in made else [account]
-        openings = dict.fromkeys(of_rows, said.opening_minor)
     _refuse_unreadable(taken, rows, problems)
+    if said.opening_minor is not None:
+        named = {of for of, _ in pairs}
+        if len(named) > 1:
+            text = f"has an opening balance above its header, and the rows of {len(named):,} accounts below."
+            raise refused(name, text, hint="Remove opening from the layout: it does not say whose balance this is.")
+        openings = {(of, whole_currency): said.opening_minor for of in named}
     # The cells take as much memory as what was read of them.
     del read, cells
     if layout.makes_keys:
@@ -414,14 +422,14 @@ def _refuse_unreadable(taken: _Taken, rows: pa.Table, problems: Sequence[tuple[i
     )
 
 
+_Openings = Mapping[tuple[Cell, ...], int]
+"""Account and currency → the opening balance."""
 _TEXTS: Final = ("account", "entry", "kind", "payment", "reverses", "state")
 _IN_A_MILLISECOND: Final = 1_000_000
 """The numbers that are kept free for the rows of one millisecond."""
 
 
-def _ledger(
-    rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: Whole, openings: Mapping[Any, int]
-) -> pa.Table:
+def _ledger(rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: Whole, openings: _Openings) -> pa.Table:
     """The rows in the shape LEDGER, with defaults for missing columns. `places` number the rows from the oldest."""
     columns: dict[str, Any] = dict.fromkeys(_TEXTS, pa.nulls(len(rows), pa.string()))
     columns |= {name: in_one_piece(rows[name]) for name in LEDGER if name in rows.column_names}
@@ -435,9 +443,8 @@ def _ledger(
     if "number" in made:
         number = made["number"].to_numpy()
     booked = np.lexsort((places, number))
-    account, key, currency = (Column.of(columns[name]) for name in ("account", "key", "currency"))
     if "entry" not in made:
-        nth = _nth(_groups(codes_of((account, key)), booked)) + 1
+        nth = _nth(_groups(codes_of([Column.of(columns[name]) for name in ("account", "key")]), booked)) + 1
         columns["entry"] = columns["key"]
         if (nth > 1).any():
             further = pc.binary_join_element_wise(
@@ -445,7 +452,9 @@ def _ledger(
             )
             columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], further)
     columns["number"] = pa.array(number)
-    columns["balance_minor"] = _balances(rows, _groups(codes_of((account, currency)), booked), account, openings)
+    pairs, codes = distinct_rows([Column.of(columns[name]) for name in ("account", "currency")])
+    begins = np.array([openings.get(pair, ABSENT) for pair in pairs], np.int64)[codes]
+    columns["balance_minor"] = _balances(rows, _groups(codes, booked), begins)
     return compact(columns, LEDGER)
 
 
@@ -468,10 +477,11 @@ def _nth(groups: _Groups) -> Whole:
     return nth
 
 
-def _balances(rows: pa.Table, groups: _Groups, account: Column, openings: Mapping[Any, int]) -> pa.Array:
+def _balances(rows: pa.Table, groups: _Groups, begins: Whole) -> pa.Array:
     """The balance after each row, in the order of booking within its group, worked out from the nearest known one.
 
-    The balance is null in a group without a known or an opening balance.
+    `begins` has the opening balance of each row's group, or ABSENT. The balance is null in a group without a known or
+    an opening balance.
     """
     by, first = groups
     signed, balance = effects_of(rows)[0][by], whole_of(rows, "balance_minor")[by]
@@ -483,8 +493,7 @@ def _balances(rows: pa.Table, groups: _Groups, account: Column, openings: Mappin
     # A balance of another group does not count.
     is_after = first[np.minimum(after, len(at) - 1)] == first
     near = np.where(before >= first, before, np.where(is_after & (after < len(at)), after, -1))
-    begins = np.array([openings.get(cell, ABSENT) for cell in account.cells()], np.int64)[account.codes][by]
-    begins = np.where(near >= 0, (balance - moved)[near], begins)
+    begins = np.where(near >= 0, (balance - moved)[near], begins[by])
     made, is_known = np.empty_like(balance), np.empty(len(by), bool)
     made[by], is_known[by] = np.where(is_told, balance, moved + begins), is_told | (begins != ABSENT)
     return pa.array(made, mask=~is_known)

@@ -18,11 +18,11 @@ from workbench.analysis.frames import compact, release_unused, releasing, typed,
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import MADE, STATEMENT_ROW
-from workbench.analysis.statements.cells import Mask, Whole, mask_of, refused, spread, text_of
+from workbench.analysis.statements.cells import Column, Mask, Whole, mask_of, refused, spread, text_of
 from workbench.analysis.statements.dates import ABSENT, DateFormat
 from workbench.analysis.statements.dialect import Body, declared_in, digest_of
 from workbench.analysis.statements.fields import fields_of
-from workbench.analysis.statements.layouts import LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
+from workbench.analysis.statements.layouts import CODE, LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
 from workbench.domain.money import money_text
@@ -143,7 +143,8 @@ def follow(
     """Follow the running balance through rows of STATEMENT_ROW, from the last row if the newest stands first.
 
     `said` holds the file's declarations, with the closing balance in `closing_line`; `is_back` marks supposed
-    reversals. Two balances are compared only if every row between them can be read.
+    reversals. Two balances are compared only if every row between them can be read. Each account has its own balance,
+    and the rows of an account stand together.
     """
     step, count, ends = -1 if newest_first else 1, len(rows), (said.opening_minor, said.closing_minor)
 
@@ -151,7 +152,10 @@ def follow(
         return np.concatenate([[first], values[::step], [last]]).astype(np.int64)
 
     effects, known, turns = effects_of(rows)
-    effects, unread = between_ends(effects), between_ends(~known)
+    accounts = Column.of(rows["account"]).coded()
+    # No balance goes on from one account to the next.
+    is_next = np.diff(accounts[::step], prepend=accounts[::step][:1])[::step] != 0
+    effects, unread = between_ends(effects), between_ends(~known | is_next)
     balances = between_ends(whole_of(rows, "balance_minor"), *(end or 0 for end in ends))
     is_told = mask_of(rows["balance_minor"].is_valid())
     at = np.flatnonzero(between_ends(is_told, *(end is not None for end in ends)))
@@ -258,7 +262,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     source, key = Path(path), key_from(phone_key)
     digest = digest_of(source)
     found = recognised(source, tried_layouts(layout, layouts), named=layout is not None)
-    passed = currency and currency.strip().upper()
+    passed = passed_currency(currency)
     said, closing_line = declared_in(source.name, found.layout, found.above, passed)
     account = agreed(source.name, "account", account, said.account, found.layout.account)
     whole_currency = agreed(source.name, "currency", passed, said.currency, found.layout.currency)
@@ -326,6 +330,14 @@ def tried_layouts(
         text = f"{str(layout)!r} is not a layout; there are {', '.join(known)}, and those in {SUFFIX} files."
         raise StatementRefused(text, layout=str(layout), layouts=tuple(known))
     return (known[str(layout)],)
+
+
+def passed_currency(currency: str | None) -> str | None:
+    """The caller's currency in capitals. Raises StatementRefused: it is not a code of three letters."""
+    code = currency and currency.strip().upper()
+    if code and not CODE.fullmatch(code):
+        raise StatementRefused(f"A currency is a code of three letters, such as ZMW, not {currency!r}.")
+    return code
 
 
 def agreed(name: str, what: str, passed: str | None, declared: str | None, otherwise: str | None) -> str:
