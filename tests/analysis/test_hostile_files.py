@@ -1,7 +1,7 @@
 """More than a hundred files that nobody should send, and that somebody does, as statements and as ledgers.
 
-All go through the command line, those of the tables of reading too: each is refused in words, or its rows are kept
-with their reasons. The thorough run measures what the worst of them take.
+Each is refused in words, or its rows are kept with their reasons. In the thorough run all go through the command line,
+those of the tables of reading too, and what they take is measured.
 """
 
 import csv
@@ -226,21 +226,6 @@ def invoked(run: Run, *options: str) -> None:
     """Run the command here; what it does not refuse on purpose fails the test."""
     done = CliRunner(catch_exceptions=False).invoke(app, [*run.arguments, *options])
     check(run, done.exit_code, done.stdout, done.stderr)
-
-
-@pytest.mark.thorough
-def test_what_cannot_be_used_is_refused_in_one_message(tmp_path: Path):
-    runs = list(refused(tmp_path))
-    # Those of the table of reading are all read elsewhere, and all run by the command when they are measured.
-    for run in [*runs[: len(REFUSED) : 8], *runs[len(REFUSED) :]]:
-        invoked(run)
-    assert len(runs) + len(list(kept(tmp_path / "kept"))) + len(PROBLEMS) + len(KEPT_IN_A_LEDGER) > 140
-
-
-@pytest.mark.thorough
-def test_what_is_odd_is_read_as_far_as_it_goes(tmp_path: Path):
-    for run in kept(tmp_path):
-        invoked(run)
 
 
 def invalid(path: Path) -> list[dict[str, str]]:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
-from workbench.analysis.statements import LAYOUTS, Layout, read_statement, write_statement
+from workbench.analysis.statements import LAYOUTS, read_statement, write_statement
 from workbench.errors import StatementRefused, WorkbenchError
 
 HEADER = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"
@@ -215,8 +215,6 @@ def test_no_file_no_path_no_layout_and_no_statement_are_refused(file: File, tmp_
         read_statement(path)
     assert refused.value.facts["headings"] == ("When", "What")
     assert refused.value.facts["layouts"] == tuple(LAYOUTS)
-    with pytest.raises(StatementRefused, match="dates is a list"):
-        Layout(name="own", columns={"key": "Id", "moment": "Date", "amount": "Amount"}, dates="%d.%m.%Y")
 
 
 def test_a_layout_that_is_named_may_have_more_columns(file: File):

@@ -1,12 +1,18 @@
 """Dates that two formats read, balances that do not follow, and a layout of one's own."""
 
+import re
 from dataclasses import replace
 from datetime import date
+from itertools import product
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from workbench.analysis.statements import LAYOUTS, Layout, Statement, read_statement
+from workbench.analysis.statements.cells import Column
+from workbench.analysis.statements.dates import ABSENT, DateFormat, dates_in
 from workbench.errors import StatementRefused
 
 HEADER = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"
@@ -69,6 +75,26 @@ def test_days_begin_in_lusaka_and_hours_may_be_of_twelve(tmp_path: Path):
         assert (row.occurred_at.isoformat(), row.business_date) == (at, date(2026, 1, 5)), text
     path.write_text(day.format("13:30 PM"))
     assert read_statement(path, date_format="%Y-%m-%d %I:%M %p").rows["problem"].notna().all()
+
+
+CELLS = {
+    "%Y": ("2026", "1899", "1900", "2999", "3000", "026"), "%y": ("26", "70", "6"), "%m": ("02", "12", "13", "00", "2"),
+    "%b": ("Feb", "DEC", "Sept", "Mai"), "%d": ("01", "28", "29", "31", "32", "00", "5"), "%H": ("00", "23", "24", "8"),
+    "%M": ("59", "60"), "%S": ("00", "60", "5"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", [MDY, "%d-%b-%Y %H:%M", "%Y%m%d", "%d/%m/%y", "%y-%m-%dT%H:%M", "%b %d, %Y"])
+def test_a_column_of_dates_is_read_as_its_cells_one_by_one(pattern: str):
+    by, used = DateFormat(pattern), re.findall("%.", pattern)
+    bare = re.sub("%.", "{}", pattern)
+    texts = [bare.format(*cells) for cells in product(*(CELLS[each] for each in used))]
+    texts += ["", "x", f"{texts[0]}0", f"{texts[0]}\n.", texts[0].replace("0", "\u0660")]
+    one_by_one = [by.read(text) for text in texts]
+    read = dates_in("mine.csv", [by], np.arange(len(texts)), Column.of(pa.array(texts)))
+    assert [None if at == ABSENT else at for at in read.local.tolist()] == one_by_one
+    assert None in one_by_one
+    assert one_by_one[0] is not None
 
 
 def test_a_format_that_is_none_is_refused(tmp_path: Path):
@@ -215,6 +241,14 @@ COLUMNS = {"key": "Ref", "moment": "Day", "amount": "A"}
         ({"decimal": ",", "thousands": ","}, "the same character"),
         ({"columns": {**COLUMNS, "direction": "D"}}, "no words are declared"),
         ({"currency": "ugx"}, "currency is three capital letters, not 'ugx'"),
+        ({"key_pattern": "REF [0-9]+"}, "key_pattern has no group key, phone, related"),
+        ({"key_pattern": "(?P<ref>[0-9]+)"}, "group of key_pattern ref does not exist"),
+        ({"key_pattern": "(REF )(?P<key>[0-9]+)"}, "unnamed groups"),
+        ({"key_pattern": "(?P<key>a)"}, "no column is declared for descr"),
+        ({"columns": {"moment": "Day", "amount": "A"}}, "no column is declared for key"),
+        ({"debits": "red"}, "way to write debits red does not exist"),
+        ({"encoding": "cp9999"}, "there is no encoding cp9999"),
+        ({"dates": "%d.%m.%Y"}, "dates is a list"),
         *(({name: ("Total", " ")}, f"{name} has an empty text") for name in ("openings", "footers")),
         ({"columns": {**COLUMNS, "from": "F", "to": "T"}}, "own is not declared"),
     ],
