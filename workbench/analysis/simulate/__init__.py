@@ -383,7 +383,7 @@ def simulate(  # noqa: PLR0913  settings of the month
             books = Books(target / LEDGER, month.info, chances, gaps, after)
             numbers = {**asked, **{name: kind.by_default for name, kind in DECOYS.items()}}
             planting = Planting(numbers, chances, exactly=breaks is not None, first_key=payments)
-            _tell(session, made, books, planting, target)
+            _fill(session, made, books, planting, target)
     return made
 
 
@@ -421,7 +421,7 @@ def _quiet(session: Session) -> Iterator[None]:
             endpoints.update(name, enabled_events=events, status=None if has_one else "enabled")
 
 
-def _tell(session: Session, made: Simulation, books: Books, planting: Planting, target: Path) -> None:
+def _fill(session: Session, made: Simulation, books: Books, planting: Planting, target: Path) -> None:
     """Keep the ledger, plant the breaks and decoys, post their entries, and write the statements and answers."""
     planting.expect(LATE_SUCCESS, made.outcomes.get(LATE, 0))
     books.keep(Ledger(session.control).movements(), made.last_day)

@@ -7,12 +7,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Unpack
 
+from workbench.analysis.frames import money
 from workbench.analysis.statements.layouts import Layout
 from workbench.analysis.statements.statement import Reading, Statement, read_statement
 from workbench.analysis.statements.writing import absent
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import LUSAKA
-from workbench.domain.money import major_text
 from workbench.text.render import Column, Table, Tabular, table, wrapped
 from workbench.visible import visible
 
@@ -50,7 +50,7 @@ class Check(Tabular):
 
     def _table(self) -> Table:
         """The first rows, in the columns that have anything in them."""
-        rows = [*map(_row, self.statement.rows.head(_SHOWN).to_dict("records"))]
+        rows = [*map(_row, money(self.statement.rows.head(_SHOWN)).to_dict("records"))]
         told = [name for name in dict.fromkeys(chain(*rows)) if any(row[name] not in _NOTHING for row in rows)]
         columns = [Column(name, name in _AMOUNTS_SHOWN) for name in told]
         caption = f"{self.statement.name}, read as {self.statement.layout}"
@@ -95,14 +95,10 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
     def text(name: str) -> str:
         return "" if absent(row[name]) else shortened(" ".join(mask(str(row[name])).split()), _LONGEST)
 
-    def money(name: str) -> str:
-        minor = row[f"{name}_minor"]
-        return "" if absent(minor) else major_text(int(minor), str(row["currency"] or "ZMW"))
-
     when = "" if absent(row["occurred_at"]) else f"{row['occurred_at'].tz_convert(LUSAKA):%Y-%m-%d %H:%M:%S}"
     told = {"line": str(row["line"]), "when": when or text("business_date"), "way": text("direction")}
-    told |= {name: money(name) for name in _AMOUNTS_SHOWN}
-    return told | {name: text(name) for name in _SHOWN_TEXTS}
+    amounts = {name: "" if absent(row[name]) else row[name] for name in _AMOUNTS_SHOWN}
+    return told | amounts | {name: text(name) for name in _SHOWN_TEXTS}
 
 
 def summary(statement: Statement) -> list[str]:

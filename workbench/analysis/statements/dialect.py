@@ -418,7 +418,7 @@ def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:
 
 
 def without_strays(body: Body, told: Iterable[int]) -> Body:
-    """The body without rows whose columns `told` are empty and whose other cells are at most errors of formulas."""
+    """Leaves out rows that are empty in the columns `told`, and elsewhere hold nothing but errors of formulas."""
     is_stray = all_hold(body.columns[place].has("") for place in told)
     for place in np.flatnonzero(is_stray).tolist():
         is_stray[place] = all(cell == "" or error_in(cell) for cell in body.row(place))
@@ -487,11 +487,11 @@ _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "clos
 
 
 def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str | None = None) -> tuple[Preamble, int]:
-    """The preamble, from `Label,value`, `Label:,value` or `Label: value`, and the line of its closing balance, else 0.
+    """Reads the preamble, and returns it with the line of its closing balance, or 0 without one.
 
-    A line may have several labels, each before its value. `currency` is the caller's. Raises StatementRefused: a value
-    that is no day, code or amount, a label with two different values, a balance in another currency than the file's,
-    or a period that ends before it begins.
+    A line has labels, each before its value: `Label,value`, `Label:,value` or `Label: value`. `currency` is the
+    caller's. Raises StatementRefused: a value that is no day, code or amount, a label with two different values, a
+    balance in another currency than the file's, or a period that ends before it begins.
     """
     labels = {field: heading_key(label) for field, label in layout.preamble.items()}
     made: dict[str, tuple[int, Any]] = {}

@@ -90,6 +90,7 @@ def cut(path: Path, *, ledger: bool = False) -> Cut:
 
 
 def _is_row(cells: Sequence[Cell]) -> bool:
+    """True for a line with a day and an amount."""
     day = next((place for place, cell in enumerate(cells) if is_date(cell)), None)
     others = [cell for place, cell in enumerate(cells) if place != day]
     amounts = (Amounts(*marks).styled(cell) for marks in SEPARATORS for cell in others)

@@ -56,6 +56,7 @@ from workbench.analysis.statements.statement import (
     tried_layouts,
     whole_of,
 )
+from workbench.analysis.statements.vocabulary import SWAPPED
 from workbench.domain.moments import DAY_MS, milliseconds
 from workbench.errors import StatementRefused
 from workbench.text.render import Table, Tabular, pairs, table
@@ -295,8 +296,7 @@ def _named_alike(name: str, headers: Iterable[_Header]) -> Layout:
 
 def _books(layout: Layout) -> Layout:
     """The layout with debit and credit exchanged: in books a debit is what comes in."""
-    swapped = {"debit": "credit", "credit": "debit"}
-    return replace(layout, columns={swapped.get(name, name): heading for name, heading in layout.columns.items()})
+    return replace(layout, columns={SWAPPED.get(name, name): heading for name, heading in layout.columns.items()})
 
 
 def _read(

@@ -162,7 +162,7 @@ def _check(name: str, found: Found) -> None:
 
 
 def _unreadable(heads: Sequence[Head]) -> StatementRefused | None:
-    """The failure to cut the file, if it explains more than the headings do; None otherwise."""
+    """The failure to cut the file into cells; None if a reading without a failure has lines of several cells."""
     if any(head.is_cut and not head.failure for head in heads):
         return None
     is_unread = not any(head.lines for head in heads)
