@@ -41,7 +41,7 @@ from workbench.analysis.statements.cells import (
     shown,
     text_of,
 )
-from workbench.analysis.statements.dates import ABSENT, DateFormat
+from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.dialect import cell_rows_of, declared_in, digest_of
 from workbench.analysis.statements.layouts import LAYOUTS, LEDGER_FIELDS, Layout, heading_key
 from workbench.analysis.statements.recognising import Found, recognised
@@ -54,7 +54,6 @@ from workbench.analysis.statements.statement import (
     passed_currency,
     read_rows,
     tried_layouts,
-    whole_of,
 )
 from workbench.analysis.statements.vocabulary import SWAPPED
 from workbench.domain.moments import DAY_MS, milliseconds
@@ -439,12 +438,12 @@ def _ledger(rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: 
     if "kind" not in made:
         columns["kind"] = pc.if_else(pc.equal(rows["type"], "payout"), "payout_paid", None)
     # In the order of the moments, then of the rows: a row has the same number in each file that has it.
-    number = local * _IN_A_MILLISECOND + _nth(_groups(local, np.argsort(places)))
+    number = local * _IN_A_MILLISECOND + _nth(local, np.argsort(places))
     if "number" in made:
         number = made["number"].to_numpy()
     booked = np.lexsort((places, number))
     if "entry" not in made:
-        nth = _nth(_groups(codes_of([Column.of(columns[name]) for name in ("account", "key")]), booked)) + 1
+        nth = _nth(codes_of([Column.of(columns[name]) for name in ("account", "key")]), booked) + 1
         columns["entry"] = columns["key"]
         if (nth > 1).any():
             further = pc.binary_join_element_wise(
@@ -453,47 +452,26 @@ def _ledger(rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: 
             columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], further)
     columns["number"] = pa.array(number)
     pairs, codes = distinct_rows([Column.of(columns[name]) for name in ("account", "currency")])
-    begins = np.array([openings.get(pair, ABSENT) for pair in pairs], np.int64)[codes]
-    columns["balance_minor"] = _balances(rows, _groups(codes, booked), begins)
+    columns["balance_minor"] = _balances(rows, codes, booked, [openings.get(pair) for pair in pairs])
     return compact(columns, LEDGER)
 
 
-_Groups = tuple[Whole, Whole]
-"""The rows, one group after the other, and for each row the place where its group begins."""
+def _nth(codes: Whole, order: Whole) -> Whole:
+    """The place of each row among those of its code, from 0, in this order."""
+    ordered = pd.Series(codes).iloc[order]
+    return np.asarray(ordered.groupby(ordered, sort=False).cumcount().sort_index(), np.int64)
 
 
-def _groups(codes: Whole, order: Whole) -> _Groups:
-    """Groups the rows by code, in this order within each group."""
-    by = order[np.argsort(codes[order], kind="stable")]
-    is_new = np.diff(codes[by], prepend=ABSENT) != 0
-    return by, np.maximum.accumulate(np.where(is_new, np.arange(len(by)), 0))
+def _balances(rows: pa.Table, codes: Whole, order: Whole, openings: Sequence[Any]) -> pa.Array:
+    """The balance after each row, in the order of booking among the rows of its code.
 
-
-def _nth(groups: _Groups) -> Whole:
-    """The place of each row in its group, from 0."""
-    by, first = groups
-    nth = np.empty_like(by)
-    nth[by] = np.arange(len(by)) - first
-    return nth
-
-
-def _balances(rows: pa.Table, groups: _Groups, begins: Whole) -> pa.Array:
-    """The balance after each row, in the order of booking within its group, worked out from the nearest known one.
-
-    `begins` has the opening balance of each row's group, or ABSENT. The balance is null in a group without a known or
-    an opening balance.
+    It follows from the last known balance, else from the next one, else from the code's own in `openings`; without any
+    of them it is null.
     """
-    by, first = groups
-    signed, balance = effects_of(rows)[0][by], whole_of(rows, "balance_minor")[by]
-    is_told = mask_of(rows["balance_minor"].is_valid())[by]
-    total, at = np.cumsum(signed), np.arange(len(by))
-    moved = total - (total - signed)[first]
-    before = np.maximum.accumulate(np.where(is_told, at, -1))
-    after = np.minimum.accumulate(np.where(is_told, at, len(at))[::-1])[::-1]
-    # A balance of another group does not count.
-    is_after = first[np.minimum(after, len(at) - 1)] == first
-    near = np.where(before >= first, before, np.where(is_after & (after < len(at)), after, -1))
-    begins = np.where(near >= 0, (balance - moved)[near], begins[by])
-    made, is_known = np.empty_like(balance), np.empty(len(by), bool)
-    made[by], is_known[by] = np.where(is_told, balance, moved + begins), is_told | (begins != ABSENT)
-    return pa.array(made, mask=~is_known)
+    told: pd.Series = rows["balance_minor"].to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get).iloc[order]
+    by = pd.Series(codes).iloc[order]
+    moved = pd.Series(effects_of(rows)[0]).iloc[order].groupby(by).cumsum()
+    known = (told - moved).groupby(by)
+    opening = pd.Series(openings, dtype="Int64").reindex(by).set_axis(by.index)
+    begins = known.ffill().fillna(known.bfill()).fillna(opening)
+    return pa.array(told.fillna(moved + begins).sort_index(), pa.int64())
