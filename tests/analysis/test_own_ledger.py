@@ -531,7 +531,7 @@ def test_sqlite_tells_no_types_and_is_read_whole_before_any_is_taken(sqlite: str
     assert read_ledger(sqlite, query=mixed).rows["amount_minor"].value_counts().to_dict() == {100: 2000, 150: 1000}
 
 
-def test_nothing_of_an_address_is_told(postgresql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_nothing_of_an_address_in_postgresql_is_told(postgresql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     there = postgresql.partition("?host=")[2].partition("&")[0]
     for address, expected in {
         "postgresql://clerk:unspoken@127.0.0.1/sockets": "contains a password.*PGPASSWORD",

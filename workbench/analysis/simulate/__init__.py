@@ -361,7 +361,7 @@ def simulate(  # noqa: PLR0913  settings of the month
     if out is None and breaks is not None:
         raise SimulationRefused("Breaks are planted in statements: name their folder with `out`.")
     asked = kinds.checked(breaks, payments)
-    gaps = _usable(session.control)
+    gaps = _usable_gaps(session.control)
     with ExitStack() as closing:
         target = None if out is None else closing.enter_context(_prepared(Path(out)))
         # The clock moves to the last moment before midnight: the statements show what the month clears and sweeps.
@@ -387,7 +387,7 @@ def simulate(  # noqa: PLR0913  settings of the month
     return made
 
 
-def _usable(control: SandboxControl) -> Gaps:
+def _usable_gaps(control: SandboxControl) -> Gaps:
     """The sandbox's register. Raises SimulationRefused: no month can be simulated with it."""
     if control.clock().mode != "manual":
         raise SimulationRefused(

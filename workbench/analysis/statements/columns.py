@@ -232,7 +232,10 @@ columns alone show the direction. Without words the sizes are signed."""
 
 
 def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
-    """Candidate columns of the moves: debit and credit, or an amount with its sign, with words or by the balance."""
+    """Yields candidate columns that may move the balance: debit and credit, or an amount.
+
+    The direction of an amount is its sign, the word or the parties beside it, or what the balance shows.
+    """
     money = sample.money
     for debit, credit in permutations(money, 2):
         out, into = money[debit], money[credit]

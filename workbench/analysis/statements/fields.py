@@ -258,7 +258,10 @@ class Fields:
         return {**made, "phone": found["phone"], "description": self.descriptions()}
 
     def phones(self, found: pa.Array, directions: pa.Array) -> list[pa.Array]:
-        """Customers' numbers, masked, and their hashes: `found` in descriptions, else of a column or other party."""
+        """Customers' numbers, masked, and their hashes.
+
+        A number is `found` in the description, or else stands in the column `phone`, or else is the other party's.
+        """
         numbers = [self.all_are(None, pa.string())] * 2
         if "phone" in self.cells:
             numbers = self._numbers(self.cells["phone"])
@@ -412,7 +415,7 @@ def _by_sign(fields: Fields) -> Made:
 
 
 def _by_columns(fields: Fields) -> Made:
-    """Direction and amount by the one of debit and credit that is not zero; below zero it is a supposed reversal."""
+    """Direction and amount by debit or credit, whichever is not zero; an amount below zero is a supposed reversal."""
     debits = fields.money("debit", absent=0)
     told = pc.unique(debits.drop_null()).to_numpy()
     if (told < 0).any() and not (told > 0).any() and not fields.negative and "balance" not in fields.cells:

@@ -102,7 +102,8 @@ class Layout:
     encoding: of CSV files that are not UTF-8 and have no byte order mark. They are written as UTF-8.
     decimal, thousands: the separators in amounts; `thousands` is none by default. A sign, parentheses, CR or DR and
     a currency are read wherever they stand.
-    directions: word → `in` or `out` of the account. Of several words for one value the first is written, as also below.
+    directions: word → `in` or `out` of the account. Of several words for one value, files are written with the first;
+    the same holds for `statuses` and `types`.
     own: how the account's own party is written, `*` standing for anything: `FRI:*/USER`.
     party: how a customer's number is written, `*` standing for anything: `FRI:{phone}/MSISDN`, `{phone} - *`.
     statuses: word → `completed`, `failed` or `pending`; without a column `status`, every row is completed.

@@ -146,6 +146,7 @@ def headings_of(cells: Sequence[Cell], known: Container[str] | None = None) -> t
 
 
 def _check(name: str, found: Found) -> None:
+    """Raises StatementRefused: a heading that is read stands twice, or a row stands above the header."""
     headings = headings_of(found.header, found.layout.known_headings)
     twice = sorted({heading for heading in found.layout.keys.values() if headings.count(heading) > 1})
     if twice:
