@@ -120,7 +120,8 @@ AMOUNTS = {
     "1,234.5O": "is not an amount", "1e5": "is not an amount", "5 kwacha": "is not an amount",
     "ZMW": "is not an amount",
     "5 ZMW USD": "is not an amount", "5.00 CR DR": "has no clear sign", "-5.00 DR": "has no clear sign",
-    "(5.00": "has no clear sign", "1.234,50": "not written as the layout declares", "K1.005": "more decimals than ZMW",
+    "(5.00": "has no clear sign", "1.234,50": "not written as the layout declares",
+    "12,34.00": "not written as the layout declares", "K1.005": "more decimals than ZMW",
     f"K{'9' * 14}": "more than 13 digits", f"K1{' ' * 70}1": "is not an amount",
 }  # fmt: skip
 
@@ -334,6 +335,8 @@ def test_rows_that_only_tell_a_balance_are_no_rows_and_are_followed(tmp_path: Pa
         assert (len(read.rows), read.opening_minor, read.closing_minor) == (2, 1_000, 1_200)
         assert read.findings.empty
         assert read.rows["problem"].isna().all()
+        assert read.follows == "agrees in every row"
+    assert mine(tmp_path, lines[0].removesuffix("10.00"), *lines[1:], openings=("Balance b/f",)).followed == 2
     # What it brings forward may stand in a column of amounts as well.
     lines[0] = "|Balance b/f||10.00|10.00"
     assert len(mine(tmp_path, *lines, openings=("Balance b/f",)).rows) == 2
@@ -344,23 +347,6 @@ def test_rows_that_only_tell_a_balance_are_no_rows_and_are_followed(tmp_path: Pa
     assert mine(tmp_path, *lines, openings=("Balance b/f",)).rows["problem"].notna().tolist() == [False, True, False]
     lines[2] = "05/01/2026|Balance b/f fee|0.50||10.50"
     assert len(mine(tmp_path, *lines, openings=("Balance b/f",)).rows) == 3
-
-
-def test_where_all_is_of_one_day_the_balances_tell_the_order(tmp_path: Path):
-    lines = ["05/01/2026|x||3.00|6.00", "05/01/2026|x||2.00|3.00", "05/01/2026|x||1.00|1.00"]
-    for order in (lines, lines[::-1]):
-        read = mine(tmp_path, *order)
-        assert (read.opening_minor, read.closing_minor, len(read.findings)) == (0, 600, 0)
-
-
-def test_headings_that_stand_again_are_told_by_their_number(tmp_path: Path):
-    columns = {**MINE.columns, "currency": "Ccy#2"}
-    head, line = "Day|Ccy|Text|Ccy|Out|In|Saldo|Ccy||", "05/01/2026|USD|x|ZMW||1.00|1.00|USD||"
-    rows = mine(tmp_path, line, header=head, columns=columns).rows
-    assert rows["currency"].tolist() == ["ZMW"]
-    assert rows["problem"].isna().all()
-    with pytest.raises(StatementRefused, match="more than once"):
-        mine(tmp_path, line, header=head, columns={**MINE.columns, "currency": "Ccy"})
 
 
 def test_where_every_debit_is_below_zero_and_no_balance_tells_nothing_is_supposed(tmp_path: Path):

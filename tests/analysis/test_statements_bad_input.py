@@ -15,7 +15,6 @@ from workbench.errors import StatementRefused, WorkbenchError
 
 HEADER = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"
 GOOD = "001,2026-01-05 08:01:02,Successful,Payment,FRI:260961234567/MSISDN,FRI:shop/USER,100.00,1.00,99.00"
-AIRTEL = "Transaction ID,Transaction Date,Description,Status,Transaction Amount,Credit/Debit,Fee,Balance"
 QUOTED = GOOD.replace("001", '"""Acme"" Ltd"')
 AT = datetime(2026, 1, 5, 8, 1, 2)  # noqa: DTZ001  a workbook's moments have no zone
 
@@ -115,14 +114,6 @@ def test_a_number_is_masked_however_it_is_written(file: File):
     assert [hashes[place] for place in (6, 9, 10, 11)] == [None] * 4
     assert None not in hashes[:6] + hashes[7:9]
     assert hashes[0] != hashes[7]
-
-
-def test_separators_of_thousands_are_read_where_the_layout_declares_them(file: File):
-    begins = "05-Jan-2026 08:01:02,x,Failed"
-    rows = (f'1,{begins},"1,234,567.80",Credit,"1,000",', f'2,{begins},"12,34.00",DR,,')
-    first, second = read_statement(file(AIRTEL, *rows)).rows.to_dict("records")
-    assert (first["amount_minor"], first["fee_minor"]) == (123_456_780, 100_000)
-    assert "is not written as the layout declares" in second["problem"]
 
 
 def test_another_currency_is_kept_as_it_is_and_long_texts_and_formulas_stay_text(file: File):

@@ -125,8 +125,8 @@ class Followed(NamedTuple):
     """None if the file does not show it; the same holds for the closing balance."""
     closing_minor: int | None
     findings: dict[str, Whole]
-    compared: int
-    """The number of rows whose balance was compared with the one before."""
+    is_compared: Mask
+    """The rows whose balance was compared with the one before; the first balance counts, too."""
     is_ordinary: Mask
     """The supposed reversals that are ordinary rows, by the balance or as the layout's `negative` says."""
 
@@ -183,9 +183,10 @@ def follow(
     moved = between(effects)
     wrong = (changes != moved) & is_read
     opening, closing = ends
-    of_rows, told = is_read[at[1:] <= count], at[(at > 0) & (at <= count)]
-    # Without a declared opening balance the others are followed from the first balance, which counts, too.
-    compared = int(of_rows.sum()) + bool(opening is None and of_rows.any())
+    told, is_compared = at[(at > 0) & (at <= count)], np.zeros(count + 2, bool)
+    is_compared[at[1:][is_read]] = True
+    # Without a declared opening balance the others are followed from the first balance.
+    is_compared[at[:1]] = is_compared[1:-1].any()
     # At an end the balance follows from the nearest one, unless a row on the way cannot be read.
     if told.size and opening is None and not unread[: told[0] + 1].any():
         opening = int(balances[told[0]] - effects[: told[0] + 1].sum())
@@ -194,7 +195,7 @@ def follow(
     lines = between_ends(whole_of(rows, "line"), last=closing_line)[at][1:]
     expected, found = balances[at][:-1] + moved, balances[at][1:]
     findings = {"line": lines[wrong], "expected_minor": expected[wrong], "found_minor": found[wrong]}
-    return Followed(opening, closing, findings, compared, is_ordinary[1:-1][::step])
+    return Followed(opening, closing, findings, is_compared[1:-1][::step], is_ordinary[1:-1][::step])
 
 
 def _turned(rows: pa.Table, is_turned: Mask, types: pa.Array) -> pa.Table:
@@ -294,7 +295,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         closing_minor=balance.closing_minor,
         period=(first, last) if first and last else None,
         findings=pd.DataFrame(balance.findings).astype(FINDING),
-        followed=balance.compared - int(is_opening.sum()),
+        followed=int((balance.is_compared & ~is_opening).sum()),
         joined=joined,
         layout_sha256=found.layout.sha256,
         match=found.layout.match,
