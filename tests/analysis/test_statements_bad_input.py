@@ -91,7 +91,7 @@ def test_a_bad_row_is_kept_and_says_everything_that_is_wrong(file: File):
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_a_good_row_has_no_problem_and_an_empty_fee_is_none(file: File, encoding: str):
-    lines = HEADER, GOOD, with_cells(Fee="", Balance=""), "", ",,,,,,,,", "  "
+    lines = f"{HEADER},,", GOOD, with_cells(Fee="", Balance=""), "", ",,,,,,,,", "  "
     rows = read_statement(file(*lines, encoding=encoding)).rows
     assert rows["problem"].isna().all()
     assert rows["fee_minor"].tolist() == [100, 0]
