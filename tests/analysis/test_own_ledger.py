@@ -204,12 +204,13 @@ def test_the_opening_row_of_an_account_is_its_opening_balance_and_no_movement(
 
 
 @pytest.mark.parametrize("step", [1, -1], ids=["oldest first", "newest first"])
-def test_the_rows_of_a_day_are_ordered_by_the_balance_of_each_account(step: int, tmp_path: Path):
+@pytest.mark.parametrize("day", [30, 31], ids=["back-dated", "of one day"])
+def test_the_rows_of_a_day_are_ordered_by_the_balance_of_each_account(day: int, step: int, tmp_path: Path):
     lines = ["a,A1,2026-10-31,100.00,100.00", "b,B1,2026-10-31,50.00,50.00", "a,A2,2026-10-31,10.00,110.00",
-             "b,B2,2026-10-31,-20.00,30.00"]  # fmt: skip
+             f"b,B2,2026-10-{day},-20.00,30.00"]  # fmt: skip
     text = "\n".join(["account,key,occurred_at,amount,balance", *lines[::step]])
     rows = read_ledger(csv_of(tmp_path, text)).rows.sort_values("number")
-    assert rows["key"].tolist() == ["A1", "B1", "A2", "B2"]
+    assert rows["key"].tolist() == (["A1", "B1", "A2", "B2"] if day == 31 else ["B2", "A1", "B1", "A2"])
 
 
 def test_an_opening_balance_above_the_header_is_of_one_account_and_currency(tmp_path: Path):
