@@ -213,6 +213,12 @@ def test_the_rows_of_a_day_are_ordered_by_the_balance_of_each_account(day: int, 
     assert rows["key"].tolist() == (["A1", "B1", "A2", "B2"] if day == 31 else ["B2", "A1", "B1", "A2"])
 
 
+def test_a_balance_that_is_not_told_follows_from_the_one_before(tmp_path: Path):
+    rows = ("k1,2026-10-29,1.00,1.00", "k2,2026-10-30,2.00,", "k3,2026-10-31,3.00,60.00", "k4,2026-10-31,4.00,")
+    text = "\n".join(["key,occurred_at,amount,balance", *rows])
+    assert read_ledger(csv_of(tmp_path, text), account="a").rows["balance_minor"].tolist() == [100, 300, 6_000, 6_400]
+
+
 def test_an_opening_balance_above_the_header_is_of_one_account_and_currency(tmp_path: Path):
     columns = {"account": "Account", "key": "Key", "moment": "Day", "amount": "Amount", "currency": "Ccy"}
     layout = Layout(name="books", dates=("%Y-%m-%d",), preamble={"opening": "Opening"}, columns=columns)

@@ -542,7 +542,7 @@ def _code(cell: Cell) -> str | None:
 
 def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) -> dict[str, Callable[[Cell], Any]]:
     """Field → the reader of its value; of the formats of days, those that read all `ends` are used, if any do."""
-    amounts = Amounts(layout.decimal, layout.thousands, currency)
+    amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
     is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")
 
     def read(days: DateFormat, field: str, cell: Cell) -> date | None:

@@ -90,8 +90,8 @@ class Layout:
     currency: of the file, if neither a column nor the preamble says it. Amounts have as many decimals as their
     currency has in ISO 4217: 150.00 of ZMW, 15,000 of UGX, 15.500 of KWD. Zeros beyond them, as in 15,000.00 of UGX,
     are read; other digits are not.
-    units: what amounts are in, `major` (150.00) or `minor` (15000). Without this setting, they are minor units if
-    the headings of all amounts end in `_minor`.
+    units: what amounts are in, also those above the header: `major` (150.00) or `minor` (15000). Without this setting,
+    they are minor units if the headings of all amounts end in `_minor`.
     accounts: word in the column `account` → the ledger account; by default the column has the accounts themselves.
     sections: whether the account stands in the first column of a line of its own above its rows, as QuickBooks writes a
     general ledger. Totals, and lines without an amount, are left out.
