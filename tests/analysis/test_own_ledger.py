@@ -94,6 +94,7 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
     "pandas of texts": lambda _: TEXTS,
     "pandas of decimals": lambda _: EXACT,
     "pandas of ngwee": lambda _: MINOR,
+    "a key with decimals": lambda _: EXACT.assign(key=[Decimal(f"{key}.00") for key in TEXTS["key"]]),
     "moments in UTC": lambda _: TEXTS.assign(occurred_at=MOMENTS.map(iso("Z", 2))),
     "moments with a zone": lambda _: TEXTS.assign(occurred_at=MOMENTS.map(iso(".000000+05:00", -3))),
     "polars": lambda _: pl.from_pandas(EXACT),

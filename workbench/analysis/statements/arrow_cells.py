@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.statements.cells import Cell, Column, refused
+from workbench.analysis.statements.cells import Cell, Column, refused, text_of
 from workbench.analysis.statements.dialect import Body, CellRows
 from workbench.analysis.statements.layouts import AMOUNTS, Layout, heading_key
 from workbench.analysis.statements.recognising import Found
@@ -69,7 +69,7 @@ def _cells_of(
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _moments(name, column, timedelta(hours=layout.utc_offset_hours)), lambda moment: moment
     if pa.types.is_decimal(kind) or is_numeric:
-        return column, _exact if is_money else lambda value: value if isinstance(value, str) else format(value, "f")
+        return column, _exact if is_money else lambda value: text_of(_exact(value))
     if pa.types.is_floating(kind):
         precision = kind.to_pandas_dtype()
         # A float of 32 bits has another shortest decimal than the float of 64 bits with the same value.
