@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Unpack
 
 from workbench.analysis.frames import money
 from workbench.analysis.statements.layouts import Layout
-from workbench.analysis.statements.statement import Reading, Statement, read_statement
+from workbench.analysis.statements.statement import Reading, Statement, read_statement, reasons_in
 from workbench.analysis.statements.writing import absent
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import LUSAKA
@@ -74,12 +74,8 @@ class Check(Tabular):
     def reasons(self) -> dict[str, tuple[int, int]]:
         """Reason why rows cannot be used → first line and number of rows, for the five commonest reasons."""
         bad = self.statement.rows.dropna(subset=["problem"])
-        found: dict[str, tuple[int, int]] = {}
-        for line, problem in zip(bad["line"].tolist(), bad["problem"], strict=True):
-            for why in map(mask, str(problem).split("; ")):
-                first, count = found.get(why, (line, 0))
-                found[why] = first, count + 1
-        return dict(sorted(found.items(), key=lambda reason: -reason[1][1])[:_REASONS])
+        found = reasons_in(zip(bad["line"].tolist(), bad["problem"].map(mask), strict=True))
+        return dict(islice(found.items(), _REASONS))
 
 
 _SHOWN_TEXTS: Final = ("key", "phone", "type", "status", "words", "description")

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -53,6 +52,7 @@ from workbench.analysis.statements.statement import (
     newest_first,
     passed_currency,
     read_rows,
+    reasons_in,
     tried_layouts,
 )
 from workbench.analysis.statements.vocabulary import SWAPPED
@@ -401,21 +401,20 @@ _HINTS: Final = {
 def _refuse_unreadable(taken: _Taken, rows: pa.Table, problems: Sequence[tuple[int, str]]) -> None:
     """Raises StatementRefused: rows have a problem. The message has each reason, its number of rows and the first."""
     bad = rows.select(["line", "problem"]).filter(rows["problem"].is_valid()).to_pydict()
-    said = [(line, why) for line, whys in zip(*bad.values(), strict=True) for why in whys.split("; ")]
-    said += problems
+    said = [*zip(*bad.values(), strict=True), *problems]
     if not said:
         return
-    counts, first = Counter(why for _, why in said), {why: line for line, why in sorted(said, reverse=True)}
+    reasons = reasons_in(said)
     listed = [
-        f"{why} ({count:,} row{'s' * (count > 1)}, {'the first is ' * (count > 1)}{taken.row} {first[why]})"
-        for why, count in counts.most_common(_MOST_REASONS)
+        f"{why} ({count:,} row{'s' * (count > 1)}, {'the first is ' * (count > 1)}{taken.row} {first})"
+        for why, (first, count) in islice(reasons.items(), _MOST_REASONS)
     ]
-    listed += [f"and {len(counts) - _MOST_REASONS:,} more reasons"] if len(counts) > _MOST_REASONS else []
+    listed += [f"and {len(reasons) - _MOST_REASONS:,} more reasons"] if len(reasons) > _MOST_REASONS else []
     many = len({line for line, _ in said})
     raise refused(
         taken.name,
         f"has {many:,} of {len(rows):,} rows that cannot be read: {'; '.join(listed)}.",
-        hint=next((hint for words, hint in _HINTS.items() if any(words in why for why in counts)), ""),
+        hint=next((hint for words, hint in _HINTS.items() if any(words in why for why in reasons)), ""),
         rows=many,
         first=min(line for line, _ in said),
     )

@@ -430,6 +430,19 @@ def newest_first(read: Whole, followed: Callable[..., Followed]) -> tuple[bool, 
     return (not told, other) if is_other else (told, found)
 
 
+def reasons_in(problems: Iterable[tuple[int, str]]) -> dict[str, tuple[int, int]]:
+    """Reason why rows cannot be read → the first line and the number of rows, the most frequent reason first.
+
+    `problems` has the lines, each with one or several reasons as in the column `problem`.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for line, problem in problems:
+        for why in problem.split("; "):
+            first, count = found.get(why, (line, 0))
+            found[why] = min(first, line), count + 1
+    return dict(sorted(found.items(), key=lambda reason: -reason[1][1]))
+
+
 def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:
     """The keys of the rows; a usable row without a key gets a hash of its fields, equal in every export of the day.
 
