@@ -220,6 +220,19 @@ def test_a_balance_that_is_not_told_follows_from_the_one_before(tmp_path: Path):
     assert read_ledger(csv_of(tmp_path, text), account="a").rows["balance_minor"].tolist() == [100, 300, 6_000, 6_400]
 
 
+def test_a_made_key_is_the_same_whatever_the_rows_of_other_accounts(tmp_path: Path):
+    columns = {"account": "Account", "moment": "Day", "amount": "Amount", "description": "Text"}
+    layout = Layout(name="books", dates=("%Y-%m-%d",), columns=columns, makes_keys=True)
+    lines = [f"{account},2026-10-31,-5.00,Fee" for account in ("a", "b", "a", "b")]
+    keys = [
+        read_ledger(csv_of(tmp_path, "\n".join(["Account,Day,Amount,Text", *some])), layout=layout).rows["key"].tolist()
+        for some in (lines, lines[1::2])
+    ]
+    assert keys[0][:2] == [keys[1][0]] * 2
+    assert keys[0][2:] == [keys[1][1]] * 2
+    assert keys[1][0] != keys[1][1]
+
+
 def test_an_opening_balance_above_the_header_is_of_one_account_and_currency(tmp_path: Path):
     columns = {"account": "Account", "key": "Key", "moment": "Day", "amount": "Amount", "currency": "Ccy"}
     layout = Layout(name="books", dates=("%Y-%m-%d",), preamble={"opening": "Opening"}, columns=columns)

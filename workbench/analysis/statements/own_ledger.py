@@ -341,6 +341,7 @@ def _read(
     # The cells take as much memory as what was read of them.
     del read, cells
     if layout.makes_keys:
+        rows = with_column(rows, "account", made.get("account", rows["account"]))
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
     places = np.arange(local.size)[:: -1 if is_turned else 1]
     called: dict[str, str] = {}

@@ -446,16 +446,18 @@ def reasons_in(problems: Iterable[tuple[int, str]]) -> dict[str, tuple[int, int]
 def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:
     """The keys of the rows; a usable row without a key gets a hash of its fields, equal in every export of the day.
 
-    Equal rows are numbered from the oldest. The description's numbers are masked, since hashes can be tried out.
+    Equal rows of an account are numbered from the oldest. The description's numbers are masked, since hashes can be
+    tried out.
     """
     keys, count = rows["key"].to_pylist(), Counter[tuple[str, ...]]()
     is_without = pc.and_(rows["key"].is_null(), rows["problem"].is_null())
     without = np.flatnonzero(mask_of(is_without)).tolist()
     texts = [rows[name].filter(is_without).cast(pa.string()).fill_null("").to_pylist() for name in _SAID]
     said = [tuple(" ".join(text.split()) for text in row) for row in zip(*texts, strict=True)]
-    for place, says in [*zip(without, said, strict=True)][:: -1 if newest_first else 1]:
-        count[says] += 1
-        content = "\0".join((*says, str(count[says]))).encode(errors="replace")
+    accounts = rows["account"].filter(is_without).to_pylist()
+    for place, account, says in [*zip(without, accounts, said, strict=True)][:: -1 if newest_first else 1]:
+        count[account, *says] += 1
+        content = "\0".join((*says, str(count[account, *says]))).encode(errors="replace")
         keys[place] = MADE + hashlib.blake2b(content, digest_size=8).hexdigest()
     return pa.array(keys, pa.string())
 
