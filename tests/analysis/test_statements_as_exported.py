@@ -408,6 +408,8 @@ def test_a_preamble_has_pairs_in_a_line_a_period_in_a_cell_and_one_currency(tmp_
         read = read_statement(path, layout=layout)
         assert (read.currency, read.opening_minor, read.findings.empty) == ("ZMW", 100, True)
         assert read.period == (date(2026, 1, 1), date(2026, 1, 31))
+        with pytest.raises(StatementRefused, match="is not a day written as %d/%m/%y"):
+            read_statement(path, layout=replace(layout, preamble_date="%d/%m/%y"))
 
 
 def test_a_file_that_is_not_utf_8_is_read_where_its_layout_says_how(tmp_path: Path):

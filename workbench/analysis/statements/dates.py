@@ -113,8 +113,11 @@ class DateFormat:
         return None if day_ms is None or time_ms is None else day_ms + time_ms
 
     def all_in(self, text: str) -> list[int | None]:
-        """The dates within a text such as `From 01-10-2026 To 31-10-2026`; None for an impossible date."""
-        return [self.read(found[0]) for found in re.finditer(_regex(self.pattern), text)]
+        """The dates within a text such as `From 01-10-2026 To 31-10-2026`; None for an impossible date.
+
+        A date with further digits before or behind it, such as 01-10-20 in 01-10-2026, is none.
+        """
+        return [self.read(found[0]) for found in re.finditer(f"(?<![0-9]){_regex(self.pattern)}(?![0-9])", text)]
 
     def with_time(self, day: datetime, time: str) -> datetime | None:
         """A workbook's day with a time of this format; None for a time of another format."""
