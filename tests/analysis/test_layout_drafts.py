@@ -185,6 +185,8 @@ class TestProofs:
 
     def test_a_new_word_for_what_is_brought_forward_and_the_name_of_the_account_are_proposed(self, tmp_path: Path):
         rows = "2026-10-13,,Vindo de tras 9,,,5.00\n2026-10-14,A1,x,,5.00,10.00\n2026-10-15,A2,y,1.00,,9.00\n"
+        draft = drafted(tmp_path, f"Currency:,Zambian Kwacha\n{PLAIN}{rows}")
+        assert lines_of(draft, "Kwacha") == ["# ? currency = \"Currency\"  # 'Zambian Kwacha' in line 1 is not read"]
         draft = drafted(tmp_path, f"Conta n. 1,Ab\nAccount No: 4400012345678\nIBAN,0971234567\n{PLAIN}{rows}")
         assert lines_of(draft, "openings") == ['openings = ["Vindo de tras"]  # line 5 has a balance and no amount']
         assert Check(draft.statement()).is_sound

@@ -399,6 +399,7 @@ def test_a_preamble_has_pairs_in_a_line_a_period_in_a_cell_and_one_currency(tmp_
         ("ZMW (Kwacha)", ""),
         ("USD", "has balances in MWK or ZMW above"),
         ("Kwacha", "not a currency's"),
+        ("Not known", "not a currency's"),
     ):
         path.write_text("\n".join(lines).format(said))
         if words:

@@ -4,7 +4,6 @@ import codecs
 import csv
 import hashlib
 import io
-import re
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,9 +37,10 @@ from workbench.analysis.statements.cells import (
     text_of,
 )
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.layouts import PREAMBLE_FIELDS, Layout, Preamble, heading_key
+from workbench.analysis.statements.layouts import CODE, PREAMBLE_FIELDS, Layout, Preamble, heading_key
 from workbench.analysis.statements.workbooks import MOST_CELLS, Failed, inspected
 from workbench.domain.moments import moment
+from workbench.domain.money import ISO_4217
 from workbench.errors import StatementRefused
 
 Line = tuple[int, list[Cell]]
@@ -480,7 +480,6 @@ def _cell(value: object) -> Cell:
     return str(value)
 
 
-_CODE: Final = re.compile(r"[A-Za-z]{3}\b")
 _ENDS: Final = {"first": 0, "last": -1}
 """Field → the place of its day in a value that has both days."""
 _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "closing": "an amount"}
@@ -504,7 +503,7 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str 
         if labels[field] == heading_key(label) and value != ""
     ]
     # The currency first: the balances are read by its decimals, and may stand above it.
-    told = next((code for _, field, _, value in said if field == "currency" and (code := _code(value))), None)
+    told = next((code for _, field, _, value in said if field == "currency" and (code := code_in(value))), None)
     of_file = currency or told or layout.currency
     readers = _readers(layout, of_file, [(field, value) for _, field, _, value in said if field in _ENDS])
     for line, field, label, value in said:
@@ -535,9 +534,11 @@ def pairs_of(cells: list[Cell]) -> Iterator[tuple[str, Cell]]:
         yield text_of(heading).strip().removesuffix(":"), cell
 
 
-def _code(cell: Cell) -> str | None:
-    found = _CODE.match(text_of(cell).strip())
-    return found[0].upper() if found else None
+def code_in(cell: Cell) -> str | None:
+    """The code of a currency in a cell above the header; words may follow a known code, as in `ZMW (Kwacha)`."""
+    text = text_of(cell).strip().upper()
+    code = text[:3]
+    return code if CODE.fullmatch(text) or (code in ISO_4217 and not text[3:4].isalnum()) else None
 
 
 def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) -> dict[str, Callable[[Cell], Any]]:
@@ -564,7 +565,7 @@ def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) ->
 
     return {
         "account": lambda cell: text_of(cell).strip(),
-        "currency": _code,
+        "currency": code_in,
         **{field: partial(day, field) for field in _ENDS},
         **dict.fromkeys(("opening", "closing"), amounts.read),
     }

@@ -25,7 +25,7 @@ from workbench.analysis.statements.columns import (
     time_of,
 )
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.dialect import cell_rows_of, digest_of
+from workbench.analysis.statements.dialect import cell_rows_of, code_in, digest_of
 from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, named_currency, toml_value
 from workbench.analysis.statements.layouts import AMOUNTS, DEBITS, LAYOUTS, TYPES, Layout, heading_key
 from workbench.analysis.statements.recognising import HEADER_WITHIN, head_of, headings_of, recognised
@@ -421,7 +421,8 @@ def _preamble(draft: Draft) -> None:
         if name == "number":
             numbers.append(f"the file calls it {text} (line {line}, {label!r})")
             continue
-        if name in ("opening", "closing") and isinstance(amounts.read(value), Wrong):
+        is_balance = name in ("opening", "closing")
+        if (is_balance and isinstance(amounts.read(value), Wrong)) or (name == "currency" and not code_in(value)):
             draft.doubt("preamble", f"{name} = {toml_value(label)}  # {text!r} in line {line} is not read")
             continue
         is_day = name in ("first", "last", "period") and not isinstance(value, datetime)
