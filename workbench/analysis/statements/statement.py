@@ -277,7 +277,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
     is_back = mask_of(otherwise.is_valid())
     followed = partial(follow, rows, said, closing_line, is_back=is_back, negative=found.layout.negative)
-    is_turned, balance = newest_first(local[local != ABSENT], followed)
+    is_turned, balance = newest_first(local, followed)
     rows = _turned(rows, balance.is_ordinary, otherwise) if balance.is_ordinary.any() else rows
     rows = rows.filter(pa.array(~is_opening)) if is_opening.any() else rows
     if found.layout.makes_keys:
@@ -416,9 +416,12 @@ def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) ->
     return body.only(np.arange(len(body.lines)) < count)
 
 
-def newest_first(read: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
-    """True if the newest row stands first, by most dates unless the balances disprove it; and the balance so read."""
-    steps = np.sign(np.diff(read))
+def newest_first(local: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
+    """True if the newest row stands first, by most dates unless the balances disprove it; and the balance so read.
+
+    `local` has the moments of the rows, ABSENT where a row has none.
+    """
+    steps = np.sign(np.diff(local[local != ABSENT]))
     told = bool(steps.sum() < 0)
     found = followed(newest_first=told)
     if not (wrong := len(found.findings["line"])):
