@@ -214,11 +214,14 @@ def test_the_rows_of_a_day_are_ordered_by_the_balance_of_each_account(day: int, 
     assert rows["key"].tolist() == (["A1", "B1", "A2", "B2"] if day == 31 else ["B2", "A1", "B1", "A2"])
 
 
-def test_an_opening_row_without_a_day_does_not_turn_the_rows_round(tmp_path: Path):
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_row_that_only_states_a_balance_states_it_for_its_place(place: int, tmp_path: Path):
     columns = {"key": "Key", "moment": "Day", "amount": "Amount", "description": "Text"}
-    layout = Layout("books", columns, ("%Y-%m-%d",), account="bank:a", openings=("Opening balance",))
-    lines = ("Key,Day,Amount,Text", ",,10.00,Opening balance", "k1,2026-01-02,5.00,Sale", "k2,2026-01-02,2.00,Sale")
-    rows = read_ledger(csv_of(tmp_path, "\n".join(lines)), layout=layout).rows.sort_values("number")
+    layout = Layout("books", columns, ("%Y-%m-%d",), account="bank:a", openings=("Balance",))
+    lines = ["k1,2026-01-02,5.00,Sale", "k2,2026-01-02,2.00,Sale"]
+    lines.insert(place, f",,{('10.00', '15.00', '17.00')[place]},Balance")
+    text = "\n".join(["Key,Day,Amount,Text", *lines])
+    rows = read_ledger(csv_of(tmp_path, text), layout=layout).rows.sort_values("number")
     assert rows[["key", "balance_minor"]].to_numpy().tolist() == [["k1", 1_500], ["k2", 1_700]]
 
 

@@ -40,7 +40,7 @@ from workbench.analysis.statements.cells import (
     shown,
     text_of,
 )
-from workbench.analysis.statements.dates import DateFormat
+from workbench.analysis.statements.dates import ABSENT, DateFormat
 from workbench.analysis.statements.dialect import cell_rows_of, declared_in, digest_of
 from workbench.analysis.statements.layouts import LAYOUTS, LEDGER_FIELDS, Layout, heading_key
 from workbench.analysis.statements.recognising import Found, recognised
@@ -320,12 +320,13 @@ def _read(
     pairs, codes = distinct_rows((Column.of(accounts), Column.of(rows["currency"])))
     by = np.argsort(codes, kind="stable")
     is_turned, _ = newest_first(local, partial(follow, with_column(rows, "account", pa.array(codes)).take(by), said))
-    # The oldest comes last, and counts.
-    told = np.flatnonzero(is_opening & mask_of(rows["balance_minor"].is_valid()))[:: 1 if is_turned else -1]
-    balances = rows["balance_minor"].take(told).to_pylist()
-    openings = {pairs[code]: balance for code, balance in zip(codes[told], balances, strict=True)}
+    places = np.arange(local.size)[:: -1 if is_turned else 1]
+    openings: dict[tuple[Cell, ...], int] = {}
     if is_opening.any():
-        rows, local = rows.filter(pa.array(~is_opening)), local[~is_opening]
+        stated, opening_of = _stated(rows, is_opening, codes, places)
+        openings = {pairs[code]: balance for code, balance in opening_of.items()}
+        rows = with_column(rows, "balance_minor", pc.coalesce(rows["balance_minor"], stated))
+        rows, local, places = rows.filter(pa.array(~is_opening)), local[~is_opening], places[~is_opening]
     made: dict[str, pa.Array] = {}
     problems: list[tuple[int, str]] = []
     for field, column in cells.items():
@@ -343,11 +344,27 @@ def _read(
     if layout.makes_keys:
         rows = with_column(rows, "account", made.get("account", rows["account"]))
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
-    places = np.arange(local.size)[:: -1 if is_turned else 1]
     called: dict[str, str] = {}
     for word, account in layout.accounts.items():
         called[account] = f"{called[account]} / {word}" if account in called else word
     return Ledger(name, taken.sha256, layout.name, _ledger(rows, made, local, places, openings), called, layout.sha256)
+
+
+def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tuple[pa.Array, dict[int, int]]:
+    """The balance after each row that an opening row states, null elsewhere; and the opening balances by code.
+
+    An opening row states the balance after the row of its code that comes before it, in the order of `places`; without
+    one it states the opening balance.
+    """
+    stated, openings = np.full(len(codes), ABSENT), dict[int, int]()
+    told = np.flatnonzero(is_opening & mask_of(rows["balance_minor"].is_valid()))
+    for row, balance in zip(told.tolist(), rows["balance_minor"].take(told).to_pylist(), strict=True):
+        before = np.flatnonzero((codes == codes[row]) & ~is_opening & (places < places[row]))
+        if before.size:
+            stated[before[np.argmax(places[before])]] = balance
+        else:
+            openings[int(codes[row])] = balance
+    return pa.array(stated, mask=stated == ABSENT), openings
 
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
