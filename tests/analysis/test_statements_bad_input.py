@@ -218,6 +218,7 @@ def test_headers_alone_are_a_statement_without_rows(file: File):
     assert {name: str(kind) for name, kind in read.rows.dtypes.items()} == dict(STATEMENT_ROW)
     assert (len(read.rows), read.period, read.opening_minor, read.closing_minor) == (0, None, None, None)
     assert "no rows" in repr(read)
+    assert "no day that can be read" in repr(read_statement(file(HEADER, with_cells(Date="x"))))
 
 
 def test_a_workbook_cut_short_anywhere_and_a_zip_that_is_none_are_refused(tmp_path: Path):

@@ -74,12 +74,13 @@ class Statement(Tabular):
     def _table(self) -> Table:
         rows = len(self.table)
         invalid = rows - self.table["problem"].null_count
+        no_day = "no day that can be read" if rows else "no rows"
         return pairs(
             self.name,
             {
                 "layout": self.layout,
                 "account": self.account,
-                "period": " to ".join(map(str, self.period)) if self.period else "no rows",
+                "period": " to ".join(map(str, self.period)) if self.period else no_day,
                 "rows": f"{rows:,}" + (f", of which {invalid:,} invalid" if invalid else ""),
                 "opening balance": self._money(self.opening_minor),
                 "closing balance": self._money(self.closing_minor),
