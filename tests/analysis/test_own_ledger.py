@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from hashlib import sha256
 from importlib.util import find_spec
@@ -159,6 +159,16 @@ def test_a_layout_declares_what_the_columns_and_their_words_mean(tmp_path: Path)
         ["operator:airtel:float", "B1", "B1", 9, "in", 2_000, 0, "failed", "ZMW"],
     ]
     assert rows["balance_minor"].isna().all()
+
+
+@pytest.mark.parametrize("day", [date(2026, 10, 31), datetime(2026, 10, 31), "31/10/2026"])  # noqa: DTZ001  no zone
+def test_a_table_has_its_days_and_times_in_two_columns(day: object):
+    columns = {"key": "key", "moment": "day", "time": "time", "amount": "amount"}
+    layout = Layout(name="shop", columns=columns, dates=("%d/%m/%Y %I:%M %p",), account="a")
+    given = pa.table({"key": ["k1", "k2"], "day": [day] * 2, "time": ["08:01 PM", ""], "amount": ["1.00"] * 2})
+    rows = read_ledger(given, layout=layout).rows
+    assert rows["occurred_at"][0] == datetime(2026, 10, 31, 18, 1, tzinfo=UTC)
+    assert rows["occurred_at"].isna().tolist() == [False, True]
 
 
 BOOKS = Layout(

@@ -38,11 +38,12 @@ def cells_in(name: str, given: pa.Table, layout: Layout) -> tuple[Found, Sequenc
         raise refused(name, text, headings=tuple(given.column_names))
     made = [_cells_of(name, column, given.column(column.name), field, layout) for column, field in used]
     body = Body(np.arange(1, len(given) + 1), [Column.of(*cells) for cells in made], {})
-    moments = next(column.type for column, field in used if field == "moment")
+    kinds = {field: column.type for column, field in used}
     formats: Sequence[str] = layout.dates
-    if pa.types.is_date(moments):
+    # A column of times beside the days is read by the layout's formats.
+    if pa.types.is_date(kinds["moment"]) and "time" not in kinds:
         formats = ["%Y-%m-%d"]
-    elif pa.types.is_timestamp(moments):
+    elif pa.types.is_timestamp(kinds["moment"]) and "time" not in kinds:
         formats = ["%Y-%m-%d %H:%M:%S"]
     rows = CellRows(name, "table", None, lambda: iter(()), None, name, lambda *_: body)
     return Found(rows, layout, header, 0, ()), formats
