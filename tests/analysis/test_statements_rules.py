@@ -184,7 +184,8 @@ def test_a_balance_that_does_not_follow_is_a_finding(
     assert (read.opening_minor, read.closing_minor) == ends
     assert read.rows["problem"].notna().sum() == sum("0x" in line or "1O" in line for line in lines), "others are good"
     where = ", ".join(str(line) for line, *_ in findings)
-    assert not findings or f"does not agree in {len(findings)} lines: {where}" in repr(read)
+    many = f"{len(findings)} line{'s' * (len(findings) > 1)}"
+    assert not findings or f"does not agree in {many}: {where}" in repr(read)
 
 
 def test_failed_and_pending_rows_move_nothing_and_fees_lower_the_balance(tmp_path: Path):

@@ -105,9 +105,9 @@ class Statement(Tabular):
                 return "not given"
             whole = self.followed == rows
             return "agrees in every row" if whole else f"agrees where compared, in {self.followed:,} of {rows:,} rows"
-        lines = [str(line) for line in self.findings["line"].head(_SHOWN_FINDINGS)]
-        more = ", …" if len(self.findings) > _SHOWN_FINDINGS else ""
-        return f"does not agree in {len(self.findings):,} lines: {', '.join(lines)}{more}"
+        many, lines = len(self.findings), [str(line) for line in self.findings["line"].head(_SHOWN_FINDINGS)]
+        more = ", …" if many > _SHOWN_FINDINGS else ""
+        return f"does not agree in {many:,} line{'s' * (many > 1)}: {', '.join(lines)}{more}"
 
     def _money(self, minor: int | None) -> str:
         return "not given" if minor is None else money_text(minor, self.currency)
