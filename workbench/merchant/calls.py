@@ -5,7 +5,7 @@ import time
 from base64 import b64encode
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
 from threading import Lock
 from typing import Any, TypedDict, TypeVar, Unpack, cast
@@ -31,6 +31,9 @@ from workbench.visible import visible
 T = TypeVar("T")
 _UNKNOWN_OUTCOME = "It may or may not have been carried out: repeat it with the same idempotency key."
 _VERSIONED = re.compile(r"(https?://[^/]+(?:/.*)?)/v1/*", re.IGNORECASE)
+_SECONDS = re.compile(r"[0-9]{1,9}")
+_UNREADABLE = (msgspec.MsgspecError, RecursionError, InvalidOperation)
+"""Errors of a body that cannot be read: another shape, nested too deep, or a number that no Decimal holds."""
 _ERRORS: dict[int, type[ApiError]] = {
     kind.status: kind for of in (ApiError, ServiceFailed) for kind in of.__subclasses__()
 }
@@ -102,8 +105,8 @@ class Calls:
         """The headers of the last response."""
 
     def hold(self, key: str) -> None:
-        """Send this key from now on. Raises LiveKeyRefused: a live key."""
-        self._check(checked_text("The key", key, such_as="sk_test_…"))
+        """Send this key from now on. Raises LiveKeyRefused: a live key. Raises InvalidRequest: not a string."""
+        self._check(key)
         self.key = Secret(key)
 
     @property
@@ -115,7 +118,7 @@ class Calls:
         """Send one request and read its response as a `shape`.
 
         Raises a subclass of ApiError by the status, ServiceUnreachable if no response came, UnexpectedResponse if the
-        response does not fit `shape`, and LiveKeyRefused for a live `key`.
+        response cannot be read as a `shape`, LiveKeyRefused for a live `key`, and InvalidRequest if `key` is no string.
         """
         body, key, query, basic = parts.get("body"), parts.get("key"), parts.get("query"), parts.get("basic")
         content = b"" if body is None else to_json({k: v for k, v in body.items() if v is not None})
@@ -144,8 +147,9 @@ class Calls:
             raise error_from(response)
         try:
             return cast("T", _read(cast("Hashable", shape), received))
-        except msgspec.MsgspecError as error:
-            raise UnexpectedResponse(f"{method} {mask(url)} got an undocumented response: {error}.") from error
+        except _UNREADABLE as error:
+            why = "a number in it is too large" if isinstance(error, InvalidOperation) else error
+            raise UnexpectedResponse(f"{method} {mask(url)} got an undocumented response: {why}.") from error
 
     def _request(
         self, method: str, url: str, content: bytes, query: Mapping[str, str] | None, sent: Mapping[str, str]
@@ -164,7 +168,11 @@ class Calls:
         return request
 
     def _check(self, key: str) -> None:
-        if key.strip().startswith(("sk_live", "pk_live")) and not self._allow_live:
+        """Raises LiveKeyRefused: a live key, which this client may not send. Raises InvalidRequest: not a string."""
+        if (
+            checked_text("The key", key, such_as="sk_test_…").strip().startswith(("sk_live", "pk_live"))
+            and not self._allow_live
+        ):
             raise LiveKeyRefused(
                 "This is a live key; it moves real money.",
                 hint="Use a key that begins with sk_test_ or pk_test_. To move real money, use "
@@ -262,7 +270,7 @@ def _read(shape: Hashable, content: bytes) -> object:
 def error_from(response: httpx.Response) -> ApiError:
     """The error of a response, whatever the form of its body: the interface does not show the real service's form."""
     members: dict[str, Any] = {}
-    with suppress(msgspec.MsgspecError, RecursionError):
+    with suppress(*_UNREADABLE):
         members = _decoder(dict[str, Any]).decode(response.content)
     if isinstance(members.get("error"), dict):
         members = members["error"]
@@ -286,7 +294,7 @@ def error_from(response: httpx.Response) -> ApiError:
         # The id leads to the request in the log. As a note it stands below a traceback, but not in the message.
         error.add_note(f"Request-Id: {visible(error.request_id)}")
     waits = response.headers.get("Retry-After", "")
-    if waits.isascii() and waits.isdigit():
+    if _SECONDS.fullmatch(waits):
         error.facts["retry_after_s"] = int(waits)
     return error
 

@@ -39,6 +39,7 @@ _SIGNED_IN = frozenset(
 )
 """The headers of all schemes, as WSGI names them: a message signed by another scheme is recognised too."""
 _NAME = re.compile(r"\*|[a-z_]+\.(\*|[a-z_.]+)")
+_LENGTH = re.compile("[0-9]{1,19}")
 _JSON = json.JSONDecoder(parse_float=Decimal)
 _LOG = logging.getLogger(__name__)
 # Without a handler of yours nothing is printed: a traceback would land in a notebook's output.
@@ -246,7 +247,7 @@ class Receiver:
             event = _event(body)
         except SignatureRefused as refused:
             return Arrival(400, "refused", refused.reason, body, headers)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ArithmeticError):
             return Arrival(400, "refused", "body_not_an_event", body, headers)
         if message_id in self._seen:
             return Arrival(200, "duplicate", message_id, body, headers)
@@ -277,7 +278,7 @@ def _body(environ: WSGIEnvironment) -> bytes | None:
     length = environ.get("CONTENT_LENGTH") or ""
     if not length and not environ.get("wsgi.input_terminated"):
         return b""
-    wanted = int(length) if length.isascii() and length.isdigit() else MAX_BODY_BYTES + 1
+    wanted = int(length) if _LENGTH.fullmatch(length) else MAX_BODY_BYTES + 1
     if wanted > MAX_BODY_BYTES and length:
         return None
     body = bytes(environ["wsgi.input"].read(wanted))
