@@ -310,10 +310,13 @@ def test_a_wait_comes_again_no_sooner_than_the_service_asks_for(asked_s: str | N
     pay, _ = talk(lambda _: next(responses), sleep=slept.append)
     assert pay.wait_charge("ch_1").status == "succeeded"
     assert slept == [pause_s, 5]
+    pay, _ = talk(lambda _: httpx.Response(429), sleep=slept.append)
+    with pytest.raises(WaitExpired, match="still unknown after 10 s"):
+        pay.wait("pi_1", timeout_s=10)
 
 
 def test_every_object_is_listed_once_page_after_page_by_the_last_id_or_by_the_number():
-    """The last page may be a full one."""
+    """The last page may be a full one; of numbered pages the second begins with a row that was pushed onto it."""
 
     def by_id(request: httpx.Request) -> httpx.Response:
         after = int(request.url.params.get("starting_after", "ch_0").removeprefix("ch_"))
@@ -322,12 +325,12 @@ def test_every_object_is_listed_once_page_after_page_by_the_last_id_or_by_the_nu
 
     def by_number(request: httpx.Request) -> httpx.Response:
         page = int(request.url.params["page"])
-        rows = [{**CHARGE, "id": f"ch_{number}"} for number in (2 * page - 1, 2 * page)]
+        rows = [{**CHARGE, "id": f"ch_{number}"} for number in (page, page + 1)]
         return httpx.Response(200, json={"url": "/v1/charges", "page": page, "per_page": 2, "total": 4, "data": rows})
 
-    for answer, options in ((by_id, {}), (by_number, {"pagination": "page"})):
+    for answer, options, count in ((by_id, {}, 4), (by_number, {"pagination": "page"}, 3)):
         pay, service = talk(answer, **options)
-        assert [each.id for each in pay.charges.each()] == ["ch_1", "ch_2", "ch_3", "ch_4"]
+        assert [each.id for each in pay.charges.each()] == [f"ch_{number + 1}" for number in range(count)]
         assert len(service.requests) == 2
 
 

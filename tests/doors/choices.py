@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.conftest import INTENT, Caller, bearer, charge_of, is_true_soon, method_on, refusal
-from workbench import PaymentsClient, Workbench
+from workbench import Workbench
 from workbench.analysis.frames import money
 from workbench.domain.money import ISO_4217
 from workbench.domain.wire.ledger_and_trace import UNSEEN
@@ -467,17 +467,6 @@ class Looks(Caller):
         made = self.confirmed(NOBODY_ANSWERS).json()["id"]
         return self.after_each((seconds - 1, 1), lambda: self.statuses(made)[0])
 
-    def all_of_it_together(self) -> list[object]:
-        """A payment in yen from a national number of Zed, and one that comes late."""
-        zed = self.charged(150, phone="0981234567", channel="zed", currency="jpy")
-        self.bench.phone("0981234567").enter_pin("1234")
-        late = self.charged(20, phone="0960000010")
-        seen = self.after_each((299, 1), lambda: self.statuses(late.id)[0])
-        self.pay.refunds.create(charge=zed.id, amount=50)
-        seen += self.after_each((60,), lambda: self.statuses(late.id)[0])
-        self.advance(4 * DAY_S)
-        return [*seen, {(each.currency, str(each.amount), each.status) for each in self.pay.payouts.each()}]
-
     # Keys, tokens and callers
 
     def rolled(self) -> list[list[tuple[int, bool]]]:
@@ -765,27 +754,11 @@ class Looks(Caller):
         for wrong in ("page=0", "per_page=0", "per_page=101", "page=x", f"page={2**31}"):
             answer = self.get(f"/v1/charges?{wrong}")
             assert refusal(answer) == (400, "parameter_invalid", wrong.partition("=")[0])
+        of_type = self.get("/v1/events?type=payment_intent.created&per_page=2").json()
+        assert (len(of_type["data"]), of_type["total"]) == (2, len([*pay.events.each(type="payment_intent.created")]))
         ignored = self.get(f"/v1/payment_intents?starting_after={made[0]}&per_page=1")
         assert ignored.json()["data"][0]["id"] == made[0]
         return sorted(body)
-
-    def arriving_between_two_pages(self) -> bool:
-        """Whether rows that arrive meanwhile are given once, and those that came after the first page not."""
-        self.new_window()
-        made = [self.pay.api_keys.create("publishable").id for _ in range(3)]
-        sent, shop = (
-            [],
-            PaymentsClient(self.bench.base_url, str(self.bench.secret_key), http=self.bench.http, pagination="page"),
-        )
-        listed = shop.api_keys._listed  # noqa: SLF001  pages of two in place of hundred
-
-        def in_twos(limit: int, *places: object, **more: object) -> object:  # noqa: ARG001  as it is called
-            sent.append(self.pay.api_keys.create("publishable").id)
-            return listed(2, *places, **more)
-
-        shop.api_keys._listed = in_twos  # type: ignore[method-assign]  # noqa: SLF001  the same
-        read = [each.id for each in shop.api_keys.each()]
-        return len({*read}) == len(read) and {*made, sent[0]} <= {*read} and not {*sent[1:]} & {*read}
 
     def a_hundred_calls_of_an_account(self) -> list[str]:
         """What is told of the limit, from the first call of a minute to the first of the next."""
@@ -819,20 +792,6 @@ class Looks(Caller):
         again = self.bench.http.post("/v1/payment_intents", json=INTENT, headers={**headers, **key})
         assert (again.status_code, "Idempotent-Replayed" in again.headers) == (200, False)
         return [first.headers["RateLimit"], second, refused.headers["RateLimit"], again.headers["RateLimit"]]
-
-    def waiting_as_long_as_it_is_told(self) -> tuple[int, int]:
-        """The milliseconds and the calls that the client's wait takes where the calls of the minute are used up."""
-        self.new_window()
-        paid_intent = self.paid("+260961234570")
-        open_intent = self.prompted("+260961234571")
-        self.use_up()
-        before_ms, calls = self.bench.clock.now_ms, len(self.calls())
-        assert self.pay.wait(paid_intent).status == "succeeded"
-        seen = self.bench.clock.now_ms - before_ms, len(self.calls()) - calls
-        self.use_up()
-        with pytest.raises(WaitExpired, match="still unknown after 10 s"):
-            self.pay.wait(open_intent, timeout_s=10)
-        return seen
 
     def the_bench_goes_on(self) -> list[bool]:
         """Whether tables, events and console are there where the calls of the minute are used up."""
@@ -1034,12 +993,6 @@ CHOICES = [
         {3: True, 1: False}),
     Choice("confirm_with_money_in_suspense", Looks.confirmed_beside_late_money,
         {"accepted": (200, None, 1), "refused": (409, "money_in_suspense", 0)}),
-    Choice("charge_wait", Looks.all_of_it_together, {"accepted": ["pending", "expired", "succeeded", {
-        ("JPY", "97", "paid"), ("ZMW", "19.50", "paid")}]}, {
-            "late_success": "succeeds", "intent_states": "failed", "charge_states": "expired", "clearing": "t_plus_2",
-            "payouts": "daily", "fee_on_refund": "returned", "currencies": "iso4217", "zed_mobile": "zed",
-            "phone_format": "national", "intent_amount_scale": "half_even", "charge_amount_unit": "major",
-            "operator_ids": "long"}, ALWAYS),
 
     # 4. Endpoints
     Choice("confirm_response", lambda it: (it.confirmed().status_code, len(it.confirmed().json())),
@@ -1058,7 +1011,6 @@ CHOICES = [
         "page": ["data", "object", "page", "per_page", "total", "url"]}),
     Choice("pagination", Looks.by_numbers_of_pages,
         {"page": ["data", "object", "page", "per_page", "total", "url"]}, NUMBERED, COMMAND),
-    Choice("pagination", Looks.arriving_between_two_pages, {"page": True}, NUMBERED, COMMAND),
     Choice("token_credentials", lambda it: it.signed_in()[:2], {"any": [200, 200], "one_account": [200, 401]}),
     Choice("token_field", lambda it: it.signed_in()[2], {
         "access_token": ["access_token", "refresh_token"], "token": ["token", "refresh_token"],
@@ -1126,7 +1078,6 @@ CHOICES = [
     Choice("rate_limit", Looks.a_hundred_calls_of_an_account, {
         "100_per_60": [f'"default";r={left};t={until}' for left, until in ((99, 60), (98, 60), (0, 40), (99, 60))]},
         NUMBERED, COMMAND),
-    Choice("rate_limit", Looks.waiting_as_long_as_it_is_told, {"100_per_60": (60_000, 2)}, NUMBERED, COMMAND),
     Choice("rate_limit", Looks.the_bench_goes_on, {"100_per_60": [True] * 3}, NUMBERED, COMMAND),
     Choice("rate_limit", Looks.a_reset_lets_every_account_begin_anew, {"100_per_60": [
         (marked, f'"default";r={left};t=60') for marked, left in ((True, 99), (True, 98), (False, 99))]}),

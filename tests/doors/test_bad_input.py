@@ -368,10 +368,7 @@ def assert_problem(response: httpx.Response) -> None:
         assert response.headers["allow"]
 
 
-def test_a_currency_and_a_media_type_are_taken_in_every_spelling(wire: Wire):
-    for text in ('"ZMW"', '"zmw"', '"Zmw"'):
-        assert wire.intent(currency=text).json()["currency"] == "ZMW"
-        assert wire.charge(currency=text).json()["currency"] == "zmw"
+def test_a_media_type_is_taken_in_every_spelling(wire: Wire):
     parameters = ("", "; charset=utf-8", ';charset="UTF-8"')
     for content_type in ("Application/JSON", *(f"application/json{each}" for each in parameters)):
         assert Given(wire).typed(content_type).status_code == 200

@@ -83,7 +83,7 @@ class CreateApiKey(View):
 
 
 class ApiKey(Made):
-    """Assumed; `masked` tells keys apart, `value` is there once, when the key is created or rolled."""
+    """Assumed; `masked` tells keys apart, `value` is shown once, when the key is created or rolled."""
 
     __source__ = Source(gap="5")
     id: Annotated[str, is_id("key")]
@@ -121,7 +121,7 @@ class NewAccountKeys(View):
 
 
 class MerchantKeys(View):
-    """The merchant's oldest active keys; the publishable one is empty where the last was revoked."""
+    """The merchant's oldest active keys; the publishable key is empty if the last one was revoked."""
 
     __source__ = Source(gap="")
 

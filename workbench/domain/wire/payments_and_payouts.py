@@ -294,7 +294,10 @@ def _of_one(gaps: Gaps) -> Schema:
 
 
 class CreateRefund(View):
-    """Assumed: refunds a charge or an intent; `amount` in its unit, by default everything not refunded yet."""
+    """Assumed: refunds a charge or an intent.
+
+    `amount` is in the unit of the charge or intent, and by default all that is not refunded yet.
+    """
 
     __whole__ = _of_one
     charge: str | None = None

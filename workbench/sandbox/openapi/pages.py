@@ -240,7 +240,6 @@ def _reference(gaps: Gaps, deprecated: frozenset[str], base_url: str) -> bytes:
     return _rendered(
         "docs.html",
         described=described,
-        about=rendered(described["info"]["description"], _served).html,
         codes=CODES,
         base_url=base_url.removeprefix(IN_PROCESS_URL),
         # Events have a section of their own.
@@ -308,4 +307,5 @@ def _rendered(template: str, **values: object) -> str:
 def _templates() -> "Environment":
     environment = templates(__package__)
     environment.filters["laid_out"] = lambda value: json.dumps(value, indent=2, ensure_ascii=False)
+    environment.filters["in_html"] = lambda text: rendered(text, _served).html
     return environment
