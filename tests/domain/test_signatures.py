@@ -10,10 +10,11 @@ import standardwebhooks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain import signatures
+from workbench.domain import signatures, signing
 from workbench.domain.ids import Draws
 from workbench.domain.masking import Secret, mask
-from workbench.domain.signatures import SCHEMES, headers_for, sign, verify
+from workbench.domain.signatures import SCHEMES, STANDARD, headers_for, sign, verify
+from workbench.domain.signing import Signer
 from workbench.errors import SignatureRefused
 from workbench.resources import fixture
 
@@ -58,8 +59,8 @@ def test_the_reference_library_verifies_ours_and_we_its(key: bytes, message_id: 
     library = standardwebhooks.Webhook(secret)
     # That library verifies by the wall clock.
     now_s = int(datetime.now(UTC).timestamp())
-    for signing in ({}, {"also": [OTHERS]}):
-        assert library.verify(body, headers_for(secret, message_id, now_s, body, **signing)) == json.loads(body)
+    for more in ({}, {"also": [OTHERS]}):
+        assert library.verify(body, headers_for(secret, message_id, now_s, body, **more)) == json.loads(body)
     assert library.verify(body, headers_for(OTHERS, message_id, now_s, body, also=[secret])) == json.loads(body)
     signature = library.sign(message_id, datetime.fromtimestamp(at_s, UTC), body.decode())
     assert signature == sign(secret, message_id, at_s, body)
@@ -299,3 +300,11 @@ def test_a_new_secret_has_the_form_of_its_scheme_is_masked_and_is_one_in_every_o
         assert mask(f"{secret}, {Secret(secret)!r}") == "whsec_••••, 'whsec_••••'"
         for other in SCHEMES:
             assert verify(BODY, of(other, secret=secret), [secret], now_s=NOW_S, scheme=other) == ID
+
+
+@pytest.mark.parametrize("body", [b'{"id": "evt_1"}\n', b"{}", b"{ }\n", b"[{}]", b"7"])
+def test_a_body_that_is_tampered_with_stays_json(body: bytes):
+    by = Signer(OURS, ID, NOW_S, STANDARD, 300, "application/json")
+    changed, headers = signing.signed(by, body, "tampered")
+    assert (json.loads(changed) is not None, changed == body) == (True, False)
+    assert reason(changed, headers) in ("signature_mismatch", "body_reserialised")

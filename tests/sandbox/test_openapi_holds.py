@@ -643,6 +643,10 @@ class TestProvenanceOfAnswers:
             said = response.headers["Sandbox-Provenance"].partition("; gaps")[0]
             assert said == SHOWN.get(answer, "sandbox" if row.source == "sandbox" else "assumed"), answer
             assert rows_in(response) == sorted({*ROWS} & {*rows_in(response)})
+            # A status is open where no section shows it; a success of the sandbox's own operations leaves nothing open.
+            assert ("success_status" in rows_in(response)) == (response.is_success and said == "assumed"), answer
+            assert ("error_format" in rows_in(response)) == (response.is_error and answer not in SHOWN), answer
+            assert ("extra_endpoints" in rows_in(response)) == (row.source == "assumed"), answer
 
     def test_all_that_the_tables_name_is_there(self):
         structs, ahead = set(), [View]

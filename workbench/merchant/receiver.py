@@ -164,9 +164,10 @@ class Receiver:
         return register
 
     def handlers(self, event_type: str) -> list[Handler]:
-        """The handlers of an event of this type: first handlers of the type, then of its family, then of `*`."""
+        """The handlers of an event of this type, once each: of the type, then of its family, then of `*`."""
         wanted = (event_type, f"{event_type.partition('.')[0]}.*", "*")
-        return [handler for name in wanted for handled, handler in self._handlers if handled == name]
+        found = [handler for name in wanted for handled, handler in self._handlers if handled == name]
+        return [handler for place, handler in enumerate(found) if handler not in found[:place]]
 
     def receive(self, body: bytes, headers: dict[str, str]) -> int:
         """Take one message, and return the HTTP status to answer with."""
