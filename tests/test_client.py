@@ -125,6 +125,8 @@ def test_a_url_may_have_a_path_and_one_that_ends_in_the_version_or_is_of_another
             PaymentsClient(**{"base_url": "https://api.example.com", "secret_key": KEY, "http": http, name: url})
         assert refused.value.param == name
         assert str(refused.value).startswith(name)
+    with pytest.raises(InvalidRequest, match="pagination is 'cursor' or 'page', not 'pages'"):
+        talk(CHARGE, pagination="pages")
 
 
 @pytest.mark.parametrize("prefix", ["sk_live_", "sk_live", "pk_live_"])

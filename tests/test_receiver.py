@@ -140,7 +140,7 @@ def test_a_message_that_is_not_genuine_or_not_of_now_is_refused_with_the_reason(
 
 
 def test_it_verifies_by_the_scheme_that_it_is_told_and_there_is_no_other():
-    by_stripe = Receiver(["any text"], now=lambda: NOW_S, scheme="stripe")
+    by_stripe = Receiver("any text", now=lambda: NOW_S, scheme="stripe")
     headers = headers_for("any text", "", NOW_S, event(), scheme="stripe")
     assert [by_stripe.receive(event(), headers) for _ in range(2)] == [200, 200]
     assert by_stripe.arrivals[-1][1:3] == ("duplicate", "evt_1"), "by the id in the body"

@@ -125,7 +125,7 @@ class Receiver:
         if scheme not in SCHEMES:
             message = f"scheme is {' or '.join(map(repr, SCHEMES))}, not {scheme!r}"
             raise ValueError(message)
-        self.secrets = list(secrets)
+        self.secrets = [secrets] if isinstance(secrets, str) else list(secrets)
         self.scheme = scheme
         self.events = Events()
         self.keep = keep
