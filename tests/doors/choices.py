@@ -34,10 +34,8 @@ from workbench.merchant import receiver
 PHONE, AIRTEL, ZED = "+260961234567", "+260971234567", "+260981234567"
 APPROVES, BROKE, NOBODY_ANSWERS, COMES_LATE, UNKNOWN = (f"+2609600000{end}" for end in ("01", "02", "05", "10", "12"))
 DAY_S = 86_400
-EITHER, COMMAND, NEVER, ALWAYS = "either", "command", "never", "always"
-"""Where a choice is seen besides in process: over a socket in a thorough run, by `workbench serve` with all of its
-other choices, nowhere (its receiver answers as it is told, or reads the sandbox's clock), over a socket in each run.
-"""
+COMMAND, SOCKET = "command", "socket"
+"""Where a choice is seen besides in process: by `workbench serve` with all of its other choices, or over a socket."""
 NUMBERED: Mapping[str, object] = {
     "confirm_response": "accepted", "pagination": "page", "token_credentials": "one_account",
     "token_field": "data.token", "key_rotation": "overlap", "rate_limit": "100_per_60",
@@ -894,7 +892,7 @@ class Choice(NamedTuple):
     """Value of the row → what the look returns."""
     also: Mapping[str, object] = {}
     """Other rows that are switched meanwhile."""
-    where: str = EITHER
+    where: str = ""
 
 
 MINUTE = [{200: 101}, {200: 101}, {200: 101}]
@@ -916,8 +914,8 @@ CHOICES = [
     Choice("success_status", lambda it: (it.intent().status_code, it.charge().status_code),
         {"200": (200, 200), "201_created": (201, 201)}),
     Choice("currencies", Looks.in_other_currencies, {"zmw": [None, None, 400], "iso4217": [100, None, 200]}),
-    Choice("currencies", Looks.of_each_currency, {"iso4217": [100, 10_000, 100_000, 1_000_000]}, {}, ALWAYS),
-    Choice("currencies", Looks.of_each_currency, {"iso4217": [100] * 4}, {"charge_amount_unit": "major"}, ALWAYS),
+    Choice("currencies", Looks.of_each_currency, {"iso4217": [100, 10_000, 100_000, 1_000_000]}, {}, SOCKET),
+    Choice("currencies", Looks.of_each_currency, {"iso4217": [100] * 4}, {"charge_amount_unit": "major"}, SOCKET),
     Choice("currencies", Looks.warned_of_a_hundredth, {"iso4217": ["far less", "far more"]}),
     Choice("currencies", lambda it: it.relying_on("currencies", "/v1/charges", currency="usd"),
         {"iso4217": [False, True]}),
@@ -942,7 +940,7 @@ CHOICES = [
     Choice("zed_mobile", lambda it: it.relying_on("zed_mobile", "/v1/charges", phone=ZED), {"zed": [False, True]}),
     Choice("charge_amount_unit", Looks.of_150_units, {"minor": (150, True, 150), "major": (150, True, 15_000)}),
     Choice("charge_amount_unit", Looks.whole_units_are_of_charges_alone, {"major": [
-        Decimal("87.35"), Decimal("7.35"), False, Decimal("7.35"), 80, "87.35"]}, {}, ALWAYS),
+        Decimal("87.35"), Decimal("7.35"), False, Decimal("7.35"), 80, "87.35"]}, {}, SOCKET),
     Choice("intent_amount_scale", Looks.of_half_a_ngwee,
         {"exact": [None, None, None], "half_even": [1.0, 1.02, None]}),
     Choice("intent_amount_scale", lambda it: it.relying_on("intent_amount_scale", "/v1/payment_intents", amount=1.005),
@@ -971,7 +969,7 @@ CHOICES = [
             (Looks.late_money_that_pays, ["failed" if is_last else FIRST, ended, ended]),
             (Looks.late_money_of_what_was_canceled, ["failed"] if is_last else [
                 "canceled", "charge.late_success", "payment_intent.late_success", 10_000]))),
-    Choice("late_success", Looks.late_beside_an_open_prompt, {"succeeds": ["canceled_by_merchant", None]}, {}, ALWAYS),
+    Choice("late_success", Looks.late_beside_an_open_prompt, {"succeeds": ["canceled_by_merchant", None]}, {}, SOCKET),
     Choice("late_success", Looks.late_beside_another_attempt,
         {"succeeds": ["succeeded", 10_000, "processing", 20_000]}),
     Choice("late_success", Looks.relied_on_as_time_passes,
@@ -979,7 +977,7 @@ CHOICES = [
     Choice("charge_wait", Looks.answered_within_the_call_or_not, {
         "answered": [200, "succeeded", False, [], ["charge.succeeded"]],
         "interactive": [200, "pending", True, ["pending", "succeeded"], THEN],
-        "accepted": [202, "pending", True, ["pending", "succeeded"], THEN]}, {}, ALWAYS),
+        "accepted": [202, "pending", True, ["pending", "succeeded"], THEN]}, {}, SOCKET),
     *(Choice("charge_wait", look, dict.fromkeys(("interactive", "accepted"), seen)) for look, seen in (
         (Looks.failing_as_the_customer_has_it, [
             ("failed", "failed", "declined_by_customer", "charge.pending", "charge.failed"),
@@ -1031,36 +1029,36 @@ CHOICES = [
     # 6. Webhooks
     Choice("event_types", Looks.types_that_arrive, {
         "by_object": ["payment_intent.created", "charge.succeeded", "charge.failed"],
-        "collection": ["collection.successful", "collection.failed"]}, {}, NEVER),
+        "collection": ["collection.successful", "collection.failed"]}),
     Choice("event_payload", Looks.first_in_the_body,
-        {"envelope": ["id", True, True], "cloudevents": ["specversion", True, True]}, {}, NEVER),
+        {"envelope": ["id", True, True], "cloudevents": ["specversion", True, True]}),
     Choice("signature_scheme", Looks.arrived, {
         "standard_webhooks": ["accepted", "webhook-id", "webhook-timestamp", "webhook-signature"],
-        "stripe": ["accepted", "stripe-signature"], "github": ["accepted", "x-hub-signature-256"]}, {}, NEVER),
-    Choice("signature_tolerance_s", Looks.late_by_500_s, {300: "refused", 600: "duplicate"}, {}, NEVER),
+        "stripe": ["accepted", "stripe-signature"], "github": ["accepted", "x-hub-signature-256"]}),
+    Choice("signature_tolerance_s", Looks.late_by_500_s, {300: "refused", 600: "duplicate"}),
     Choice("endpoint_registration", lambda it: it.get("/v1/webhook_endpoints").status_code,
         {"api": 200, "dashboard": 404}),
     Choice("endpoint_registration", Looks.one_endpoint_by_the_dashboard,
         {"dashboard": ["endpoint_exists", 409, True]}, LEAST, COMMAND),
     Choice("retry_schedule_s", lambda it: it.attempts(500), {
         (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400): [10, 10],
-        (0, 5, 300, 1800, 7200, 18000, 36000, 36000): [8, 8], (0, *(1800,) * 48): [49, 49], (0,): [1, 1]}, {}, NEVER),
-    Choice("delivery_success", lambda it: it.attempts(204)[0], {"2xx": 1, "200_201_202": 10}, {}, NEVER),
-    Choice("delivery_gone", lambda it: it.attempts(410)[0], {"disables": 1, "retried": 10}, {}, NEVER),
+        (0, 5, 300, 1800, 7200, 18000, 36000, 36000): [8, 8], (0, *(1800,) * 48): [49, 49], (0,): [1, 1]}),
+    Choice("delivery_success", lambda it: it.attempts(204)[0], {"2xx": 1, "200_201_202": 10}),
+    Choice("delivery_gone", lambda it: it.attempts(410)[0], {"disables": 1, "retried": 10}),
     Choice("delivery_retry_after", lambda it: it.attempts(429, seconds=10)[0],
-        {"honoured": 1, "ignored": 2}, {}, NEVER),
-    Choice("dead_letter", Looks.dead_letters, {"kept": [1, 1], "dropped": [1, 0]}, {}, NEVER),
-    Choice("endpoint_disable_after_s", Looks.failing_for_a_week, {432_000: "disabled", 0: "enabled"}, {}, NEVER),
+        {"honoured": 1, "ignored": 2}),
+    Choice("dead_letter", Looks.dead_letters, {"kept": [1, 1], "dropped": [1, 0]}),
+    Choice("endpoint_disable_after_s", Looks.failing_for_a_week, {432_000: "disabled", 0: "enabled"}),
     Choice("replay", Looks.sent_again,
-        {"same_id": ["accepted", "duplicate"], "new_id": ["accepted", "accepted"]}, {}, NEVER),
+        {"same_id": ["accepted", "duplicate"], "new_id": ["accepted", "accepted"]}),
     Choice("ordering", Looks.order_of,
-        {"unordered": ["canceled", "created"], "per_object": ["created", "canceled"]}, {}, NEVER),
+        {"unordered": ["canceled", "created"], "per_object": ["created", "canceled"]}),
     Choice("ordering", Looks.in_which_order, {
         "unordered": ["created", "requires_action", "processing", "succeeded", "succeeded"],
-        "out_of_order": ["succeeded", "succeeded", "created", "requires_action", "processing"]}, {}, NEVER),
+        "out_of_order": ["succeeded", "succeeded", "created", "requires_action", "processing"]}),
     Choice("repeats", lambda it: (it.charge(), it.verdicts())[1],
-        {"once": ["accepted"], "duplicate": ["accepted", "duplicate"]}, {}, NEVER),
-    Choice("lateness", Looks.come_after, {"at_once": [1, 1], "thirty_seconds": [0, 1]}, {}, NEVER),
+        {"once": ["accepted"], "duplicate": ["accepted", "duplicate"]}),
+    Choice("lateness", Looks.come_after, {"at_once": [1, 1], "thirty_seconds": [0, 1]}),
 
     # 7. Errors and failures
     Choice("error_format", Looks.first_members, {

@@ -1,4 +1,4 @@
-"""Each alternative of the register, switched and seen through both doors; and how pages and calls are counted."""
+"""Each alternative of the register, switched and seen: in process, and some over a socket or by the command."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import DOORS, Serving, check_books
-from tests.doors.choices import ALWAYS, CHOICES, COMMAND, EITHER, LEAST, NUMBERED, Choice, Looks
+from tests.doors.choices import CHOICES, COMMAND, LEAST, NUMBERED, SOCKET, Choice, Looks
 from workbench import Workbench
 from workbench.domain.gaps import REGISTER
 
@@ -37,11 +37,8 @@ def cases() -> Iterator[Any]:
     for choice in CHOICES:
         look = choice.look.__name__.strip("<>")
         for value in choice.seen:
-            for door in DOORS if choice.where in {EITHER, ALWAYS} else DOORS[:1]:
-                marks = [pytest.mark.thorough] if (door, choice.where) == (DOORS[1], EITHER) else []
-                yield pytest.param(
-                    choice, value, door, marks=marks, id=f"{choice.row}-{value}"[:60] + f"-{look}-{door}"
-                )
+            for door in DOORS if choice.where == SOCKET else DOORS[:1]:
+                yield pytest.param(choice, value, door, id=f"{choice.row}-{value}"[:60] + f"-{look}-{door}")
 
 
 @pytest.mark.parametrize(("choice", "value", "door"), [*cases()])
