@@ -48,7 +48,8 @@ HUGE = b'{"limit": 1e9999999999999999999}'
 NOTHING, UNKNOWN = "Nothing was changed", "same idempotency key"
 FAULTS = {
     httpx.ConnectError: NOTHING, httpx.ConnectTimeout: NOTHING, httpx.ReadTimeout: UNKNOWN, httpx.ReadError: UNKNOWN,
-    httpx.WriteError: UNKNOWN, httpx.RemoteProtocolError: UNKNOWN,
+    httpx.WriteError: UNKNOWN, httpx.RemoteProtocolError: UNKNOWN, httpx.PoolTimeout: NOTHING,
+    httpx.LocalProtocolError: NOTHING, httpx.UnsupportedProtocol: NOTHING,
 }  # fmt: skip
 """What went wrong on the way → what may be said about the request."""
 
@@ -119,7 +120,18 @@ def test_a_url_may_have_a_path_and_one_that_ends_in_the_version_or_is_of_another
     pass_instead = "ends in /v1; leave it out, because the client adds the path. Pass 'https://example.com/pay'."
     for url, said in (
         *((f"https://example.com/pay{version}", pass_instead) for version in ("/v1", "/v1/", "/V1//")),
-        *((url, f"and is {url!r}.") for url in ("api.example.com", "ftp://api.example.com", 7)),
+        *(
+            (url, f"and is {url!r}.")
+            for url in (
+                "api.example.com",
+                "ftp://api.example.com",
+                7,
+                "http://",
+                "https:///pay",
+                "http://a.example?b=c",
+                "http://a.example/#b",
+            )
+        ),
     ):
         with pytest.raises(InvalidRequest, match=re.escape(said)) as refused, httpx.Client() as http:
             PaymentsClient(**{"base_url": "https://api.example.com", "secret_key": KEY, "http": http, name: url})
@@ -195,6 +207,32 @@ def test_an_error_in_any_form_is_an_api_error_also_the_documented_one(body: byte
             pay.payment_intents.retrieve("pi_1")
         assert raised.value.message == ("no" if b'"message": "no"' in body else f"The service answered {status}.")
         assert len(service.requests) == 1, "a redirect is not followed"
+
+
+def test_what_cannot_be_written_is_refused_before_anything_is_sent():
+    pay, service = talk(INTENT)
+    itself: dict[str, Any] = {}
+    itself["a"] = itself
+    for wrong in (
+        {"description": "\ud800"},
+        {"metadata": {"a": object()}},
+        {"metadata": itself},
+        {"amount": 10**5_000},
+    ):
+        with pytest.raises(InvalidRequest, match="cannot be written as JSON"):
+            pay.payment_intents.create(**{"amount": 1, **wrong})
+    with pytest.raises(InvalidRequest, match=r"GET .*/v1/events cannot be sent"):
+        pay.events.list(search="\ud800")
+    for url in ("http://[::1", "http://a.example:x", "http://a\0b"):
+        pay, service = talk(INTENT, url)
+        with pytest.raises(InvalidRequest, match="cannot be sent"):
+            pay.payment_intents.retrieve("pi_1")
+        assert service.requests == []
+    with (
+        PaymentsClient(f"http://{'a' * 70}.example", KEY) as pay,
+        pytest.raises(InvalidRequest, match="cannot be sent"),
+    ):
+        pay.payment_intents.create(amount=1)
 
 
 @pytest.mark.parametrize(("fault", "words"), FAULTS.items(), ids=[each.__name__ for each in FAULTS])
@@ -283,7 +321,7 @@ def test_an_id_is_one_segment_of_a_path_whatever_is_in_it():
     pay, service = talk(INTENT)
     pay.payment_intents.retrieve("../charges/ch_1?x")
     assert service.requests[0].url.raw_path == b"/v1/payment_intents/..%2Fcharges%2Fch_1%3Fx"
-    for identifier in ("", ".", "..", 5):
+    for identifier in ("", ".", "..", 5, "pi_\ud800"):
         with pytest.raises(InvalidRequest):
             pay.payment_intents.retrieve(identifier)
     with pytest.raises(InvalidRequest, match=r"The key must be a string such as 'sk_test_…', not int"):

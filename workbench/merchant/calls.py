@@ -31,6 +31,7 @@ from workbench.visible import visible
 T = TypeVar("T")
 _UNKNOWN_OUTCOME = "It may or may not have been carried out: repeat it with the same idempotency key."
 _VERSIONED = re.compile(r"(https?://[^/]+(?:/.*)?)/v1/*", re.IGNORECASE)
+_HOST = re.compile(r"https?://[^/?#]")
 _SECONDS = re.compile(r"[0-9]{1,9}")
 _UNREADABLE = (msgspec.MsgspecError, RecursionError, InvalidOperation)
 """Errors of a body that cannot be read: another shape, nested too deep, or a number that no Decimal holds."""
@@ -47,6 +48,10 @@ _AS_IT_IS = httpx.Auth()
 _url = lru_cache(httpx.URL)
 """Parsing a URL takes httpx a fifth of a call, and few URLs differ."""
 _STARTED = "workbench.started"
+_BEFORE_SENDING = (
+    httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.LocalProtocolError, httpx.UnsupportedProtocol,
+)  # fmt: skip
+"""Errors of a request of which nothing was sent."""
 
 
 def ignore_cookies(client: httpx.Client) -> None:
@@ -117,11 +122,15 @@ class Calls:
     def send(self, method: str, url: str, shape: type[T], **parts: Unpack[RequestParts]) -> T:
         """Send one request and read its response as a `shape`.
 
-        Raises a subclass of ApiError by the status, ServiceUnreachable if no response came, UnexpectedResponse if the
-        response cannot be read as a `shape`, LiveKeyRefused for a live `key`, and InvalidRequest if `key` is no string.
+        - Raises a subclass of ApiError by the status.
+        - Raises InvalidRequest before anything is sent: a `key` that is no string, or a URL, query or body that cannot
+          be written.
+        - Raises LiveKeyRefused before anything is sent: a live `key`.
+        - Raises ServiceUnreachable: no response came.
+        - Raises UnexpectedResponse: the response cannot be read as a `shape`.
         """
         body, key, query, basic = parts.get("body"), parts.get("key"), parts.get("query"), parts.get("basic")
-        content = b"" if body is None else to_json({k: v for k, v in body.items() if v is not None})
+        content = b"" if body is None else _written(body)
         sent = {**parts.get("headers", {})}
         if body is not None:
             sent["Content-Type"] = "application/json"
@@ -142,6 +151,8 @@ class Calls:
             received = _content_of(response)
         except httpx.TransportError as error:
             raise _unreachable(method, url, error) from error
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise invalid(f"{method} {mask(url)} cannot be sent: {error}.") from error
         self._latest = response.headers
         if not response.is_success:
             raise error_from(response)
@@ -180,6 +191,14 @@ class Calls:
             )
 
 
+def _written(body: Mapping[str, Any]) -> bytes:
+    """The members of a body as JSON, without those that are None. Raises InvalidRequest: JSON cannot hold a value."""
+    try:
+        return to_json({name: value for name, value in body.items() if value is not None})
+    except (ValueError, TypeError, NotImplementedError, RecursionError) as error:
+        raise invalid(f"The request cannot be written as JSON: {error}.") from error
+
+
 def _content_of(response: httpx.Response) -> bytes:
     """The body of a response; without an encoding, this skips httpx's decoding, a third of its time."""
     if not response.is_success or response.is_stream_consumed or "content-encoding" in response.headers:
@@ -191,7 +210,7 @@ def _content_of(response: httpx.Response) -> bytes:
 
 
 def _unreachable(method: str, url: str, error: httpx.TransportError) -> ServiceUnreachable:
-    sent_nothing = method == "GET" or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+    sent_nothing = method == "GET" or isinstance(error, _BEFORE_SENDING)
     why = str(error).rstrip(".") or type(error).__name__
     hint = "Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME
     return ServiceUnreachable(f"{method} {mask(url)} got no response: {why}.", hint=hint)
@@ -205,11 +224,14 @@ def invalid(message: str, param: str | None = None, *, hint: str = "") -> Invali
 def host_of(url: str, name: str = "base_url") -> str:
     """The argument `name`, the URL of a service, without a slash at its end.
 
-    Raises InvalidRequest: the URL is not http or https, or ends in /v1, which the client adds itself.
+    Raises InvalidRequest: the URL is not http or https, has no host, has a query, or ends in /v1, which the client adds
+    itself.
     """
-    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+    if not isinstance(url, str) or not _HOST.match(url):
         message = f"{name} must begin with http:// or https://, as in 'http://127.0.0.1:4242', and is {url!r}."
         raise invalid(message, name)
+    if "?" in url or "#" in url:
+        raise invalid(f"{name} must end with its host or a path, without a query, and is {url!r}.", name)
     if versioned := _VERSIONED.fullmatch(url):
         hint = f"Pass {versioned[1].rstrip('/')!r}."
         raise invalid(f"{name} ends in /v1; leave it out, because the client adds the path.", name, hint=hint)
@@ -228,12 +250,15 @@ def checked_text(name: str, value: str, *, such_as: str = "") -> str:
 def segments(*identifiers: str) -> str:
     """Identifiers as segments of a path, a slash before each.
 
-    Raises InvalidRequest: an identifier is no string, empty, `.` or `..`.
+    Raises InvalidRequest: an identifier is no string, empty, `.` or `..`, or has half of a surrogate pair.
     """
     for identifier in identifiers:
         if checked_text("The id", identifier, such_as="pi_…") in ("", ".", ".."):
             raise invalid(f"{identifier!r} is not an identifier.", "id")
-    return "".join([f"/{quote(identifier, safe='')}" for identifier in identifiers])
+    try:
+        return "".join([f"/{quote(identifier, safe='')}" for identifier in identifiers])
+    except UnicodeEncodeError:
+        raise invalid(f"{'/'.join(identifiers)!r} is not an identifier.", "id") from None
 
 
 _LEARNING = Lock()

@@ -412,7 +412,10 @@ class WebhookEndpoints(Retrieved[WebhookEndpoint]):
         return self._send("PATCH", WebhookEndpoint, endpoint_id, body=body)
 
     def roll_secret(self, endpoint_id: str) -> WebhookEndpoint:
-        """Roll the signing secret, which only this response shows; for a day the old secret signs too, if there is room."""
+        """Roll the signing secret, which only this response shows.
+
+        For a day the old secret signs messages too, if a message has room for two signatures.
+        """
         return self._send("POST", WebhookEndpoint, endpoint_id, "roll_secret")
 
     def delete(self, endpoint_id: str) -> Deleted:
