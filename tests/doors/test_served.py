@@ -161,7 +161,8 @@ class TestHttp:
             assert (head[:5], body) == (b"HTTP/", b"")
 
     def test_what_is_no_request_harms_nobody(self, door: Door, wire: httpx.Client, capfd: pytest.CaptureFixture[str]):
-        short = (b"", b"\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x00", b"GET / HTTP/9.9\r\n\r\n")
+        http_2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+        short = (b"", b"\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x00", b"GET / HTTP/9.9\r\n\r\n", http_2)
         for message in (*short, b"x" * 70_000):
             door.raw(message, ends=True)
             assert wire.get("/plants/openapi.json").status_code == 200

@@ -83,12 +83,6 @@ def test_another_name_or_page_is_refused_before_a_path_is_looked_for_by_any_meth
         assert door.send(door.head(path, *elsewhere, *lines, method=method))[0] == 403, (method, path)
 
 
-def test_http_2_is_not_spoken(served: Door):
-    with served.connection() as connection:
-        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
-        assert b"\x00\x00\x00\x04\x01" not in connection.recv(65_536)
-
-
 class TestAllowed:
     def test_what_is_no_name_is_refused(self):
         with Workbench(seed=7) as bench:

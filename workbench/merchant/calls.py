@@ -180,10 +180,8 @@ class Calls:
 
     def _check(self, key: str) -> None:
         """Raises LiveKeyRefused: a live key, which this client may not send. Raises InvalidRequest: not a string."""
-        if (
-            checked_text("The key", key, such_as="sk_test_…").strip().startswith(("sk_live", "pk_live"))
-            and not self._allow_live
-        ):
+        text = checked_text("The key", key, such_as="sk_test_…").strip()
+        if text.startswith(("sk_live", "pk_live")) and not self._allow_live:
             raise LiveKeyRefused(
                 "This is a live key; it moves real money.",
                 hint="Use a key that begins with sk_test_ or pk_test_. To move real money, use "

@@ -62,7 +62,7 @@ EventFilter = Annotated[list[str], by_register(lambda gaps: {"items": _event_nam
 
 
 class CreateWebhookEndpoint(View):
-    """Assumed."""
+    """Assumed: a URL that receives events, and the events that it receives."""
 
     __source__ = Source(gap="6")
     url: Url

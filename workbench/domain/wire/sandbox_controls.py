@@ -72,7 +72,7 @@ class Deprecate(OfSandbox):
 
 
 class Deprecated(OfSandbox):
-    """An operation and the moments in its headers; None if it is not marked."""
+    """An operation and the moments in its headers; both are None if the operation is not marked."""
 
     operation: str
     deprecated_at: DateTime | None = None
@@ -342,7 +342,7 @@ class Code(OfSandbox):
 
 
 class CodeQuery(View):
-    """The sandbox's address for the texts."""
+    """The sandbox's address in the texts."""
 
     base_url: Annotated[str, Meta(max_length=200, description="Written instead of `$BASE_URL`.")] = ""
 
