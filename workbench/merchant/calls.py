@@ -33,8 +33,6 @@ _UNKNOWN_OUTCOME = "It may or may not have been carried out: repeat it with the 
 _VERSIONED = re.compile(r"(https?://[^/]+(?:/.*)?)/v1/*", re.IGNORECASE)
 _HOST = re.compile(r"https?://[^/?#]")
 _SECONDS = re.compile(r"[0-9]{1,9}")
-_UNREADABLE = (msgspec.MsgspecError, RecursionError, InvalidOperation)
-"""Errors of a body that cannot be read: another shape, nested too deep, or a number that no Decimal holds."""
 _ERRORS: dict[int, type[ApiError]] = {
     kind.status: kind for of in (ApiError, ServiceFailed) for kind in of.__subclasses__()
 }
@@ -130,10 +128,9 @@ class Calls:
         - Raises UnexpectedResponse: the response cannot be read as a `shape`.
         """
         body, key, query, basic = parts.get("body"), parts.get("key"), parts.get("query"), parts.get("basic")
-        content = b"" if body is None else _written(body)
-        sent = {**parts.get("headers", {})}
+        content, sent = b"", {**parts.get("headers", {})}
         if body is not None:
-            sent["Content-Type"] = "application/json"
+            content, sent["Content-Type"] = _written(body), "application/json"
         if method != "GET":
             sent["Content-Length"] = str(len(content))
         if key is not None:
@@ -158,9 +155,8 @@ class Calls:
             raise error_from(response)
         try:
             return cast("T", _read(cast("Hashable", shape), received))
-        except _UNREADABLE as error:
-            why = "a number in it is too large" if isinstance(error, InvalidOperation) else error
-            raise UnexpectedResponse(f"{method} {mask(url)} got an undocumented response: {why}.") from error
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise UnexpectedResponse(f"{method} {mask(url)} got an undocumented response: {error}.") from error
 
     def _request(
         self, method: str, url: str, content: bytes, query: Mapping[str, str] | None, sent: Mapping[str, str]
@@ -284,16 +280,19 @@ def _read(shape: Hashable, content: bytes) -> object:
     """A body as `shape`, or as the other form that the register may give this shape."""
     try:
         return _decoder(shape).decode(content)
+    except InvalidOperation as error:
+        message = "a number in it is too large"
+        raise msgspec.ValidationError(message) from error
     except msgspec.ValidationError:
         if shape not in OTHER_FORM:
             raise
-        return _decoder(OTHER_FORM[shape]).decode(content)
+        return _read(OTHER_FORM[shape], content)
 
 
 def error_from(response: httpx.Response) -> ApiError:
     """The error of a response, whatever the form of its body: the interface does not show the real service's form."""
     members: dict[str, Any] = {}
-    with suppress(*_UNREADABLE):
+    with suppress(msgspec.MsgspecError, RecursionError, InvalidOperation):
         members = _decoder(dict[str, Any]).decode(response.content)
     if isinstance(members.get("error"), dict):
         members = members["error"]

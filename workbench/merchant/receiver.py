@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, MutableSet
 from contextlib import contextmanager
 from decimal import Decimal
+from itertools import product
 from typing import Any, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 from wsgiref.types import StartResponse, WSGIEnvironment
@@ -166,8 +167,11 @@ class Receiver:
     def handlers(self, event_type: str) -> list[Handler]:
         """The handlers of an event of this type, once each: of the type, then of its family, then of `*`."""
         wanted = (event_type, f"{event_type.partition('.')[0]}.*", "*")
-        found = [handler for name in wanted for handled, handler in self._handlers if handled == name]
-        return [handler for place, handler in enumerate(found) if handler not in found[:place]]
+        found: list[Handler] = []
+        for name, (handled, handler) in product(wanted, self._handlers):
+            if handled == name and handler not in found:
+                found.append(handler)
+        return found
 
     def receive(self, body: bytes, headers: dict[str, str]) -> int:
         """Take one message, and return the HTTP status to answer with."""
