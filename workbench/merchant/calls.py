@@ -154,9 +154,10 @@ class Calls:
         if not response.is_success:
             raise error_from(response)
         try:
-            return cast("T", _read(cast("Hashable", shape), received))
+            read: T = _read(shape, received)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise UnexpectedResponse(f"{method} {mask(url)} got an undocumented response: {error}.") from error
+        return read
 
     def _request(
         self, method: str, url: str, content: bytes, query: Mapping[str, str] | None, sent: Mapping[str, str]
@@ -198,7 +199,8 @@ def _content_of(response: httpx.Response) -> bytes:
     if not response.is_success or response.is_stream_consumed or "content-encoding" in response.headers:
         return response.read()
     try:
-        return b"".join(cast("httpx.SyncByteStream", response.stream))
+        stream: Any = response.stream
+        return b"".join(stream)
     finally:
         response.close()
 
@@ -276,7 +278,7 @@ def _held(kind: type, value: object) -> object:
     raise TypeError(message)
 
 
-def _read(shape: Hashable, content: bytes) -> object:
+def _read(shape: Any, content: bytes) -> Any:  # noqa: ANN401  an object of the type `shape`
     """A body as `shape`, or as the other form that the register may give this shape."""
     try:
         return _decoder(shape).decode(content)
