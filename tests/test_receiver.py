@@ -205,10 +205,12 @@ def test_types_are_named_and_of_their_form_and_with_a_list_of_types_one_of_it(re
 
 def test_only_a_post_is_answered_its_body_read_by_the_length_that_is_told_or_in_chunks_to_the_limit(receiver: Receiver):
     def called(body: bytes, **environ: object) -> int:
-        statuses: list[str] = []
+        came: list[tuple[str, list[tuple[str, str]]]] = []
         asked = {"REQUEST_METHOD": "POST", "wsgi.input": io.BytesIO(body), **environ}
-        receiver(asked, lambda status, _: statuses.append(status))
-        return int(statuses[0][:3])
+        receiver(asked, lambda *response: came.append(response))
+        ((status, headers),) = came
+        assert (("Allow", "POST") in headers) == status.startswith("405")
+        return int(status[:3])
 
     assert called(b"", REQUEST_METHOD="GET") == 405
     assert not receiver.arrivals

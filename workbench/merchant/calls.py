@@ -3,6 +3,7 @@
 import re
 import time
 from base64 import b64encode
+from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
@@ -62,7 +63,7 @@ class Latencies:
 
     def __init__(self, kept: int = 1000) -> None:
         self._most = kept
-        self._kept: dict[str, int] = {}
+        self._kept: OrderedDict[str, int] = OrderedDict()
 
     def watch(self, client: httpx.Client) -> None:
         """Measure this client's requests from now on, up to the headers of the response."""
@@ -84,7 +85,7 @@ class Latencies:
         took_s = time.perf_counter() - response.request.extensions[_STARTED]
         self._kept[request_id] = round(took_s * 1000)
         if len(self._kept) > self._most:
-            del self._kept[next(iter(self._kept))]
+            self._kept.popitem(last=False)  # in one step: another thread may end a request at the same time
 
 
 class RequestParts(TypedDict, total=False):

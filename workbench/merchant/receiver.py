@@ -180,7 +180,9 @@ class Receiver:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         """Responds to a WSGI request with 200, 400, 405, 413 or 500."""
         status, text = self._respond(environ)
-        start_response(_STATUS[status], [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))])
+        headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))]
+        headers += [] if environ["REQUEST_METHOD"] == "POST" else [("Allow", "POST")]
+        start_response(_STATUS[status], headers)
         return [text]
 
     @contextmanager
