@@ -258,6 +258,9 @@ def test_the_shown_fields_are_enough_and_an_answer_of_another_shape_is_unexpecte
         pay, _ = talk(lambda _, body=body: httpx.Response(200, content=body))
         with pytest.raises(UnexpectedResponse):
             pay.payment_intents.retrieve("pi_1")
+    pay, _ = talk(lambda _: httpx.Response(200, stream=httpx.ByteStream(b"{}"), headers={"Content-Encoding": "gzip"}))
+    with pytest.raises(UnexpectedResponse, match="cannot be decoded"):
+        pay.payment_intents.retrieve("pi_1")
     event = b'{"id": "evt_1", "type": "", "timestamp": "", "request": {}, "data": {"object": %s}}' % HUGE
     pay, _ = talk(lambda _: httpx.Response(200, content=event))
     with pytest.raises(UnexpectedResponse, match="a number in it is too large"):

@@ -26,6 +26,7 @@ from workbench.errors import (
     ServiceFailed,
     ServiceUnreachable,
     UnexpectedResponse,
+    WorkbenchError,
 )
 from workbench.visible import visible
 
@@ -126,7 +127,7 @@ class Calls:
           be written.
         - Raises LiveKeyRefused before anything is sent: a live `key`.
         - Raises ServiceUnreachable: no response came.
-        - Raises UnexpectedResponse: the response cannot be read as a `shape`.
+        - Raises UnexpectedResponse: the response cannot be decoded, or not read as a `shape`.
         """
         body, key, query, basic = parts.get("body"), parts.get("key"), parts.get("query"), parts.get("basic")
         content, sent = b"", {**parts.get("headers", {})}
@@ -147,8 +148,8 @@ class Calls:
         try:
             response = self._http.send(self._request(method, url, content, query, sent), auth=_AS_IT_IS, stream=True)
             received = _content_of(response)
-        except httpx.TransportError as error:
-            raise _unreachable(method, url, error) from error
+        except httpx.RequestError as error:
+            raise _lost(method, url, error) from error
         except (httpx.InvalidURL, UnicodeError) as error:
             raise invalid(f"{method} {mask(url)} cannot be sent: {error}.") from error
         self._latest = response.headers
@@ -197,16 +198,19 @@ def _written(body: Mapping[str, Any]) -> bytes:
 
 def _content_of(response: httpx.Response) -> bytes:
     """The body of a response; without an encoding, this skips httpx's decoding, a third of its time."""
-    if not response.is_success or response.is_stream_consumed or "content-encoding" in response.headers:
-        return response.read()
     try:
+        if not response.is_success or response.is_stream_consumed or "content-encoding" in response.headers:
+            return response.read()
         stream: Any = response.stream
         return b"".join(stream)
     finally:
         response.close()
 
 
-def _unreachable(method: str, url: str, error: httpx.TransportError) -> ServiceUnreachable:
+def _lost(method: str, url: str, error: httpx.RequestError) -> WorkbenchError:
+    """The error of a request without a response, or with a response whose content encoding is broken."""
+    if isinstance(error, httpx.DecodingError):
+        return UnexpectedResponse(f"{method} {mask(url)} got a response that cannot be decoded: {error}.")
     sent_nothing = method == "GET" or isinstance(error, _BEFORE_SENDING)
     why = str(error).rstrip(".") or type(error).__name__
     hint = "Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME
