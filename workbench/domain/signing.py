@@ -58,8 +58,8 @@ def _reserialised(by: Signer, body: bytes) -> SignedMessage:
     try:
         other = json.dumps(json.loads(body), indent=1, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        other = body + b"\n"
-    return SignedMessage(other, by.headers(body))
+        other = body
+    return SignedMessage(other if other != body else body + b"\n", by.headers(body))
 
 
 def _malformed(by: Signer, body: bytes) -> SignedMessage:
