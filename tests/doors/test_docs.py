@@ -135,6 +135,8 @@ def test_an_asset_is_kept_for_good_under_an_address_of_its_content_and_no_other_
     for name in NOT_THERE:
         response = wire.get(f"/docs/assets/{name}", {})
         assert (response.status_code, response.json()["code"]) == (404, "path_not_found")
+    for path in ("/console/", "/console/vendor/", "/docs/assets/", "/docs/guide/"):
+        assert wire.get(f"{path}{'x' * 300}.js", {}).json()["code"] == "path_not_found"
     assert "/docs" in wire.get("/v1/plants", {}).json()["detail"]
 
 

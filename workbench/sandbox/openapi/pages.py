@@ -76,7 +76,11 @@ def of_console(request: Request, choices: InForce) -> Response:
     """
     name = request.path_params.get("name", "index.html")
     file = resources.console(f"vendor/{name}" if "/vendor/" in request.path else name)
-    if file.suffix not in _CONSOLE or file.name != name or not file.is_file():
+    try:
+        is_there = file.suffix in _CONSOLE and file.name == name and file.is_file()
+    except OSError:  # no file may have so long a name
+        is_there = False
+    if not is_there:
         raise NotFound(f"There is no file {name[:60]!r}.", code="path_not_found")
     return Response(200, _CONSOLE[file.suffix], file.read_bytes(), _PAGE_HEADERS)
 
