@@ -123,8 +123,7 @@ class Calls:
         """Send one request and read its response as a `shape`.
 
         - Raises a subclass of ApiError by the status.
-        - Raises InvalidRequest before anything is sent: a `key` that is no string, or a URL, query or body that cannot
-          be written.
+        - Raises InvalidRequest before anything is sent: a `key` that is no string, or a body that JSON cannot hold.
         - Raises LiveKeyRefused before anything is sent: a live `key`.
         - Raises ServiceUnreachable: no response came.
         - Raises UnexpectedResponse: the response cannot be decoded, or not read as a `shape`.
@@ -150,8 +149,6 @@ class Calls:
             received = _content_of(response)
         except httpx.RequestError as error:
             raise _lost(method, url, error) from error
-        except (httpx.InvalidURL, UnicodeError) as error:
-            raise invalid(f"{method} {mask(url)} cannot be sent: {error}.") from error
         self._latest = response.headers
         if not response.is_success:
             raise error_from(response)
@@ -225,14 +222,18 @@ def invalid(message: str, param: str | None = None, *, hint: str = "") -> Invali
 def host_of(url: str, name: str = "base_url") -> str:
     """The argument `name`, the URL of a service, without a slash at its end.
 
-    Raises InvalidRequest: the URL is not http or https, has no host, has a query, or ends in /v1, which the client adds
-    itself.
+    Raises InvalidRequest: the URL is not http or https, has no host, has a query, cannot be parsed, or ends in /v1,
+    which the client adds itself.
     """
     if not isinstance(url, str) or not _HOST.match(url):
         message = f"{name} must begin with http:// or https://, as in 'http://127.0.0.1:4242', and is {url!r}."
         raise invalid(message, name)
     if "?" in url or "#" in url:
         raise invalid(f"{name} must end with its host or a path, without a query, and is {url!r}.", name)
+    try:
+        _url(url).host.encode("idna")
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise invalid(f"{name} cannot be parsed: {error}, and is {url!r}.", name) from error
     if versioned := _VERSIONED.fullmatch(url):
         hint = f"Pass {versioned[1].rstrip('/')!r}."
         raise invalid(f"{name} ends in /v1; leave it out, because the client adds the path.", name, hint=hint)
@@ -240,8 +241,15 @@ def host_of(url: str, name: str = "base_url") -> str:
 
 
 def checked_text(name: str, value: str, *, such_as: str = "") -> str:
-    """Returns `value`, the argument `name`. Raises InvalidRequest: not a string; the message names `such_as`."""
+    """Returns `value`, the argument `name`.
+
+    Raises InvalidRequest: not a string, where the message names `such_as`, or a string with half of a surrogate pair.
+    """
     if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise invalid(f"{name} has half of a surrogate pair, which cannot be sent.", name) from None
         return value
     wanted = f"a string such as {such_as!r}" if such_as else "a string"
     hint = "Pass its .id." if isinstance(getattr(value, "id", None), str) else ""
@@ -251,15 +259,12 @@ def checked_text(name: str, value: str, *, such_as: str = "") -> str:
 def segments(*identifiers: str) -> str:
     """Identifiers as segments of a path, a slash before each.
 
-    Raises InvalidRequest: an identifier is no string, empty, `.` or `..`, or has half of a surrogate pair.
+    Raises InvalidRequest: an identifier is empty, `.` or `..`, or `checked_text` refuses it.
     """
     for identifier in identifiers:
         if checked_text("The id", identifier, such_as="pi_…") in ("", ".", ".."):
             raise invalid(f"{identifier!r} is not an identifier.", "id")
-    try:
-        return "".join([f"/{quote(identifier, safe='')}" for identifier in identifiers])
-    except UnicodeEncodeError:
-        raise invalid(f"{'/'.join(identifiers)!r} is not an identifier.", "id") from None
+    return "".join([f"/{quote(identifier, safe='')}" for identifier in identifiers])
 
 
 _LEARNING = Lock()

@@ -300,7 +300,7 @@ class PaymentIntents(Retrieved[PaymentIntent]):
 
     def retrieve(self, intent_id: str, *, client_secret: str | None = None) -> PaymentIntent:
         """The intent as it is now."""
-        query = {"client_secret": client_secret} if client_secret else None
+        query = {"client_secret": checked_text("client_secret", client_secret)} if client_secret else None
         return self._send("GET", PaymentIntent, intent_id, query=query)
 
     def cancel(
