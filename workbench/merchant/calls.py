@@ -146,11 +146,12 @@ class Calls:
             )
         try:
             response = self._http.send(self._request(method, url, content, query, sent), auth=_AS_IT_IS, stream=True)
-            received = _content_of(response)
+            is_success = response.is_success
+            received = _content_of(response) if is_success else response.read()
         except httpx.RequestError as error:
             raise _lost(method, url, error) from error
         self._latest = response.headers
-        if not response.is_success:
+        if not is_success:
             raise error_from(response)
         try:
             read: T = _read(shape, received)
@@ -194,9 +195,9 @@ def _written(body: Mapping[str, Any]) -> bytes:
 
 
 def _content_of(response: httpx.Response) -> bytes:
-    """The body of a response; without an encoding, this skips httpx's decoding, a third of its time."""
+    """The body of a success; without an encoding, this skips httpx's decoding, a third of its time."""
     try:
-        if not response.is_success or response.is_stream_consumed or "content-encoding" in response.headers:
+        if response.is_stream_consumed or "content-encoding" in response.headers:
             return response.read()
         stream: Any = response.stream
         return b"".join(stream)
