@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -67,7 +66,7 @@ def run(*arguments: str) -> Result:
 def test_a_row_is_open_until_it_is_settled_and_with_a_trace_only_where_the_run_relied_on_it():
     used = json.loads(Path("used.json").read_text())
     assert {*checklist().guessed} == {*NAMES}
-    for trace in map(read_trace, map(Path, ("trace.json", "listed.json", "saved.har"))):
+    for trace in map(read_trace, ("trace.json", "listed.json", Path("saved.har"))):
         assert {*checklist(trace=trace).guessed} == {*used}
         after = checklist({used[0]: getattr(Gaps(), used[0])}, trace=trace)
         confirmed = [name for item in after if item.state == DONE for name in item.rows]
@@ -98,8 +97,8 @@ IN_PYTHON = re.compile(
 def test_a_list_has_forty_items_or_fewer_in_the_words_of_any_language_the_costly_first():
     verdicts = ("passed", "failed", "warning", "not examined")
     Path("most.json").write_text(exam(*(verdict for verdict in verdicts for _ in range(12))))
-    exams = [None, *(read_exam(Path(name)) for name in ("good.json", "bad.json", "most.json"))]
-    traces = [None, read_trace(Path("trace.json")), read_trace(Path("trace.json")) * 5]
+    exams = [None, *map(read_exam, ("good.json", "bad.json", Path("most.json")))]
+    traces = [None, read_trace("trace.json"), read_trace("trace.json") * 5]
     other = {row.name: next(iter(row.alternatives), row.default) for row in REGISTER}
     half = {name: other[name] if number % 4 else row for number, (name, row) in enumerate(other.items()) if number % 2}
     for settled, taken, trace in product((None, {}, tomllib.loads(TOML), other, half), exams, traces):
@@ -240,33 +239,14 @@ def test_what_cannot_be_read_or_written_is_refused_in_a_line(line: str):
 # What the notebook tells of rows and items
 
 
-def cells_of(slug: str) -> list[dict[str, Any]]:
-    return list(json.loads(course()[slug].path.read_text("utf-8"))["cells"])
-
-
 def texts_of(slug: str, kind: str) -> str:
-    return "\n".join("".join(each["source"]) for each in cells_of(slug) if each["cell_type"] == kind)
+    cells = json.loads(course()[slug].path.read_text("utf-8"))["cells"]
+    return "\n".join("".join(each["source"]) for each in cells if each["cell_type"] == kind)
 
 
-def tables_of(slug: str) -> dict[str, list[list[str]]]:
-    """By the first words of their headlines, the rows of the tables that a notebook shows."""
-    found = {}
-    for cell in cells_of(slug):
-        for each in cell.get("outputs", ()):
-            headline, *lines = "".join(each.get("data", {}).get("text/plain", ())).splitlines() or [""]
-            found[headline] = [re.split(r" {2,}", line.strip()) for line in lines[2:]]
-    return found
-
-
-TABLES = tables_of("going_live")
 BY_NAME = {row.name: row for row in REGISTER}
 NOT_ROWS = {"next_action", *CODES}
 """A field and the codes of errors, which the notebooks' prose names besides rows."""
-
-
-def table_with(words: str) -> tuple[str, list[list[str]]]:
-    (found,) = [(headline, rows) for headline, rows in TABLES.items() if words in headline]
-    return found
 
 
 @pytest.mark.parametrize("slug", ["going_live", "tokens_and_plants"])
@@ -274,30 +254,6 @@ def test_each_row_that_a_notebook_names_is_in_the_register(slug: str):
     named = {*re.findall(r"`([a-z]+(?:_[a-z]+)+)`", texts_of(slug, "markdown"))} - NOT_ROWS
     assert named
     assert named - {*BY_NAME} == set()
-
-
-def test_the_rows_that_the_notebook_shows_cost_and_ask_what_the_register_says():
-    headline, rows = table_with("The sale relies on ")
-    assert f" of {len(REGISTER)} rows" in headline
-    assert len(rows) == 10
-    for cost, name, asks in rows:
-        assert (cost, asks) == (str(BY_NAME[name].cost), BY_NAME[name].asks)
-    assert [each[0] for each in rows] == sorted((each[0] for each in rows), reverse=True)
-    _, broken = table_with("other guesses break")
-    assert [row[:2] for row in broken if row[1] not in map(str, BY_NAME[row[0]].alternatives)] == []
-
-
-def test_the_items_that_the_notebook_shows_are_those_of_the_list():
-    items = {each.what: each for each in checklist()}
-    for topic in ("What to watch", "What is stored of customers"):
-        shown = [tuple(row) for row in table_with(topic)[1]]
-        assert shown == [(each.what, each.why) for each in items.values() if each.topic == topic]
-    _, costly = table_with("ten that can cost money")
-    by_hand = [(topic, what) for state, topic, what in costly if state == BY_HAND]
-    assert by_hand
-    assert [
-        each for each in by_hand if each != (items[each[1]].topic, each[1]) or items[each[1]].cost != max(AT_STAKE)
-    ] == []
 
 
 def test_an_order_is_stale_after_twice_the_time_that_its_last_prompt_waits():

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,8 @@ import pytest
 
 from tests.conftest import free_port
 from workbench.certify.checks import CHECKS
+from workbench.certify.exam import ShopOrder, Target
+from workbench.certify.shop import output_of, read_orders, running
 from workbench.domain.signatures import headers_for
 from workbench.resources import fixture
 
@@ -61,21 +62,10 @@ BOOKS = {
 @contextmanager
 def open_shop(command: str, folder: Path) -> Iterator[str]:
     """The shop's address, while it runs as a process of its own."""
-    port = free_port()
-    environment = {**os.environ, "PAYMENTS_WEBHOOK_SECRET": SECRET}
-    with (folder / "log").open("a") as log:
-        words = command.format(port=port).split()
-        process = subprocess.Popen(words, cwd=folder, env=environment, stdout=log, stderr=log)  # noqa: S603  ours
-        try:
-            for _ in range(200):
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", int(port))) == 0:
-                        break
-                time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.kill()
-            process.wait()
+    target = Target(f"http://127.0.0.1:{free_port()}")
+    line = f"cd {folder} && exec {command.format(port=target.port)}"
+    with running(line, {"PAYMENTS_WEBHOOK_SECRET": SECRET}, target):
+        yield target.url
 
 
 def tell(shop_url: str) -> int:
@@ -87,15 +77,11 @@ def tell(shop_url: str) -> int:
     ).status_code
 
 
-def orders(name: str, shop_url: str, folder: Path) -> list[dict[str, object]]:
+def orders(name: str, shop_url: str, folder: Path) -> dict[str, ShopOrder]:
     """What the shop has fulfilled, as the exam asks it."""
-    if name == "node":
-        lines = httpx.get(f"{shop_url}/orders").text
-    else:
-        environment = {**os.environ, "PAYMENTS_WEBHOOK_SECRET": SECRET}
-        asked = [sys.executable, "shop.py", "orders"]
-        lines = subprocess.run(asked, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout  # noqa: S603  ours
-    return [json.loads(line) for line in lines.splitlines()]
+    line = f"cd {folder} && {sys.executable} shop.py orders"
+    given = {"PAYMENTS_WEBHOOK_SECRET": SECRET}
+    return read_orders(httpx.get(f"{shop_url}/orders").text if name == "node" else output_of("--orders", line, given))
 
 
 def need(found: object, what: str, config: pytest.Config) -> None:
@@ -163,7 +149,7 @@ def test_a_shop_whose_books_fail_once_fulfils_the_order_when_the_message_comes_a
     command, books = BOOKS[name]
     folder = shutil.copytree(fixture("receivers"), tmp_path / "shop")
     (folder / "verifier.mjs").write_text(VERIFIER)
-    once = [{"payment": "pi_1", "fulfilled": 1, "status": "paid"}]
+    once = {"pi_1": (1, "paid")}
     with open_shop(command, folder) as url:
         (folder / books).mkdir()  # nothing can be written to it
         assert tell(url) == 500
@@ -182,7 +168,7 @@ def test_nodes_shop_reads_books_that_end_in_the_middle_of_a_line(tmp_path: Path,
     (folder / "verifier.mjs").write_text(VERIFIER)
     (folder / "shop.jsonl").write_text('\n{"message":"evt_0","fulfils":"pi_0"}\n{"message":"evt_1","ful')
     command, _ = BOOKS["node"]
-    both = [{"payment": each, "fulfilled": 1, "status": "paid"} for each in ("pi_0", "pi_1")]
+    both = {"pi_0": (1, "paid"), "pi_1": (1, "paid")}
     with open_shop(command, folder) as url:
         assert tell(url) == 200
         assert orders("node", url, folder) == both

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.test_certify_shops import SHOP
+from tests.test_certify import SHOP
 from workbench import Workbench
 from workbench.domain.gaps import rows_named
 from workbench.resources import fixture, guide
@@ -90,7 +90,7 @@ COMMANDS = {
     "docs": ("docs",),
     "interface": ("docs", "interface"),
     "run": ("run", "a_notebook_with_a_name_that_leaves_no_room_for_its_page.ipynb"),
-    "certify": ("certify", "http://127.0.0.1:PORT/", "--cmd", f"{sys.executable} shop.py 'verifies nothing' PORT"),
+    "certify": ("certify", "http://127.0.0.1:PORT/", "--cmd", f"{sys.executable} shop.py PORT careless"),
 }  # fmt: skip
 """Name → a command that prints a table or a long text."""
 

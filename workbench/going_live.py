@@ -85,7 +85,7 @@ class _Kept(msgspec.Struct):
     log: _Log | None = None
 
 
-def read_exam(path: Path) -> Exam:
+def read_exam(path: str | Path) -> Exam:
     """The report of an exam. Raises CheckLiveRefused: the file cannot be read, or is no report of this version."""
     exam = _read(path, msgspec.json.Decoder(Exam), "the JSON that `workbench certify … --report REPORT.json` writes")
     if not isinstance(exam.switched, dict):
@@ -94,7 +94,7 @@ def read_exam(path: Path) -> Exam:
     return exam
 
 
-def read_trace(*paths: Path) -> list[TraceRow]:
+def read_trace(*paths: str | Path) -> list[TraceRow]:
     """The rows of a trace: `bench.trace.save("x.har")`, `json.dump([*bench.trace], file)` or `GET /sandbox/trace`.
 
     Raises CheckLiveRefused: a file cannot be read or holds no rows, or the last page is missing.
@@ -120,9 +120,9 @@ def read_trace(*paths: Path) -> list[TraceRow]:
     return trace
 
 
-def _read(path: Path, decoder: msgspec.json.Decoder[T], form: str) -> T:
+def _read(path: str | Path, decoder: msgspec.json.Decoder[T], form: str) -> T:
     try:
-        return decoder.decode(path.read_bytes())
+        return decoder.decode(Path(path).read_bytes())
     except OSError as error:
         raise CheckLiveRefused(f"{path} cannot be read: {error.strerror}.") from None
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:

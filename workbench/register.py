@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex, overload
 
-from workbench.domain.gaps import Choice, choices_of, written
-from workbench.domain.interface import PAGE, SECTIONS
+from workbench.domain.gaps import REGISTER, Choice, choices_of, written
+from workbench.domain.interface import PAGE
 from workbench.domain.reliance import relied_on
 from workbench.domain.wire.ledger_and_trace import TraceRow
 from workbench.errors import GapRefused
@@ -111,10 +111,10 @@ class GapRows(Tabular, list[GapRow]):
         return self._with(row for row in self if row.is_changed)
 
     def section(self, number: str) -> "GapRows":
-        """The rows of a section, such as `6`; `2` includes 2.1 and 2.5. Raises GapRefused: no such section."""
-        if number not in {section.number for section in SECTIONS}:
-            numbers = ", ".join(section.number for section in SECTIONS)
-            raise GapRefused(f"The interface has no section {number!r}; it has {numbers}.")
+        """The rows of a section, such as `6`; `2` includes 2.1 and 2.5. Raises GapRefused: no row has this section."""
+        numbers = sorted({part for gap in REGISTER for part in (gap.section, gap.section.partition(".")[0])})
+        if number not in numbers:
+            raise GapRefused(f"The register has no section {number!r}; it has {', '.join(numbers)}.")
         return self._with(row for row in self if number in {row["section"], row["section"].partition(".")[0]})
 
     def about(self, word: str) -> "GapRows":
@@ -155,7 +155,7 @@ class GapRows(Tabular, list[GapRow]):
 
 
 def _lines(row: GapRow, width: int | None) -> Iterator[tuple[str, ...]]:
-    """The lines of a row: its name, and below it both texts side by side, in a narrow terminal in whole cells."""
+    """The lines of a row: its name, and below it its value beside the others; a narrow table gets both unwrapped."""
     cells, room, most = row.cells, max(width or _WIDTH, _WIDTH) - _BESIDE, _LINES if width is None else None
     does, others = (
         [cells[name]] if width and width < _WIDTH

@@ -26,19 +26,6 @@ def test_every_section_that_leaves_something_open_has_rows_that_explain_themselv
         assert {type(value) for value in values} == {of_type}, gap.name
 
 
-def test_figures_of_the_defaults():
-    figures = {
-        "charge_amount_unit": "minor", "merchant_fee": "2.5%", "operator_fee": "1.0%", "prompt_timeout_s": 300,
-        "pin_attempts": 3, "signature_tolerance_s": 300, "delivery_timeout_s": 15,
-        "endpoint_disable_after_s": 432_000, "reused_key_status": 422, "idempotency_retention_s": 86_400,
-        "retry_schedule_s": (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400),
-    }  # fmt: skip
-    assert {name: getattr(Gaps(), name) for name in figures} == figures
-    assert set(BY_NAME["retry_schedule_s"].alternatives) == {
-        (0, 5, 300, 1800, 7200, 18000, 36000, 36000), (0, *(1800,) * 48), (0,),
-    }  # fmt: skip
-
-
 def test_nothing_chosen_is_the_defaults_each_alternative_is_selectable():
     for choices in (None, {}, {gap.name: gap.default for gap in REGISTER}):
         assert Gaps.chosen(choices) == Gaps()

@@ -128,11 +128,10 @@ class Target:
         """True if a program takes connections at the URL. Chooses the IPv4 or the IPv6 address of `localhost`."""
         if not is_localhost(self.host):
             return self._connects(self.host)
-        if self._connects("127.0.0.1"):
-            return True
         # Node may listen at localhost on IPv6 only.
-        self._called = urlsplit(self.url)._replace(netloc=f"[::1]:{self.port}").geturl()
-        return self._connects("::1")
+        is_ipv6 = not self._connects("127.0.0.1")
+        self._called = urlsplit(self.url)._replace(netloc=f"[::1]:{self.port}").geturl() if is_ipv6 else self.url
+        return not is_ipv6 or self._connects("::1")
 
     def _connects(self, address: str) -> bool:
         try:
@@ -254,9 +253,9 @@ class Exam:
         return payment, events
 
     def _checked_out(self, checkout: Callable[[str], object], phone: str) -> str:
-        """The id of the intent that the shop created, otherwise of the charge.
+        """The id of the intent that the shop's checkout created, or else of the charge.
 
-        Without a new payment, raises the checkout's own WorkbenchError, otherwise NotExamined.
+        Raises, if there is no new payment, the WorkbenchError of the checkout, or else NotExamined.
         """
         known = self._ids()
         broke: WorkbenchError | None = None

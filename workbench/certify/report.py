@@ -150,14 +150,14 @@ class Report:
         template = templates(__package__).get_template("report.html")
         return template.render(report=self, marks=_MARKS, tones=_TONES, url=visible(self.url), lab=_LAB, at=at)
 
-    def write(self, path: Path) -> None:
+    def write(self, path: str | Path) -> None:
         """Writes the report in the form of the file's ending.
 
         Raises ExamRefused: an unknown ending, or the file cannot be written.
         """
-        text = form_of(path)(self)
+        text = form_of(Path(path))(self)
         try:
-            write_whole(path, text.encode())
+            write_whole(Path(path), text.encode())
         except OSError as error:
             raise ExamRefused(f"{path} cannot be written: {error.strerror}.") from None
 
@@ -230,7 +230,7 @@ _FORMS: Final[Mapping[str, Callable[[Report], str]]] = {
 
 
 def form_of(path: Path) -> Callable[[Report], str]:
-    """The function that writes a report in the form of a file's ending.
+    """The function that returns a report's text in the form of a file's ending.
 
     Raises ExamRefused: an unknown ending, or the folder does not exist.
     """

@@ -55,8 +55,9 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
     it the exam makes the payments, and the shop does not know them. `orders` returns payment → the count of its order's
     fulfilments, alone or with the order's status. `printed` returns the shop's output since its previous call.
     `restart` ends the shop and starts it again. `ended` receives each check that has a verdict, when the check ends.
-    `limit_s` is the time allowed for a response, in seconds (15 by default, as in the sandbox). The exam advances the
-    session's clock by a day and some minutes, and takes seconds for a quick endpoint, a few minutes at most.
+    `limit_s` is the time allowed for a response, in seconds; by default it is the sandbox's `delivery_timeout_s`, 15 s
+    unless switched. The exam advances the session's clock by a day and some minutes, and takes seconds for a quick
+    endpoint, a few minutes at most.
     Raises ExamRefused: the URL is not on this machine, nothing listens there, the secret is invalid, or no payment can
     be made. Raises Interrupted: Ctrl-C.
     """
@@ -114,12 +115,20 @@ def _results(exam: Exam, until: float) -> Iterator[Result]:
             continue
         except ExamRefused as error:
             # The command that fails now has worked for the first payment.
-            yield Result(check, FAILED, str(error), None, exam.printed(), broke=True)
+            came, output = _broken(error)
+            printed = "\n".join(filter(None, [output, exam.printed()]))
+            yield Result(check, FAILED, came, None, printed, broke=True)
             stopped = "" if exam.target.listens() else _GONE
             continue
         result = _judged(exam, check)._replace(payment=payment)
         yield result
         stopped = _why_stopped(exam, result, timeouts)
+
+
+def _broken(error: ExamRefused) -> tuple[str, str]:
+    """The message about a command that failed, and what the command printed."""
+    message, _, output = error.message.partition("; it printed:\n")
+    return f"{message}. {error.hint}".strip() if output else str(error), output
 
 
 def _why_stopped(exam: Exam, result: Result, timeouts: int) -> str:
@@ -152,14 +161,14 @@ def _order_results(exam: Exam, results: Sequence[Result]) -> Iterator[Result]:
     orders = exam.orders
     made = {result.check.name: result for result in results}
     orders_of: dict[str, ShopOrder] = {}
-    broke, why_not, gone = False, "" if orders else "--orders would examine it", 0
+    broke, why_not, output, gone = False, "" if orders else "--orders would examine it", "", 0
     if orders:
         try:
             orders_of = _settled(exam, orders, results)
             gone = len(exam.known.keys() - orders().keys())
         except ExamRefused as error:
             # The command worked before the first check.
-            broke, why_not = True, str(error)
+            broke, (why_not, output) = True, _broken(error)
     in_all = total(orders_of.values()).fulfilled
     if not exam.checkout and not in_all and any(made[name].verdict == PASSED for name in orders_of):
         orders_of, why_not = {}, "the shop does not know the payments: let --checkout make them"
@@ -178,7 +187,7 @@ def _order_results(exam: Exam, results: Sequence[Result]) -> Iterator[Result]:
             verdict, came = NOT_EXAMINED, result.came
         else:
             verdict, came = NOT_EXAMINED, why_not or (_BROKE if result.broke else _UNACCEPTED)
-        yield Result(check, verdict, came, broke=broke)
+        yield Result(check, verdict, came, None, output, broke=broke)
 
 
 def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
@@ -200,7 +209,7 @@ def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str,
 
 def _row(result: Result, cause_by_check: Mapping[str, Row]) -> Row:
     """The report's row for a result; a known cause replaces the check's `why` and `fix`."""
-    name, title, sent, expected, why, fix, notebook = result.check[:7]
+    _, _, name, title, sent, expected, why, fix, notebook, *_ = result.check
     if result.faulty and _is_refused(result):
         why, fix = checks.REFUSED_BADLY
     row = Row(name, title, result.verdict, result.came, sent, expected, why, fix, notebook_name(notebook))
@@ -236,14 +245,8 @@ def _is_refused(result: Result) -> bool:
 
 
 class _Cause(NamedTuple):
-    """A cause of failures: it explains a failed check if all faulty exchanges of the check fit."""
+    """The signs of a cause: it explains a failed check if all faulty exchanges of the check fit."""
 
-    name: str
-    title: str
-    came: str
-    why: str
-    fix: str
-    notebook: str
     fits: Callable[[Exchange, int, int | None], bool]
     """An exchange, the limit in milliseconds, the place of the JSON spelling that the shop verifies → True if so."""
     judge: Judge | None = None
@@ -261,24 +264,18 @@ def _is_rejected_respelling(exchange: Exchange, place: int | None) -> bool:
     return _spellings(exchange.body)[place] != exchange.body
 
 
-_VERIFY: Final = "verify_webhooks"
-CAUSES: Final = (
-    _Cause("too_slow", "The responses are late", "no whole response within {limit_s} s", *checks.RESPONDS_LATE,
-           "retries_dead_letters_and_replay",
-           lambda exchange, limit_ms, _: exchange.reply.latency_ms >= limit_ms, least=1),
-    _Cause("verifies_after_parsing", "The signature is verified after parsing",
-           "genuine messages are rejected, and accepted once the rewritten JSON is what is signed",
-           *checks.PARSES_FIRST, _VERIFY,
-           lambda exchange, _, place: _is_rejected_respelling(exchange, place), accepted, least=1),
-    _Cause("verifies_nothing", "Signatures are not verified", "2xx to messages that are not genuine",
-           "Anybody who knows the address can tell the shop that an order is paid.",
-           "Verify each message with the endpoint's secret before anything else, and respond 400 if that fails.",
-           _VERIFY, lambda exchange, *_: is_accepted(exchange.reply), refused, ("wrong_secret", "missing_headers")),
-    _Cause("uncaught", "An exception is not caught", "5xx to messages that are rejected", *checks.REFUSED_BADLY,
-           _VERIFY, lambda exchange, *_: exchange.reply.status_code in range(500, 1000), refused),
-    _Cause("command", "A command of the exam's fails", "", "Without it, these checks show nothing about your shop.",
-           "Run the command by hand, in the shell from which the exam is started.", "going_live", lambda *_: True),
-)  # fmt: skip
+_CAUSES: Final[Mapping[str, _Cause]] = {
+    "too_slow": _Cause(lambda exchange, limit_ms, _: exchange.reply.latency_ms >= limit_ms, least=1),
+    "verifies_after_parsing": _Cause(
+        lambda exchange, _, place: _is_rejected_respelling(exchange, place), accepted, least=1
+    ),
+    "verifies_nothing": _Cause(
+        lambda exchange, *_: is_accepted(exchange.reply), refused, needs=("wrong_secret", "missing_headers")
+    ),
+    "uncaught": _Cause(lambda exchange, *_: exchange.reply.status_code in range(500, 1000), refused),
+    "command": _Cause(lambda *_: True),
+}
+"""Cause → its signs; `checks.toml` has its texts."""
 
 
 def _causes_of(exam: Exam, results: Iterable[Result]) -> dict[str, Row]:
@@ -289,21 +286,22 @@ def _causes_of(exam: Exam, results: Iterable[Result]) -> dict[str, Row]:
     failed = [result for result in results if result.verdict in {FAILED, WARNING} and (result.faulty or result.broke)]
     spelling = _verified_spelling(exam, failed)
     cause_by_check: dict[str, Row] = {}
-    for cause in CAUSES:
+    for texts in checks.texts("cause"):
+        cause = _CAUSES[texts["name"]]
         group = [
             result for result in failed
             if result.check.name not in cause_by_check and cause.judge in {None, result.check.judge}
-            and result.broke is (cause.name == "command")
+            and result.broke is (texts["name"] == "command")
             and all(cause.fits(exchange, exam.limit_ms, spelling) for exchange in result.faulty)
         ]  # fmt: skip
         names = {result.check.name for result in group}
         # The check `slow` repeats the slowest response of another check, so it does not count as a second failure.
         if len(names - {"slow"}) >= cause.least and names.issuperset(cause.needs):
-            came = cause.came.format(limit_s=exam.limit_ms // 1000) or group[0].came
+            came = texts["came"].format(limit_s=exam.limit_ms // 1000) or group[0].came
             sent = ", ".join(result.check.title for result in group)
             printed = next((result.printed for result in group if result.printed), "")
-            notebook = notebook_name(cause.notebook)
-            row = Row(cause.name, cause.title, FAILED, came, sent, "", cause.why, cause.fix, notebook, printed)
+            shown = {**texts, "came": came, "notebook": notebook_name(texts["notebook"])}
+            row = Row(**shown, verdict=FAILED, sent=sent, expected="", printed=printed)
             cause_by_check.update(dict.fromkeys(names, row))
     return cause_by_check
 

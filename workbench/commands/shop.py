@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import signal
 import sys
 from contextlib import ExitStack
@@ -100,7 +101,7 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     rows = _chosen(names, section)
     if webhook and not webhook.startswith("/"):
         raise click.UsageError("--webhook is a path on the port in PORT, such as /webhooks.")
-    if " " in command[0]:
+    if " " in command[0] and shutil.which(command[0]) is None:
         raise click.UsageError("Give COMMAND as words, such as: -- npm test; a line of the shell is: -- sh -c 'LINE'")
     if junit and jobs > 1:
         raise click.UsageError("--junit is one place for all runs: use WORKBENCH_JUNIT in the command, or --jobs 1.")
@@ -139,6 +140,8 @@ def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Valu
             rows[name] = [value for value in values if written(value) in wanted]
             if len(rows[name]) < len(wanted):
                 raise click.UsageError(f"{name} can be switched to {', '.join(map(written, values))}.")
+    if not rows:
+        raise click.UsageError("None of the chosen rows has an alternative.")
     return rows
 
 

@@ -49,14 +49,17 @@ class Gap(NamedTuple):
     of_sandbox: bool = False
     """True for a row about the sandbox itself, which letter and checklist leave out."""
     relied: tuple[str, ...] = ()
-    """Parts of a response that rely on the row: an operation or a struct of the wire by its name; an error by its code,
-    or by the struct that was sent and its code; `key` with a kind of caller, `member` with a member of the result,
-    `failure` with a payment's failure, `warning` with words of a warning; `response` and `call` with a word of
-    `provenance` for a kind of response, and for a property of the call.
+    """The parts of responses that rely on the row, each as one of these texts:
+
+    - the name of an operation, or of a struct on the wire;
+    - the code of an error, alone or after the name of the struct that was sent;
+    - `key` and a kind of caller, `member` and a member of the result, `failure` and a payment's failure code, `warning`
+      and words of a warning;
+    - `response` or `call`, and a word by which `provenance` knows a kind of response or a property of the call.
     """
     happens: tuple[str, str] = ("", "")
-    """The sign in the trace that something relied on the row: a pattern of a trace row's kind, result and words, and a
-    name for what relied on it, by default the name of that call or webhook.
+    """A pattern for rows of the trace, as text of kind, result and words, and a name: a trace row that the pattern fits
+    shows that the named thing relied on the row; without a name, the trace row's call or webhook did.
     """
     sign: Sign | None = None
     """Reads the value from one exchange of recorded traffic; None if one exchange cannot show the value."""

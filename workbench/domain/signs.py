@@ -184,7 +184,7 @@ def formed(
     forms: Mapping[SignValue, Callable[[Body], object]],
     body_of: Callable[[ObservedCall], Body] = lambda call: call.body if call.ok else {},
 ) -> Shows:
-    """Shows the value whose form fits a body: that of a successful response, unless `body_of` takes another."""
+    """Shows the value whose form fits a body; `body_of` chooses the body, by default that of a successful response."""
 
     def shows(call: ObservedCall) -> Reading:
         body = body_of(call)

@@ -63,7 +63,7 @@ _EVENTS: Final = (Event, CloudEvent)
 
 
 def refused_by(operation: Operation, code: str) -> Rows:
-    """The rows without which the response would not be this refusal."""
+    """The rows that settle a refusal: by its code alone, and by its code together with the request's body."""
     struct = operation.body.__name__ if operation.body else ""
     return rows_settling(code) + rows_settling(f"{struct} {code}")
 

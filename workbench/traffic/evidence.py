@@ -215,12 +215,13 @@ def _keys(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Readings:
-    """Finds the retention between the longest wait with a replay and the shortest without."""
+    """Finds the retention that lies between the longest wait with a replay and the shortest wait without one."""
     known = max((after_s for after_s, again, _ in waited if again), default=Decimal(0))
     forgotten = min((after_s for after_s, again, _ in waited if not again), default=Decimal("inf"))
     offered = _offered("idempotency_retention_s")
     fits = [value for value in offered if known - _NEAR_S <= value <= forgotten + _NEAR_S]
-    between = f"known after {known:.0f} s, forgotten after {float(forgotten):.0f} s"
+    seen = {"known": known, "forgotten": forgotten}
+    between = ", ".join(f"{what} after {after_s:.0f} s" for what, after_s in seen.items() if after_s.is_normal())
     if waited and not fits[1:]:
         is_near = forgotten - known <= 2 * _MINUTE_S
         reading = Other(between) if not fits else fits[0] if is_near else Part(fits[0], between)
@@ -258,7 +259,7 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -> Readings:
-    """Reads whether an event came a second time; a copy that comes at once is no retry."""
+    """Reads from an event's first two attempts what is retried, and how soon; a copy that comes at once is no retry."""
     waited_s = (again.at_s if again else ended_s) - first.at_s
     if first.status in range(203, 300) and waited_s > (1 if again else _GAVE_UP_S):
         taken = Part("2xx", f"{first.status} is not retried")

@@ -19,7 +19,7 @@ from workbench import resources
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES, OperatorNames
 from workbench.domain.gaps import Gaps, choices_of, rows_settling
-from workbench.domain.interface import PAGE, SECTIONS
+from workbench.domain.interface import PAGE
 from workbench.domain.payments import ADVICE, FAILURES
 from workbench.domain.phones import COUNTRY_CODE, OFFERED
 from workbench.errors import NotFound
@@ -223,7 +223,7 @@ def _interface(gaps: Gaps, operations: Mapping[str, list[str]] | None = None) ->
         texts = {"does": str(does._replace(is_default=False)), "others": "; ".join(map(str, others))}
         rows.setdefault(record["section"], []).append({**record, **texts})
     template = _templates().get_template("interface.md")
-    return template.render(sections=SECTIONS, rows=rows, operations=operations or {}).strip() + "\n"
+    return template.render(rows=rows, operations=operations or {}).strip() + "\n"
 
 
 @lru_cache(maxsize=4)
