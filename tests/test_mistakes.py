@@ -65,9 +65,6 @@ CALLS: dict[str, tuple[Call, type[Exception], str]] = {
     "an application at a number": (
         lambda b, _: b.deliver_to(list, 5), InvalidRequest, "url must be a string such as 'http://testserver/webhooks'",
     ),
-    "one host for a list": (
-        lambda b, _: b.serve(allow_hosts="a.example"), ServeRefused, "allow_hosts is a list: write ['a.example'].",
-    ),
     "minutes that are no number": (
         lambda b, _: b.clock.advance(minutes=float("nan")), InvalidRequest, "minutes, hours and days must be numbers",
     ),

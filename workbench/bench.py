@@ -177,9 +177,6 @@ class Workbench(Session):
         that is connected or closed.
         """
         self._check_open()
-        for name, given in (("allow_hosts", allow_hosts), ("allow_origins", allow_origins)):
-            if isinstance(given, str):
-                raise ServeRefused(f"{name} is a list: write [{given!r}].")
         if self._engine is None:
             raise ServeRefused(
                 f"This Workbench is connected to a sandbox that is served already, at {self.base_url}.",
