@@ -34,6 +34,8 @@ LIFE_S = 1800
 """Longer than any run of the tests: one served sandbox lives as long as they do."""
 DOORS = ("in_process", "served")
 _NUMBERS = itertools.count(1_000_001)
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+"""The metadata of a notebook for Python."""
 
 
 class Server(NamedTuple):

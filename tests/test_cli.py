@@ -18,6 +18,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from tests.conftest import is_true_soon
 from workbench import Receiver, Workbench
 from workbench.analysis.reconcile import Tolerance
 from workbench.cli import COMMANDS, app
@@ -45,13 +46,6 @@ def answers(base_url: str) -> bool:
             return True
     except OSError:
         return False
-
-
-def is_true_soon(condition: Callable[[], bool]) -> bool:
-    until = time.monotonic() + SOON_S
-    while not (met := condition()) and time.monotonic() < until:
-        time.sleep(0.05)
-    return met
 
 
 @pytest.mark.thorough
@@ -101,7 +95,8 @@ REFUSED = [
     ("--host 192.0.2.1", "--host"), ("--host nowhere.invalid", "--host"), ("--host 2001:db8::1", "--host"),
     ("--host ", "--host"), ("--clock stopped", "Invalid value for '--clock'"),
     ("--webhook http://10.0.0.1/", "Invalid value for --webhook"),
-    ("--webhook localhost:3000", "Invalid value for --webhook"), ("--allow-host http://shop", "not a name"),
+    ("--webhook localhost:3000", "Invalid value for --webhook"), ("--webhook ", "--webhook: The URL is empty."),
+    ("--allow-host http://shop", "not a name"),
     ("--gaps nowhere.toml", "nowhere.toml"), ("--gaps .", "is a directory"), ("--gaps latin.toml", "latin.toml"),
     ("--store letters.txt", "letters.txt"), ("--store nowhere/sandbox.db", "nowhere"),
 ]  # fmt: skip
@@ -149,7 +144,7 @@ def test_a_kept_sandbox_from_its_first_start_to_its_third(
             # A manual clock moves only when advanced, and still delivers what is due now.
             hooks.secrets.append(begun["webhook_secret"])
             intent = bench.client.payment_intents.create(amount=1)
-            assert is_true_soon(lambda: len(hooks.events) == 1)
+            assert is_true_soon(lambda: len(hooks.events) == 1, SOON_S)
             assert bench.clock.now_ms == milliseconds(START)
             assert bench.clock.advance(hours=5).now_ms == milliseconds(START) + 5 * 3_600_000
             # The file switches the register.
@@ -250,7 +245,7 @@ def test_a_hang_up_that_is_ignored_stays_so_and_killed_its_workers_do_not_serve_
         assert answers(base_url)
         server.process.kill()
         server.process.wait(SOON_S)
-        assert is_true_soon(lambda: not answers(base_url) and not any(map(server.is_alive, family)))
+        assert is_true_soon(lambda: not answers(base_url) and not any(map(server.is_alive, family)), SOON_S)
 
 
 def test_help_lists_every_command_and_the_gaps_are_the_registers():

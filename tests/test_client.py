@@ -42,10 +42,14 @@ TOKEN = {"access_token": "at_" + HIDDEN, "refresh_token": "rt_" + HIDDEN}
 ENDPOINT = {"id": "we_1", "url": "http://127.0.0.1:1/", "enabled_events": ["*"], "status": "enabled"}
 PHONE = "+260961234567"
 ERROR_CLASSES = sorted(ApiError.__subclasses__(), key=lambda each: each.status)
+DEEP = b'{"id": "pi_1", "x": %s%s}' % (b"[" * 100_000, b"]" * 100_000)
+HUGE = b'{"limit": 1e9999999999999999999}'
+"""A number that no Decimal holds."""
 NOTHING, UNKNOWN = "Nothing was changed", "same idempotency key"
 FAULTS = {
     httpx.ConnectError: NOTHING, httpx.ConnectTimeout: NOTHING, httpx.ReadTimeout: UNKNOWN, httpx.ReadError: UNKNOWN,
-    httpx.WriteError: UNKNOWN, httpx.RemoteProtocolError: UNKNOWN,
+    httpx.WriteError: UNKNOWN, httpx.RemoteProtocolError: UNKNOWN, httpx.PoolTimeout: NOTHING,
+    httpx.LocalProtocolError: NOTHING, httpx.UnsupportedProtocol: NOTHING,
 }  # fmt: skip
 """What went wrong on the way → what may be said about the request."""
 
@@ -108,6 +112,12 @@ def test_a_charge_and_an_intent_are_sent_as_documented():
     assert service.requests[0].content.startswith(b'{"amount":150.00,')
 
 
+UNCALLABLE = (
+    "api.example.com", "ftp://api.example.com", 7, "http://", "https:///pay", "http://a.example?b=c",
+    "http://a.example/#b", "http://[::1", "http://a.example:x", "http://a\0b", f"http://{'a' * 70}.example",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["base_url", "charges_url", "plants_url"])
 def test_a_url_may_have_a_path_and_one_that_ends_in_the_version_or_is_of_another_kind_is_refused(name: str):
     pay, service = talk(CHARGE, charges_url="https://example.com/v1/pay/")
@@ -116,12 +126,14 @@ def test_a_url_may_have_a_path_and_one_that_ends_in_the_version_or_is_of_another
     pass_instead = "ends in /v1; leave it out, because the client adds the path. Pass 'https://example.com/pay'."
     for url, said in (
         *((f"https://example.com/pay{version}", pass_instead) for version in ("/v1", "/v1/", "/V1//")),
-        *((url, f"and is {url!r}.") for url in ("api.example.com", "ftp://api.example.com", 7)),
+        *((url, f"and is {url!r}.") for url in UNCALLABLE),
     ):
         with pytest.raises(InvalidRequest, match=re.escape(said)) as refused, httpx.Client() as http:
             PaymentsClient(**{"base_url": "https://api.example.com", "secret_key": KEY, "http": http, name: url})
         assert refused.value.param == name
         assert str(refused.value).startswith(name)
+    with pytest.raises(InvalidRequest, match="pagination is 'cursor' or 'page', not 'pages'"):
+        talk(CHARGE, pagination="pages")
 
 
 @pytest.mark.parametrize("prefix", ["sk_live_", "sk_live", "pk_live_"])
@@ -175,19 +187,44 @@ def test_each_status_is_its_class(kind: type[ApiError]):
         b"<html>", b"[]",
         b'{"error": 400, "message": "no"}', b'{"error": {"type": "invalid", "message": "no"}}',
         b'{"errors": "amount"}', b'{"errors": [{"field": "amount"}]}', b'{"errors": null, "code": null, "param": 7}',
-        b'{"message": null, "detail": ["no"]}', b'{"hint": "no", "problems": 1, "self": 2}',
+        b'{"message": null, "detail": ["no"]}', b'{"hint": "no", "problems": 1, "self": 2}', DEEP, HUGE,
     ],
 )  # fmt: skip
 def test_an_error_in_any_form_is_an_api_error_also_the_documented_one(body: bytes):
     """The real service's error format is not shown, so that nothing in it may break the client."""
     for status in (302, 400, 418, 500, 599):
         pay, service = talk(
-            lambda _, status=status: httpx.Response(status, content=body, headers={"Location": "https://example.com/"})
+            lambda _, status=status: httpx.Response(
+                status, content=body, headers={"Location": "https://example.com/", "Retry-After": "9" * 5_000}
+            )
         )
         with pytest.raises(ServiceFailed if status >= 500 else ApiError) as raised:
             pay.payment_intents.retrieve("pi_1")
         assert raised.value.message == ("no" if b'"message": "no"' in body else f"The service answered {status}.")
         assert len(service.requests) == 1, "a redirect is not followed"
+
+
+def test_what_cannot_be_written_is_refused_before_anything_is_sent():
+    pay, service = talk(INTENT)
+    itself: dict[str, Any] = {}
+    itself["a"] = itself
+    for wrong in (
+        {"description": "\ud800"},
+        {"metadata": {"a": object()}},
+        {"metadata": itself},
+        {"amount": 10**5_000},
+    ):
+        with pytest.raises(InvalidRequest, match="cannot be written as JSON"):
+            pay.payment_intents.create(**{"amount": 1, **wrong})
+    half = "\ud800"
+    for call in (
+        lambda: pay.events.list(search=half), lambda: pay.payment_intents.retrieve(half),
+        lambda: pay.payment_intents.retrieve("pi_1", client_secret=half),
+        lambda: pay.payment_intents.create(amount=1, idempotency_key=half), lambda: pay.calls.hold(half),
+    ):  # fmt: skip
+        with pytest.raises(InvalidRequest, match="has half of a surrogate pair, which cannot be sent"):
+            call()
+    assert service.requests == []
 
 
 @pytest.mark.parametrize(("fault", "words"), FAULTS.items(), ids=[each.__name__ for each in FAULTS])
@@ -209,26 +246,20 @@ def test_the_shown_fields_are_enough_and_an_answer_of_another_shape_is_unexpecte
     assert pay.payment_intents.retrieve("pi_1").id == "pi_1"
     pay, _ = talk({**CHARGE, "something_new": [1, 2]})
     assert pay.charges.retrieve("ch_1").status == "succeeded"
-    for body in (b"", b"<html>", b"[]", b'{"id": 1}', b'{"client_secret": "x"}', b'{"id": "pi_1", "status": 3}'):
+    for body in (b"", b"<html>", b"[]", b'{"id": 1}', b'{"client_secret": "x"}', b'{"id": "pi_1", "status": 3}', DEEP):
         pay, _ = talk(lambda _, body=body: httpx.Response(200, content=body))
         with pytest.raises(UnexpectedResponse):
             pay.payment_intents.retrieve("pi_1")
-
-
-def test_what_is_secret_is_masked_in_a_repr():
-    rows: list[tuple[Call, Answer, str]] = [
-        (lambda pay: pay, INTENT, KEY),
-        (lambda pay: pay.payment_intents.retrieve("pi_1"), INTENT, HIDDEN),
-        (lambda pay: pay.auth.token(email="a@b.c", password="green"), TOKEN, HIDDEN),
-        (lambda pay: pay.webhook_endpoints.create(url="http://127.0.0.1:1/"),
-         {**ENDPOINT, "secret": "whsec" + "_" + "x" * 44}, HIDDEN),
-        (lambda pay: pay.charges.retrieve("ch_1"), {**CHARGE, "phone": PHONE}, "1234567"),
-    ]  # fmt: skip
-    for call, answer, hidden in rows:
-        pay, _ = talk(answer)
-        shown = repr(call(pay))
-        assert hidden not in shown
-        assert "••••" in shown
+    pay, _ = talk(lambda _: httpx.Response(200, stream=httpx.ByteStream(b"{}"), headers={"Content-Encoding": "gzip"}))
+    with pytest.raises(UnexpectedResponse, match="cannot be decoded"):
+        pay.payment_intents.retrieve("pi_1")
+    event = b'{"id": "evt_1", "type": "", "timestamp": "", "request": {}, "data": {"object": %s}}' % HUGE
+    pay, _ = talk(lambda _: httpx.Response(200, content=event))
+    with pytest.raises(UnexpectedResponse, match="a number in it is too large"):
+        pay.events.retrieve("evt_1")
+    pay, _ = talk({"bearer": "at_x"})
+    with pytest.raises(UnexpectedResponse, match="no token"):
+        pay.auth.token(email="a@b", password="a")
 
 
 def test_a_secret_that_the_service_returns_is_masked_wherever_it_is_shown():
@@ -285,6 +316,12 @@ def test_an_id_is_one_segment_of_a_path_whatever_is_in_it():
     pay, service = talk(INTENT)
     pay.payment_intents.retrieve("../charges/ch_1?x")
     assert service.requests[0].url.raw_path == b"/v1/payment_intents/..%2Fcharges%2Fch_1%3Fx"
+    for identifier in ("", ".", "..", 5):
+        with pytest.raises(InvalidRequest):
+            pay.payment_intents.retrieve(identifier)
+    with pytest.raises(InvalidRequest, match=r"The key must be a string such as 'sk_test_…', not int"):
+        pay.plants.create(id=1, name="A", token=5)
+    assert len(service.requests) == 1
 
 
 def test_what_an_error_tells_is_exact_and_says_when_to_come_again():
@@ -308,10 +345,13 @@ def test_a_wait_comes_again_no_sooner_than_the_service_asks_for(asked_s: str | N
     pay, _ = talk(lambda _: next(responses), sleep=slept.append)
     assert pay.wait_charge("ch_1").status == "succeeded"
     assert slept == [pause_s, 5]
+    pay, _ = talk(lambda _: httpx.Response(429), sleep=slept.append)
+    with pytest.raises(WaitExpired, match="still unknown after 10 s"):
+        pay.wait("pi_1", timeout_s=10)
 
 
 def test_every_object_is_listed_once_page_after_page_by_the_last_id_or_by_the_number():
-    """The last page may be a full one."""
+    """The last page may be a full one; of numbered pages the second begins with a row that was pushed onto it."""
 
     def by_id(request: httpx.Request) -> httpx.Response:
         after = int(request.url.params.get("starting_after", "ch_0").removeprefix("ch_"))
@@ -320,12 +360,12 @@ def test_every_object_is_listed_once_page_after_page_by_the_last_id_or_by_the_nu
 
     def by_number(request: httpx.Request) -> httpx.Response:
         page = int(request.url.params["page"])
-        rows = [{**CHARGE, "id": f"ch_{number}"} for number in (2 * page - 1, 2 * page)]
+        rows = [{**CHARGE, "id": f"ch_{number}"} for number in (page, page + 1)]
         return httpx.Response(200, json={"url": "/v1/charges", "page": page, "per_page": 2, "total": 4, "data": rows})
 
-    for answer, options in ((by_id, {}), (by_number, {"pagination": "page"})):
+    for answer, options, count in ((by_id, {}, 4), (by_number, {"pagination": "page"}, 3)):
         pay, service = talk(answer, **options)
-        assert [each.id for each in pay.charges.each()] == ["ch_1", "ch_2", "ch_3", "ch_4"]
+        assert [each.id for each in pay.charges.each()] == [f"ch_{number + 1}" for number in range(count)]
         assert len(service.requests) == 2
 
 

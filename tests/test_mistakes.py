@@ -53,6 +53,24 @@ CALLS: dict[str, tuple[Call, type[Exception], str]] = {
     "a clock that goes back": (
         lambda b, _: b.clock.advance(hours=-1), InvalidRequest, "cannot go back, and this is -3600 s in all",
     ),
+    "a phone with a line break": (
+        lambda b, _: b.phone(f"{PHONE}\n"), InvalidRequest, "After +260 come nine digits and nothing else.",
+    ),
+    "a number of digits": (
+        lambda b, _: b.trace.exchanges[-1].unmasked(5), InvalidRequest, "number must be a string such as '+26096",
+    ),
+    "a message of no kind": (
+        lambda b, _: b.sign(object()), InvalidRequest, "text, bytes or JSON, and object is none of them.",
+    ),
+    "an application at a number": (
+        lambda b, _: b.deliver_to(list, 5), InvalidRequest, "url must be a string such as 'http://testserver/webhooks'",
+    ),
+    "minutes that are no number": (
+        lambda b, _: b.clock.advance(minutes=float("nan")), InvalidRequest, "minutes, hours and days must be numbers",
+    ),
+    "seconds without end": (
+        lambda b, _: b.clock.advance(10**400), InvalidRequest, "The clock cannot go as far as that.",
+    ),
     "seconds in a string": (
         lambda b, _: b.clock.advance("5"), InvalidRequest, "seconds must be a finite number or a timedelta, not '5'",
     ),
@@ -133,3 +151,31 @@ def test_a_timedelta_moves_the_clock_and_a_reset_leaves_what_the_merchant_receiv
         assert all(each in repr(page) for each in ("count=2", *made))
         bench.reset()
         assert (len(bench.receiver.events), list(bench.client.events.each())) == (2, [])
+
+
+def test_a_bench_closes_though_its_receivers_endpoint_was_deleted_or_its_key_rolled():
+    with Workbench(seed=7) as bench, bench.serve() as served:
+        own, pay = bench.receiver_url, bench.client
+        for with_its_key in (True, False):
+            other = Workbench.connect(served.base_url, bench.secret_key)
+            assert other.receiver.events == []
+            (endpoint,) = [each.id for each in pay.webhook_endpoints.each() if each.url != own]
+            if with_its_key:
+                pay.webhook_endpoints.delete(endpoint)
+            else:
+                (key,) = [each.id for each in pay.api_keys.list() if each.kind == "secret"]
+                bench.use_key(pay.api_keys.roll(key).value)
+            other.close()
+            assert other.http.is_closed
+
+
+@pytest.mark.parametrize(
+    "call", [Workbench.serve, lambda bench: bench.deliver_to(list), lambda bench: bench.webhook_secret,
+             lambda bench: bench.receiver],
+    ids=["served", "delivered to", "asked for its secret", "asked for its receiver"],
+)  # fmt: skip
+def test_a_closed_bench_says_so_where_it_would_ask_its_store(call: Callable[[Workbench], object]):
+    with Workbench(seed=7, webhook_url="http://testserver/webhooks") as bench:
+        pass
+    with pytest.raises(ServeRefused, match="This Workbench is closed"):
+        call(bench)

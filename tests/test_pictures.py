@@ -297,6 +297,8 @@ def test_what_a_program_keeps_is_drawn_from_its_own_table(shop: Shop):
     picture = shop.bench.pictures.transitions(ORDER)
     assert "States of an order. It begins as open; final: refunded." in picture.says
     assert {"open", "settle", "paid", "refunded", "charge.late_success"} <= {*words_in(picture)}
+    circle = shop.bench.pictures.transitions({"on": {"press": "off"}, "off": {"press": "on"}})
+    assert "It begins as on; final: none." in circle.says
     with pytest.raises(ValueError, match="no transition"):
         shop.bench.pictures.transitions({"open": {}})
 

@@ -61,6 +61,10 @@ def event(kind: str = "charge.succeeded") -> bytes:
     return json.dumps(told).encode()
 
 
+HUGE = event().replace(b'"ch_1"', b"1e9999999999999999999")
+"""An amount that no Decimal holds."""
+
+
 def signed(body: bytes, event_id: str = "evt_1", at_s: int = NOW_S) -> dict[str, str]:
     return headers_for(SECRET, event_id, at_s, body)
 
@@ -122,18 +126,6 @@ def test_it_keeps_the_newest_events_says_so_and_knows_the_dropped_ones_as_duplic
     assert (len(all_of_them.events), all_of_them.events.dropped) == (4, 0)
 
 
-def test_ten_thousand_are_kept_and_a_workbench_can_be_told_otherwise(receiver: Receiver):
-    for number in range(MAX_EVENTS + 2):
-        receiver.receive(*numbered(number))
-    assert (len(receiver.events), receiver.events[0].id) == (MAX_EVENTS, "evt_2")
-    assert repr(receiver.events).startswith("Webhooks received, each signature verified (2 older ones were dropped):\n")
-    with Workbench(seed=7) as bench:
-        bench.receiver.keep = 2
-        for _ in range(3):
-            bench.client.payment_intents.create(amount=1)
-        assert (len(bench.receiver.events), bench.receiver.events.dropped) == (2, 1)
-
-
 def test_a_message_that_is_not_genuine_or_not_of_now_is_refused_with_the_reason(receiver: Receiver):
     good = signed(event())
     for reason, body, headers in (
@@ -141,13 +133,14 @@ def test_a_message_that_is_not_genuine_or_not_of_now_is_refused_with_the_reason(
         ("body_reserialised", json.dumps(json.loads(event()), indent=1).encode(), good),
         ("signature_mismatch", event("charge.failed"), good),
         ("body_not_an_event", b"[]", signed(b"[]")),
+        ("body_not_an_event", HUGE, signed(HUGE)),
     ):
         assert (receiver.receive(body, headers), receiver.arrivals[-1].reason) == (400, reason)
     assert [receiver.receive(event(), signed(event(), at_s=NOW_S + away_s)) for away_s in (301, 300)] == [400, 200]
 
 
 def test_it_verifies_by_the_scheme_that_it_is_told_and_there_is_no_other():
-    by_stripe = Receiver(["any text"], now=lambda: NOW_S, scheme="stripe")
+    by_stripe = Receiver("any text", now=lambda: NOW_S, scheme="stripe")
     headers = headers_for("any text", "", NOW_S, event(), scheme="stripe")
     assert [by_stripe.receive(event(), headers) for _ in range(2)] == [200, 200]
     assert by_stripe.arrivals[-1][1:3] == ("duplicate", "evt_1"), "by the id in the body"
@@ -175,7 +168,7 @@ def test_a_handler_takes_a_type_a_family_or_all_and_a_cell_that_is_run_twice_han
         handle.__qualname__ = name  # one of the same name replaces one
         return handle
 
-    for name, *types in 2 * [("note", "*"), ("count", "charge.*"), ("ship", "charge.succeeded"),
+    for name, *types in 2 * [("note", "*"), ("count", "charge.*"), ("ship", "charge.succeeded", "charge.*", "*"),
                              ("regret", "charge.failed", "payment_intent.*")]:  # fmt: skip
         receiver.on(*types)(noting(name))
     receiver.receive(event(), signed(event()))
@@ -212,17 +205,19 @@ def test_types_are_named_and_of_their_form_and_with_a_list_of_types_one_of_it(re
 
 def test_only_a_post_is_answered_its_body_read_by_the_length_that_is_told_or_in_chunks_to_the_limit(receiver: Receiver):
     def called(body: bytes, **environ: object) -> int:
-        statuses: list[str] = []
+        came: list[tuple[str, list[tuple[str, str]]]] = []
         asked = {"REQUEST_METHOD": "POST", "wsgi.input": io.BytesIO(body), **environ}
-        receiver(asked, lambda status, _: statuses.append(status))
-        return int(statuses[0][:3])
+        receiver(asked, lambda *response: came.append(response))
+        ((status, headers),) = came
+        assert (("Allow", "POST") in headers) == status.startswith("405")
+        return int(status[:3])
 
     assert called(b"", REQUEST_METHOD="GET") == 405
     assert not receiver.arrivals
     # Without a length and chunks there is no body.
     for length, status in (
         (None, 400), ("", 400), ("1", 400), (str(MAX_BODY_BYTES), 400), (str(MAX_BODY_BYTES + 1), 413),
-        ("many", 413), ("-1", 413),
+        ("many", 413), ("-1", 413), ("9" * 5_000, 413),
     ):  # fmt: skip
         assert called(b"{}", **({} if length is None else {"CONTENT_LENGTH": length})) == status, length
     chunked = {"wsgi.input_terminated": True}

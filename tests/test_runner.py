@@ -16,12 +16,12 @@ from click.testing import CliRunner
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 import workbench
+from tests.conftest import KERNEL
 from workbench import resources
 from workbench.cli import app
 from workbench.notebook_runs import unwrapped
 
 LIMIT_S = 300
-KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 ELSEWHERE = re.compile(
     r"""(?:src|href|action|data)\s*=\s*["']?\s*(?:https?:)?//"""
     r"""|url\(\s*["']?\s*(?:https?:)?//"""

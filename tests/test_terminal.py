@@ -7,17 +7,21 @@ import socket
 import subprocess
 import sys
 from collections import Counter
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
 import nbformat
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_notebook
 
+from tests.conftest import KERNEL
 from tests.test_certify import SHOP
-from workbench import Workbench
+from workbench import Workbench, commands
+from workbench.cli import app
 from workbench.domain.gaps import rows_named
 from workbench.resources import fixture, guide
 from workbench.text.render import Column, Table, table
@@ -103,9 +107,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         bench.client.payment_intents.create(amount=1)
         bench.trace.save(made / "trace.har")
         bench.simulate(payments=60, days=5, seed=7, out=made / "month")
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     for name in COMMANDS["run"][1:]:
-        nbformat.write(new_notebook(cells=[new_code_cell("1", id="a")], metadata=kernel), made / name)
+        nbformat.write(new_notebook(cells=[new_code_cell("1", id="a")], metadata=KERNEL), made / name)
     (made / "shop.py").write_text(SHOP)
     return made
 
@@ -152,8 +155,12 @@ def test_where_columns_would_be_too_narrow_a_row_is_a_record_below_headings_of_t
 
 
 @pytest.mark.parametrize("page", [*guide(), "interface"])
-def test_a_link_is_shown_as_the_command_that_prints_its_page_and_not_as_a_file(page: str, folder: Path):
-    piped, seen = shown(folder, "docs", page, widths=(100,))
+def test_a_link_is_shown_as_the_command_that_prints_its_page_and_not_as_a_file(
+    page: str, monkeypatch: pytest.MonkeyPatch
+):
+    piped = CliRunner().invoke(app, ["docs", page]).stdout
+    monkeypatch.setattr(commands, "terminal_width", lambda: 100)
+    seen = CliRunner().invoke(app, ["docs", page]).stdout
     # What stands in a block of code is there to be copied.
     text = re.sub(r"^```.*?^```$", "", seen, flags=re.MULTILINE | re.DOTALL)
     assert not re.search(r"\]\(|!\[|<!--", text)
@@ -194,3 +201,9 @@ def test_a_table_of_any_cells_keeps_its_words_and_the_width(made: Table, width: 
     assert Counter(told) - Counter(text.split()) == {}
     # A word is not broken; where each cell has a line of its own, those below the first are indented.
     assert max(map(len, text.splitlines())) <= max(width, 2 + max(map(len, told), default=0))
+
+
+def test_a_cell_may_be_a_number_and_a_row_with_a_cell_too_few_is_refused():
+    assert table("", ("n", "of"), [(5, Decimal("1.50"))]).text().splitlines()[-1] == "5  1.50"
+    with pytest.raises(ValueError, match=r"a row has 1 cells, and the table has 2 headings: \('a',\)"):
+        table("", ("n", "of"), [("a",)])

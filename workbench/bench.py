@@ -17,6 +17,7 @@ from workbench.domain.webhooks import types_of
 from workbench.errors import LabRefused, ServeRefused, WorkbenchError
 from workbench.extras import extras_named
 from workbench.handset import Phone
+from workbench.merchant.calls import checked_text
 from workbench.merchant.receiver import Receiver
 from workbench.register import GapRows
 from workbench.session import Session
@@ -175,8 +176,7 @@ class Workbench(Session):
         Raises PortTaken: something listens there. Raises ServeRefused: no such port, name or origin, or a Workbench
         that is connected or closed.
         """
-        if self.http.is_closed:
-            raise ServeRefused("This Workbench is closed.")
+        self._check_open()
         if self._engine is None:
             raise ServeRefused(
                 f"This Workbench is connected to a sandbox that is served already, at {self.base_url}.",
@@ -201,7 +201,7 @@ class Workbench(Session):
         response. A response after `delivery_timeout_s` of real time counts as none; only an ASGI application is stopped
         then.
         Raises TypeError: neither WSGI nor ASGI. Raises InvalidRequest: a URL that cannot be registered.
-        Raises ServeRefused: the lifespan failed, the URL of `receiver`, or a Workbench that is connected.
+        Raises ServeRefused: the lifespan failed, the URL of `receiver`, or a Workbench that is connected or closed.
         """
         if app is None:
             message = "deliver_to takes a WSGI or ASGI application, not None"
@@ -215,7 +215,8 @@ class Workbench(Session):
                 "A served sandbox sends webhooks to a URL.",
                 hint="Start your shop on a port, and register it: bench.client.webhook_endpoints.create(url=…).",
             )
-        if urlsplit(url).hostname == MERCHANT_HOST:
+        self._check_open()
+        if urlsplit(checked_text("url", url, such_as=APP_URL)).hostname == MERCHANT_HOST:
             raise ServeRefused(f"{MERCHANT_HOST} is the host of the Workbench's own receiver: name another host.")
         self._engine.mount(url, app)
         if not self._takes_the_receivers_place(self._engine, url):
@@ -244,6 +245,7 @@ class Workbench(Session):
         return engine.signing_secret(url) or str(self.acting.webhook_endpoints.create(url=url).secret)
 
     def _start_receiver(self, engine: "Engine") -> None:
+        self._check_open()
         self.started, self.receiver_url = self._within, RECEIVER_URL
         self._within.secrets.append(Secret(self._register(engine, RECEIVER_URL)))
 
@@ -265,10 +267,17 @@ class Workbench(Session):
     def webhook_secret(self) -> Secret:
         """The secret that now signs messages to your application or, without an application, to `receiver`.
 
-        The same seed gives the same secret.
+        The same seed gives the same secret. Raises ServeRefused: the Workbench is closed.
         """
-        secret = self._engine.signing_secret(self.webhook_url) if self._engine and self.webhook_url else None
+        if not (self._engine and self.webhook_url):
+            return super().webhook_secret
+        self._check_open()
+        secret = self._engine.signing_secret(self.webhook_url)
         return super().webhook_secret if secret is None else Secret(secret)
+
+    def _check_open(self) -> None:
+        if self.http.is_closed:
+            raise ServeRefused("This Workbench is closed.")
 
     def _receivers_now_s(self) -> int | None:
         return self.clock.now_ms // 1000 if self._engine and not self.webhook_url else None

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote
 
 from msgspec.structs import asdict
 
@@ -34,6 +35,11 @@ _PAGE = 1000
 """Entries read at a time: a large ledger is never in memory as text."""
 
 
+def _phones(number: str) -> str:
+    """The path of a phone, whatever is given as its number: the sandbox says what is wrong with the number."""
+    return f"phones/{quote(number, safe='+')}"
+
+
 class SandboxControl:
     """The calls of `/sandbox`, made with the test secret key; `Clock` and `Operator` have further calls."""
 
@@ -58,19 +64,19 @@ class SandboxControl:
 
     def phone(self, number: str) -> wire.Handset:
         """A customer's phone and its screen."""
-        return self.get(f"phones/{number}", wire.Handset)
+        return self.get(_phones(number), wire.Handset)
 
     def messages(self, number: str) -> list[wire.Message]:
         """The text messages of operators to a customer, oldest first."""
-        return self.get(f"phones/{number}/messages", Rows[wire.Message]).data
+        return self.get(f"{_phones(number)}/messages", Rows[wire.Message]).data
 
     def enter(self, number: str, text: str) -> wire.Handset:
         """Type a PIN and send it; returns the phone's screen. Raises StateConflict: no prompt waits."""
-        return self.post(f"phones/{number}/input", wire.Handset, {"text": text})
+        return self.post(f"{_phones(number)}/input", wire.Handset, {"text": text})
 
     def press(self, number: str, key: str) -> wire.Handset:
         """Press `cancel`, or `ignore` the prompt; returns the phone's screen. Raises StateConflict: no prompt waits."""
-        return self.post(f"phones/{number}/{key}", wire.Handset)
+        return self.post(f"{_phones(number)}/{key}", wire.Handset)
 
     def operators(self) -> list[wire.OperatorState]:
         """The operators, with the ends of their outages."""
@@ -236,12 +242,11 @@ class Clock:
         Raises InvalidRequest: not a number or timedelta, a negative span, or more than ten years.
         """
         try:
-            span = timedelta(minutes=minutes, hours=hours, days=days)
-        except TypeError:
+            total_ms = timedelta(minutes=minutes, hours=hours, days=days) // _MS + _whole_ms(seconds)
+        except (TypeError, ValueError):
             raise invalid("minutes, hours and days must be numbers; seconds may be a timedelta.") from None
         except OverflowError:
             raise invalid("The clock cannot go as far as that.") from None
-        total_ms = span // _MS + _whole_ms(seconds)
         if total_ms < 0:
             raise invalid(f"The clock cannot go back, and this is {total_ms / 1000:g} s in all.")
         self._control.post("clock/advance", wire.Clock, {"seconds": Decimal(total_ms) / 1000})

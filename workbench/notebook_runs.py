@@ -62,10 +62,8 @@ def _typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Pat
             unknown=unknown,
         )
     return {
-        parameter: {
-            name: _read(name, text, names[name]) for name, text in parameters.items() if names and name in names
-        }
-        for parameter, names in declared.items()
+        path: {name: _read(name, text, names[name]) for name, text in parameters.items() if names and name in names}
+        for path, names in declared.items()
     }
 
 
@@ -481,7 +479,7 @@ def write_notebook_page(node: nbformat.NotebookNode, path: Path, *, folder: Path
 
 
 def _embedded(folder: Path, source: str) -> str:
-    """A picture's file as a data URL, another source as is; nbconvert's own way closes every tag (its issue 2020)."""
+    """A picture's file as a data URL, any other source as is; nbconvert's own way would also close every tag."""
     file, kind = folder / unquote(source), guess_type(source)[0] or ""
     if not kind.startswith("image/") or not file.is_file():
         return source

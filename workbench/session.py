@@ -15,7 +15,7 @@ from workbench.domain.webhooks import ENABLED, types_of
 from workbench.domain.wire.base import to_json
 from workbench.domain.wire.endpoints_and_events import ENDPOINTS
 from workbench.domain.wire.ledger_and_trace import UNSEEN
-from workbench.errors import ServeRefused, ServiceUnreachable
+from workbench.errors import AuthenticationFailed, NotFound, ServeRefused, ServiceUnreachable
 from workbench.handset import Phone
 from workbench.merchant.calls import Latencies, checked_text, host_of, ignore_cookies, invalid
 from workbench.merchant.client import PaymentsClient
@@ -198,6 +198,8 @@ class Session(Closing):
             text = body if isinstance(body, str) else (body if isinstance(body, bytes) else to_json(body)).decode()
         except UnicodeDecodeError:
             raise invalid("A message is text in UTF-8.", "body") from None
+        except NotImplementedError as error:
+            raise invalid(f"A message is text, bytes or JSON, and {error} is none of them.", "body") from None
         enabled = self._enabled_endpoints()
         url = self.webhook_url or next((url for url in enabled if url != self.receiver_url), "")
         if not (endpoint or url):
@@ -214,8 +216,8 @@ class Session(Closing):
         self.closing.close()
 
     def _forget_endpoint(self, endpoint_id: str) -> None:
-        # The sandbox may have ended before; then there is nothing to forget.
-        with suppress(ServiceUnreachable):
+        # The sandbox may have ended before, the endpoint may be deleted, or the key replaced: nothing is left to do.
+        with suppress(ServiceUnreachable, NotFound, AuthenticationFailed):
             self.acting.webhook_endpoints.delete(endpoint_id)
 
     def _sleep(self, seconds: float) -> None:

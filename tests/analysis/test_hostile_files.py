@@ -1,7 +1,7 @@
 """More than a hundred files that nobody should send, and that somebody does, as statements and as ledgers.
 
-All go through the command line, those of the tables of reading too: each is refused in words, or its rows are kept
-with their reasons. The thorough run measures what the worst of them take.
+Each is refused in words, or its rows are kept with their reasons. In the thorough run all go through the command line,
+those of the tables of reading too, and what they take is measured.
 """
 
 import csv
@@ -82,21 +82,11 @@ LEDGERS: dict[str, tuple[str | bytes, str]] = {
     "a short row": (ledger_text(ledger_row(), "a,b"), "the row has 2 cells and the header 18 (1 row, line 3)"),
     "a long row": (ledger_text(ledger_row() + ",x"), "the row has 19 cells and the header 18 (1 row, line 2)"),
     "an open quote": (ledger_text(ledger_row(), '"x'), "cannot be split into cells at line 3"),
-    "a float": (
-        ledger_text(ledger_row(amount_minor="100.00")),
-        "amount_minor '100.00' is not a whole number of minor units (1 row, line 2)",
-    ),
-    "NaN": (ledger_text(ledger_row(amount_minor="NaN")), "amount_minor 'NaN' is not an amount"),
-    "an O for a zero": (ledger_text(ledger_row(amount_minor='"1,234.5O"')), "'1,234.5O'"),
-    "no amount": (ledger_text(ledger_row(amount_minor="")), "amount_minor is missing (1 row, line 2)"),
     "no number": (ledger_text(ledger_row(number="")), "number is missing (1 row, line 2)"),
-    "2^63": (ledger_text(ledger_row(amount_minor=2**63)), "amount_minor '9223372036854775808' has more than 13 digits"),
-    "31 February": (ledger_text(ledger_row(business_date="2026-02-31")), "2026-02-31"),
     "day first": (
         ledger_text(ledger_row(business_date="05/01/2026")),
         "business_date '05/01/2026' is not a day written as %Y-%m-%d",
     ),
-    "words": (ledger_text(ledger_row(status="Paid", direction="CR")), "status 'Paid' is none of completed, failed, p"),
     "a cell of 10 MB": (ledger_text(ledger_row(key="x" * 10_000_000)), "a cell has more than 1,048,576 characters"),
 }
 KEPT_IN_A_LEDGER: list[tuple[dict[str, object], str]] = [
@@ -226,21 +216,6 @@ def invoked(run: Run, *options: str) -> None:
     """Run the command here; what it does not refuse on purpose fails the test."""
     done = CliRunner(catch_exceptions=False).invoke(app, [*run.arguments, *options])
     check(run, done.exit_code, done.stdout, done.stderr)
-
-
-@pytest.mark.thorough
-def test_what_cannot_be_used_is_refused_in_one_message(tmp_path: Path):
-    runs = list(refused(tmp_path))
-    # Those of the table of reading are all read elsewhere, and all run by the command when they are measured.
-    for run in [*runs[: len(REFUSED) : 8], *runs[len(REFUSED) :]]:
-        invoked(run)
-    assert len(runs) + len(list(kept(tmp_path / "kept"))) + len(PROBLEMS) + len(KEPT_IN_A_LEDGER) > 140
-
-
-@pytest.mark.thorough
-def test_what_is_odd_is_read_as_far_as_it_goes(tmp_path: Path):
-    for run in kept(tmp_path):
-        invoked(run)
 
 
 def invalid(path: Path) -> list[dict[str, str]]:

@@ -13,7 +13,7 @@ import pytest
 import xlsxwriter
 
 from workbench.analysis import statements
-from workbench.analysis.statements import LAYOUTS, Layout, Statement, draft_layout, read_statement
+from workbench.analysis.statements import LAYOUTS, Layout, Statement, read_statement
 from workbench.analysis.statements.cells import Amounts
 from workbench.analysis.statements.layouts import SHIPPED
 from workbench.errors import StatementRefused
@@ -53,7 +53,7 @@ def same(read: Statement) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_each_encoding_and_each_order_are_the_same_rows(name: str, tmp_path: Path):
+def test_each_encoding_each_order_and_a_workbook_of_texts_are_the_same_rows(name: str, tmp_path: Path):
     told = read_statement(EXPORTED / f"{name}.csv")
     is_made = told.rows["key"].str.startswith("made-")
     came = int(told.rows["amount_minor"][(told.rows["direction"] == "in") & (told.rows["status"] == "completed")].sum())
@@ -64,31 +64,18 @@ def test_each_encoding_and_each_order_are_the_same_rows(name: str, tmp_path: Pat
     assert told.rows["key"].notna().all()
     assert told.rows["key"][is_made].is_unique
     path = tmp_path / "other.csv"
-    for encoding, (text, step) in itertools.product(
-        ("utf-8", "utf-8-sig", "utf-16", "cp1252"), ((text_of(name), 1), (turned(name), -1))
-    ):
+    orders = itertools.cycle([(turned(name), -1), (text_of(name), 1)])
+    for encoding, (text, step) in zip(("utf-8", "utf-8-sig", "utf-16", "cp1252"), orders, strict=False):
         path.write_bytes(text.encode(encoding))
         read = read_statement(path)
         assert (read.layout, len(read.findings), read.rows["problem"].notna().sum()) == (name, 0, 0), encoding
         assert (read.opening_minor, read.closing_minor, read.period) == (*TOLD[name][1:3], told.period)
         pd.testing.assert_frame_equal(same(read)[::step].reset_index(drop=True), same(told))
-
-
-@pytest.mark.parametrize("name", TOLD)
-def test_a_workbook_of_texts_is_the_same_rows_and_a_wrong_balance_is_found(name: str, tmp_path: Path):
-    told, layout = read_statement(EXPORTED / f"{name}.csv"), LAYOUTS[name]
-    lines = list(csv.reader(StringIO(text_of(name)), delimiter=layout.delimiter))
     with xlsxwriter.Workbook(tmp_path / "other.xlsx") as book:
         sheet = book.add_worksheet()
-        for place, cells in enumerate(lines):
+        for place, cells in enumerate(csv.reader(StringIO(text_of(name)), delimiter=LAYOUTS[name].delimiter)):
             sheet.write_row(place, 0, [cell or None for cell in cells])
     pd.testing.assert_frame_equal(same(read_statement(tmp_path / "other.xlsx")), same(told))
-    header = next(place for place, cells in enumerate(lines) if layout.columns["balance"] in cells)
-    place = lines[header].index(layout.columns["balance"])
-    lines[header + 3][place] = "1" if layout.decimal == "," else "1.00"
-    with (tmp_path / "wrong.csv").open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, delimiter=layout.delimiter).writerows(lines)
-    assert len(read_statement(tmp_path / "wrong.csv").findings) == 2, "a balance that is wrong breaks both its sides"
 
 
 def test_what_the_rows_of_each_say():
@@ -133,7 +120,8 @@ AMOUNTS = {
     "1,234.5O": "is not an amount", "1e5": "is not an amount", "5 kwacha": "is not an amount",
     "ZMW": "is not an amount",
     "5 ZMW USD": "is not an amount", "5.00 CR DR": "has no clear sign", "-5.00 DR": "has no clear sign",
-    "(5.00": "has no clear sign", "1.234,50": "not written as the layout declares", "K1.005": "more decimals than ZMW",
+    "(5.00": "has no clear sign", "1.234,50": "not written as the layout declares",
+    "12,34.00": "not written as the layout declares", "K1.005": "more decimals than ZMW",
     f"K{'9' * 14}": "more than 13 digits", f"K1{' ' * 70}1": "is not an amount",
 }  # fmt: skip
 
@@ -230,20 +218,6 @@ def test_between_two_balances_and_beside_a_row_that_cannot_be_read(tmp_path: Pat
     assert len(read.findings) == 1
 
 
-def test_an_amount_in_parentheses_of_a_shipped_layout_and_of_a_draft(tmp_path: Path):
-    path = tmp_path / "bank.csv"
-    lines = ("Value Date;Narrative;Reference;Debit;Credit;Running Balance", "13.10.2026;Paid in;A1;;2 000,00;2 000,00",
-             "14.10.2026;Rent;A2;(1 250,50);;749,50", "15.10.2026;Charge;A3;-49,50;;700,00",
-             "16.10.2026;Charge;A4;-50,00;;650,00")  # fmt: skip
-    path.write_text("\n".join(lines))
-    assert told_of(read_statement(path)) == [("in", "other"), *[("out", "other")] * 3]
-    path.write_text("\n".join(lines).replace("Running Balance", "Saldo").replace(";-", ";"))
-    drafted = draft_layout(path)
-    drafted.declare(account="bank:settlement")
-    assert told_of(drafted.statement()) == [("in", "other"), *[("out", "other")] * 3]
-    assert drafted.columns["debit"] == "Debit"
-
-
 def test_an_amount_in_another_currency_than_its_row_is_wrong(tmp_path: Path):
     rows = mine(tmp_path, "05/01/2026|x|K5.00||ZMW 1.00", "05/01/2026|x|$5.00||", "05/01/2026|x||ZMK 5|").rows
     assert [str(each) for each in rows["problem"]] == [
@@ -335,24 +309,6 @@ def test_a_pattern_finds_keys_phones_and_orders_in_the_narrative(tmp_path: Path)
     assert rows["problem"].tolist() == ["key is missing"]
 
 
-@pytest.mark.parametrize(
-    ("declared", "words"),
-    [
-        ({"key_pattern": "("}, "'mine' cannot be used: key_pattern is not a regular expression of RE2, .*: missing"),
-        ({"key_pattern": "REF [0-9]+"}, "key_pattern has no group key, phone, related"),
-        ({"key_pattern": "(?P<ref>[0-9]+)"}, "group of key_pattern ref does not exist"),
-        ({"key_pattern": "(REF )(?P<key>[0-9]+)"}, "unnamed groups"),
-        ({"key_pattern": "(?P<key>a)", "columns": {"moment": "Day", "amount": "A"}}, "no column is declared for descr"),
-        ({"makes_keys": False}, "no column is declared for key"),
-        ({"debits": "red"}, "way to write debits red does not exist"),
-        ({"encoding": "cp9999"}, "there is no encoding cp9999"),
-    ],
-)
-def test_a_setting_that_cannot_work_is_refused_with_the_layouts_name(declared: dict[str, object], words: str):
-    with pytest.raises(StatementRefused, match=words):
-        replace(MINE, **declared)  # type: ignore[arg-type]  what is wrong is the point
-
-
 def test_made_keys_are_those_of_another_export(tmp_path: Path):
     lines = [
         f"0{day}/01/2026|FEE {text}|{out}||"
@@ -379,6 +335,8 @@ def test_rows_that_only_tell_a_balance_are_no_rows_and_are_followed(tmp_path: Pa
         assert (len(read.rows), read.opening_minor, read.closing_minor) == (2, 1_000, 1_200)
         assert read.findings.empty
         assert read.rows["problem"].isna().all()
+        assert read.follows == "agrees in every row"
+    assert mine(tmp_path, lines[0].removesuffix("10.00"), *lines[1:], openings=("Balance b/f",)).followed == 2
     # What it brings forward may stand in a column of amounts as well.
     lines[0] = "|Balance b/f||10.00|10.00"
     assert len(mine(tmp_path, *lines, openings=("Balance b/f",)).rows) == 2
@@ -389,23 +347,6 @@ def test_rows_that_only_tell_a_balance_are_no_rows_and_are_followed(tmp_path: Pa
     assert mine(tmp_path, *lines, openings=("Balance b/f",)).rows["problem"].notna().tolist() == [False, True, False]
     lines[2] = "05/01/2026|Balance b/f fee|0.50||10.50"
     assert len(mine(tmp_path, *lines, openings=("Balance b/f",)).rows) == 3
-
-
-def test_where_all_is_of_one_day_the_balances_tell_the_order(tmp_path: Path):
-    lines = ["05/01/2026|x||3.00|6.00", "05/01/2026|x||2.00|3.00", "05/01/2026|x||1.00|1.00"]
-    for order in (lines, lines[::-1]):
-        read = mine(tmp_path, *order)
-        assert (read.opening_minor, read.closing_minor, len(read.findings)) == (0, 600, 0)
-
-
-def test_headings_that_stand_again_are_told_by_their_number(tmp_path: Path):
-    columns = {**MINE.columns, "currency": "Ccy#2"}
-    head, line = "Day|Ccy|Text|Ccy|Out|In|Saldo|Ccy||", "05/01/2026|USD|x|ZMW||1.00|1.00|USD||"
-    rows = mine(tmp_path, line, header=head, columns=columns).rows
-    assert rows["currency"].tolist() == ["ZMW"]
-    assert rows["problem"].isna().all()
-    with pytest.raises(StatementRefused, match="more than once"):
-        mine(tmp_path, line, header=head, columns={**MINE.columns, "currency": "Ccy"})
 
 
 def test_where_every_debit_is_below_zero_and_no_balance_tells_nothing_is_supposed(tmp_path: Path):
@@ -458,6 +399,7 @@ def test_a_preamble_has_pairs_in_a_line_a_period_in_a_cell_and_one_currency(tmp_
         ("ZMW (Kwacha)", ""),
         ("USD", "has balances in MWK or ZMW above"),
         ("Kwacha", "not a currency's"),
+        ("Not known", "not a currency's"),
     ):
         path.write_text("\n".join(lines).format(said))
         if words:
@@ -467,6 +409,8 @@ def test_a_preamble_has_pairs_in_a_line_a_period_in_a_cell_and_one_currency(tmp_
         read = read_statement(path, layout=layout)
         assert (read.currency, read.opening_minor, read.findings.empty) == ("ZMW", 100, True)
         assert read.period == (date(2026, 1, 1), date(2026, 1, 31))
+        with pytest.raises(StatementRefused, match="is not a day written as %d/%m/%y"):
+            read_statement(path, layout=replace(layout, preamble_date="%d/%m/%y"))
 
 
 def test_a_file_that_is_not_utf_8_is_read_where_its_layout_says_how(tmp_path: Path):

@@ -1,12 +1,18 @@
 """Dates that two formats read, balances that do not follow, and a layout of one's own."""
 
+import re
 from dataclasses import replace
 from datetime import date
+from itertools import product
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from workbench.analysis.statements import LAYOUTS, Layout, Statement, read_statement
+from workbench.analysis.statements.cells import Column
+from workbench.analysis.statements.dates import ABSENT, DateFormat, dates_in
 from workbench.errors import StatementRefused
 
 HEADER = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"
@@ -71,8 +77,29 @@ def test_days_begin_in_lusaka_and_hours_may_be_of_twelve(tmp_path: Path):
     assert read_statement(path, date_format="%Y-%m-%d %I:%M %p").rows["problem"].notna().all()
 
 
+CELLS = {
+    "%Y": ("2026", "1899", "1900", "2999", "3000", "026"), "%y": ("26", "70", "6"), "%m": ("02", "12", "13", "00", "2"),
+    "%b": ("Feb", "DEC", "Sept", "Mai"), "%d": ("01", "28", "29", "31", "32", "00", "5"), "%H": ("00", "23", "24", "8"),
+    "%M": ("59", "60"), "%S": ("00", "60", "5"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", [MDY, "%d-%b-%Y %H:%M", "%Y%m%d", "%d/%m/%y", "%y-%m-%dT%H:%M", "%b %d, %Y"])
+def test_a_column_of_dates_is_read_as_its_cells_one_by_one(pattern: str):
+    by, used = DateFormat(pattern), re.findall("%.", pattern)
+    bare = re.sub("%.", "{}", pattern)
+    texts = [bare.format(*cells) for cells in product(*(CELLS[each] for each in used))]
+    texts += ["", "x", f"{texts[0]}0", f"{texts[0]}\n.", texts[0].replace("0", "\u0660")]
+    one_by_one = [by.read(text) for text in texts]
+    read = dates_in("mine.csv", [by], np.arange(len(texts)), Column.of(pa.array(texts)))
+    assert [None if at == ABSENT else at for at in read.local.tolist()] == one_by_one
+    assert None in one_by_one
+    assert one_by_one[0] is not None
+
+
 def test_a_format_that_is_none_is_refused(tmp_path: Path):
-    for pattern in ("%d/%m", "%Y-%m-%d %Z", "%d/%d/%m/%Y", "%Y %d/%m/%y", "%m %d-%b-%Y", "rubbish", "%Y-%m"):
+    for pattern in ("%d/%m", "%Y-%m-%d %Z", "%d/%d/%m/%Y", "%Y %d/%m/%y", "%m %d-%b-%Y", "rubbish", "%Y-%m",
+                    "%Y-%m-%d %I:%M"):  # fmt: skip
         with pytest.raises(StatementRefused, match="is not a date format"):
             read_statement(mtn(tmp_path, "2026-01-05"), date_format=pattern)
 
@@ -157,7 +184,8 @@ def test_a_balance_that_does_not_follow_is_a_finding(
     assert (read.opening_minor, read.closing_minor) == ends
     assert read.rows["problem"].notna().sum() == sum("0x" in line or "1O" in line for line in lines), "others are good"
     where = ", ".join(str(line) for line, *_ in findings)
-    assert not findings or f"does not agree in {len(findings)} lines: {where}" in repr(read)
+    many = f"{len(findings)} line{'s' * (len(findings) > 1)}"
+    assert not findings or f"does not agree in {many}: {where}" in repr(read)
 
 
 def test_failed_and_pending_rows_move_nothing_and_fees_lower_the_balance(tmp_path: Path):
@@ -188,6 +216,7 @@ def test_what_is_declared_above_the_rows_is_one_thing_and_fits_what_is_passed_an
         (["Account,bank:x"], {"account": "bank:y"}, "declares the account 'bank:x', but 'bank:y' was passed"),
         (["Currency,USD"], {}, "was declared to be in USD, but its rows are in ZMW"),
         ([], {"currency": "zmk"}, "was declared to be in ZMK"),
+        ([], {"currency": "kwacha"}, "a code of three letters, such as ZMW, not 'kwacha'"),
         (["Period From,2026-01-31", "Period To,2026-01-06"], {}, "ends on 2026-01-06, before it begins on 2026-01-31"),
         (["Period From,31.1.2026"], {}, "Period From '31.1.2026' is not a day written as %Y-%m-%d"),
     ):
@@ -212,6 +241,16 @@ COLUMNS = {"key": "Ref", "moment": "Day", "amount": "A"}
         ({"kinds": ("pdf",)}, "kind of file pdf"),
         ({"decimal": ",", "thousands": ","}, "the same character"),
         ({"columns": {**COLUMNS, "direction": "D"}}, "no words are declared"),
+        ({"currency": "ugx"}, "currency is three capital letters, not 'ugx'"),
+        ({"key_pattern": "REF [0-9]+"}, "key_pattern has no group key, phone, related"),
+        ({"key_pattern": "(?P<ref>[0-9]+)"}, "group of key_pattern ref does not exist"),
+        ({"key_pattern": "(REF )(?P<key>[0-9]+)"}, "unnamed groups"),
+        ({"key_pattern": "(?P<key>a)"}, "no column is declared for descr"),
+        ({"columns": {"moment": "Day", "amount": "A"}}, "no column is declared for key"),
+        ({"debits": "red"}, "way to write debits red does not exist"),
+        ({"encoding": "cp9999"}, "there is no encoding cp9999"),
+        ({"dates": "%d.%m.%Y"}, "dates is a list"),
+        *(({name: ("Total", " ")}, f"{name} has an empty text") for name in ("openings", "footers")),
         ({"columns": {**COLUMNS, "from": "F", "to": "T"}}, "own is not declared"),
     ],
 )

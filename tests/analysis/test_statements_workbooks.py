@@ -142,19 +142,6 @@ class TestStrayCells:
             assert all(each in said for each in (place, "16,777,216", "delete", ".csv")), where
 
     @pytest.mark.thorough
-    def test_the_command_ends_with_2_and_says_what_to_do(self, book: Book, command: str):
-        began = os.times()
-        done = subprocess.run(  # noqa: S603  our own command
-            [command, "reconcile", "ledger.parquet", book(sheet(ROWS, far(f"Z{FAR}")))],
-            capture_output=True, text=True, check=False, timeout=LIMIT_S,
-        )  # fmt: skip
-        assert (done.returncode, done.stdout) == (2, ""), done.stderr[-500:]
-        assert f"Z{FAR}" in done.stderr
-        assert "Traceback" not in done.stderr
-        # What the process has worked: another that keeps the machine busy is no reason to fail.
-        assert sum(os.times()[2:4]) - sum(began[2:4]) < LIMIT_S / 4
-
-    @pytest.mark.thorough
     def test_several_sheets_are_counted_together(self, book: Book):
         wide = sheet(far(f"J{FAR}"), f'<row r="1">{cell("A1")}</row>')
         # Each alone is within the bound: the second one is made, the third one is not.

@@ -14,9 +14,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -26,7 +29,7 @@ import pytest
 from nbformat.sign import NotebookNotary
 from PIL import Image
 
-from tests.conftest import free_port
+from tests.conftest import KERNEL, free_port
 from workbench.resources import fixture
 
 if TYPE_CHECKING:
@@ -256,6 +259,27 @@ def browser(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         chromium.close()
 
 
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Nothing on standard error."""
+
+
+@pytest.fixture
+def folder_at() -> Iterator[Callable[[Path], str]]:
+    """Serves a folder at an origin of its own, which it returns."""
+    with ExitStack() as opened:
+
+        def folder_at(folder: Path) -> str:
+            server = opened.enter_context(ThreadingHTTPServer((HERE, 0), partial(_Quiet, directory=folder)))
+            thread = Thread(target=server.serve_forever, args=(0.02,))
+            thread.start()
+            opened.callback(thread.join)
+            opened.callback(server.shutdown)
+            return f"http://{HERE}:{server.server_port}"
+
+        yield folder_at
+
+
 class Watch:
     """What a browser's pages did that they should not."""
 
@@ -327,11 +351,6 @@ class Lab:
         else:
             nbformat.write(made_of(cells), self.jupyter.folder / self.path)
         self._go()
-
-    def show(self, *cells: str) -> "Locator":
-        self.open(cells)
-        self.run_all()
-        return self.output(len(cells) - 1)
 
     def save(self) -> str:
         self.command("docmanager:save-all")
@@ -411,9 +430,6 @@ class Lab:
         self._at(where).screenshot(path=folder / f"{name}.png", animations="disabled")
         return folder / f"{name}.png"
 
-    def picture(self, shot: Path, name: str) -> None:
-        keep(shot, name, self._request.config)
-
     def _at(self, where: "Locator | str") -> "Locator":
         return self.page.locator(where) if isinstance(where, str) else where
 
@@ -423,8 +439,7 @@ def made_of(cells: Sequence[str]) -> nbformat.NotebookNode:
         nbformat.v4.new_markdown_cell(cell) if cell.startswith("##") else nbformat.v4.new_code_cell(cell)
         for cell in cells
     ]
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return nbformat.v4.new_notebook(cells=made, metadata={"kernelspec": kernel})
+    return nbformat.v4.new_notebook(cells=made, metadata=KERNEL)
 
 
 @pytest.fixture(scope="module")

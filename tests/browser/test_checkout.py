@@ -1,17 +1,14 @@
 """A shop's page that pays with the publishable key, from an origin that is let in and from one that is not."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from decimal import Decimal
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
 
-from tests.browser.conftest import HERE, Watch
+from tests.browser.conftest import Watch
 from workbench import Workbench
 from workbench.bench import Served
 from workbench.resources import fixture
@@ -23,24 +20,10 @@ PHONE, BROKE = "+260961234567", "+260960000002"
 PAGE = fixture("checkout.html")
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Nothing on standard error."""
-
-
 @pytest.fixture
-def shops() -> Iterator[tuple[str, str]]:
+def shops(folder_at: Callable[[Path], str]) -> tuple[str, str]:
     """Two origins at which the page is served."""
-    with ExitStack() as opened:
-        origins = []
-        for _ in range(2):
-            server = opened.enter_context(ThreadingHTTPServer((HERE, 0), partial(_Quiet, directory=PAGE.parent)))
-            thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-            opened.callback(thread.join)
-            opened.callback(server.shutdown)
-            thread.start()
-            origins.append(f"http://{HERE}:{server.server_port}")
-        yield origins[0], origins[1]
+    return folder_at(PAGE.parent), folder_at(PAGE.parent)
 
 
 def checkout(context: "BrowserContext", origin: str, bench: Workbench, served: Served) -> tuple["Page", str]:

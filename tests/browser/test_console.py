@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import AXE, Tools, Watch, keep
+from tests.conftest import bearer
+from tests.test_certify import listening
 from workbench import Workbench
 
 if TYPE_CHECKING:
@@ -60,6 +62,8 @@ PLACED = """async ([steps, widths]) => {
 }"""
 
 
+AGAIN_MS = 400
+"""After so long the phone has asked for the keyboard a second time."""
 HIDDEN = """([is]) => {
   Object.defineProperty(document, 'hidden', {value: is, configurable: true});
   document.dispatchEvent(new Event('visibilitychange'));
@@ -94,11 +98,12 @@ class Console:
         self.page.goto(f"{self.url}/#/{route}" if route else self.url)
         expect(self.page.locator(".app")).to_have_attribute("data-status", "live")
 
-    def settle(self) -> None:
-        """Wait until nothing is asked any more, and forget what was."""
+    def settle(self, quiet_ms: int = 400) -> None:
+        """Wait until nothing is asked for so long, and forget what was."""
+        self.asked.append(("", ""))
         while self.asked:
             self.asked.clear()
-            self.page.wait_for_timeout(400)
+            self.page.wait_for_timeout(quiet_ms)
 
     def hold(self, address: str) -> None:
         """Keep the answers to the addresses of a pattern from the page that is opened next."""
@@ -183,28 +188,10 @@ def console(server: "Server", let_in: "BrowserContext", watch: Watch) -> Iterato
 @pytest.fixture
 def shop(console: Console) -> Iterator[Shop]:
     """A receiver that responds with 200 until told otherwise, registered for every event."""
-    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-    from threading import Thread
-
     status = [200]
-
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(status[0])
-            self.end_headers()
-            self.wfile.write(b"out of stock")
-
-        def log_message(self, *_: object) -> None:
-            """Nothing on standard error."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as listening:
-        thread = Thread(target=listening.serve_forever, args=(0.05,))
-        thread.start()
-        console.bench.client.webhook_endpoints.create(url=f"http://127.0.0.1:{listening.server_port}/hook")
+    with listening(lambda *_: status[0], b"out of stock") as url:
+        console.bench.client.webhook_endpoints.create(url=url)
         yield lambda code: status.__setitem__(0, code)
-        listening.shutdown()
-        thread.join()
 
 
 def test_the_first_minute_is_a_click_and_five_keys(console: Console):
@@ -379,6 +366,31 @@ class TestPhone:
         console.page.keyboard.press("Escape")
         expect(console.page.get_by_role("link", name="Money")).to_be_focused()
 
+    def test_it_has_the_keyboard_back_from_a_page_that_takes_it_and_not_from_somebody_who_moves_it(
+        self, console: Console
+    ):
+        takes = "() => document.querySelector('nav a').focus()"
+        console.open()
+        made = console.ask()
+        expect(console.pin).to_be_focused()
+        for digits in ("12", "34"):
+            console.page.keyboard.type(digits)
+            # As JupyterLab does on its way to the next cell.
+            console.page.evaluate(takes)
+            expect(console.pin).to_be_focused()
+        console.page.keyboard.press("Enter")
+        expect(console.phone).to_contain_text("Approved.")
+        assert console.bench.client.payment_intents.retrieve(made).status == "succeeded"
+        console.page.evaluate(takes)
+        expect(console.page.get_by_role("link", name="Payments").first).to_be_focused()
+        console.ask("20.00")
+        expect(console.pin).to_be_focused()
+        console.page.keyboard.press("Tab")
+        expect(console.pin).not_to_be_focused()
+        console.page.get_by_label("Search payments").click()
+        console.page.wait_for_timeout(AGAIN_MS)
+        expect(console.page.get_by_label("Search payments")).to_be_focused()
+
     def test_wrong_pins_cost_tries_and_what_is_no_pin_costs_none(self, console: Console, watch: Watch):
         watch.expect("400")
         console.open()
@@ -433,7 +445,7 @@ class TestTimeline:
             expect(svg).to_be_visible()
             expect(console.detail.locator(".steps > .life")).to_have_count(5)
             assert svg.evaluate(DRAWN) == [], size
-        steps = httpx.get(f"{console.url}/sandbox/payments/{made}", headers=bearer(console)).json()["steps"]
+        steps = httpx.get(f"{console.url}/sandbox/payments/{made}", headers=bearer(console.bench)).json()["steps"]
         widths = [*range(344, 1601, 8)]
         for width, is_within, lanes, over in console.page.evaluate(PLACED, [steps, widths]):
             assert (is_within, lanes, over) == (True, 5, []), width
@@ -1005,27 +1017,29 @@ class TestLayout:
         expect(console.phone.get_by_text("Approved.")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark", "forced"])
-def test_no_view_has_a_finding_of_the_accessibility_checker(console: Console, tools: Tools, shop: Shop, scheme: str):
+SCHEMES: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"}, "dark": {"color_scheme": "dark"}, "forced": {"forced_colors": "active"},
+}  # fmt: skip
+
+
+def test_no_view_has_a_finding_of_the_accessibility_checker(console: Console, tools: Tools, shop: Shop):
     shop(500)
     console.ask("80.00", "+260960000010")
     console.bench.clock.advance(seconds=400)
     console.sell()
-    console.page.emulate_media(
-        color_scheme="dark" if scheme == "dark" else "light", forced_colors="active" if scheme == "forced" else "none"
-    )
     console.open(size=LAPTOP)
     console.page.evaluate(tools.axe.read_text("utf-8"))
     root = console.page.locator("html")
 
     def check(what: str) -> None:
-        console.page.wait_for_timeout(150)
-        flaws = [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in root.evaluate(AXE)]
-        assert flaws == [], what
+        console.settle(150)
+        for scheme, media in SCHEMES.items():
+            console.page.emulate_media(**{"color_scheme": "light", "forced_colors": "none"} | media)
+            flaws = [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in root.evaluate(AXE)]
+            assert flaws == [], (what, scheme)
 
     for route in [*VIEWS, "payments/new", "money/operator:mtn:float"]:
         console.page.evaluate("(route) => { location.hash = '#/' + route; }", route)
-        console.page.wait_for_timeout(250)
         if route.startswith(("webhooks", "requests")) and "try" not in route:
             console.list.get_by_role("row").get_by_role("link").first.click()
         check(route)
@@ -1238,9 +1252,5 @@ def simulate(console: Console, count: int) -> None:
     cursor = 0
     while cursor < count:
         body = {"simulation": "many", "cursor": cursor, "commands": commands[cursor : cursor + 1000]}
-        made = httpx.post(f"{console.url}/sandbox/simulation", json=body, headers=bearer(console), timeout=60)
+        made = httpx.post(f"{console.url}/sandbox/simulation", json=body, headers=bearer(console.bench), timeout=60)
         cursor = made.json()["cursor"]
-
-
-def bearer(console: Console) -> dict[str, str]:
-    return {"Authorization": f"Bearer {console.bench.secret_key}"}

@@ -1,9 +1,8 @@
 """The console's door in Chromium: its own page does all, and no page beside it anything, whatever that one sends."""
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
@@ -43,27 +42,11 @@ FORM = """([url, enctype, name]) => {
 }"""
 
 
-class Blank(BaseHTTPRequestHandler):
-    """A page of somebody else's program on this machine."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<!doctype html><title>Beside</title><link rel=icon href='data:,'><body>")
-
-    def log_message(self, *_: object) -> None:
-        """Nothing on standard error."""
-
-
 @pytest.fixture
-def beside() -> Iterator[str]:
-    with ThreadingHTTPServer((HERE, 0), Blank) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        yield f"http://{HERE}:{server.server_port}"
-        server.shutdown()
-        thread.join()
+def beside(folder_at: Callable[[Path], str], tmp_path: Path) -> str:
+    """The address of a page of somebody else's program on this machine."""
+    tmp_path.joinpath("index.html").write_text("<title>Beside</title><link rel=icon href='data:,'><body>")
+    return folder_at(tmp_path)
 
 
 @pytest.fixture

@@ -8,7 +8,10 @@ if TYPE_CHECKING:
     from tests.browser.conftest import Lab
 
 CELLS = (
-    "from workbench import Workbench, exercises\nbench = Workbench(seed=7)",
+    """from workbench import Workbench, exercises
+from workbench.lab.exercises import functions
+
+bench, functions.LIMIT_S = Workbench(seed=7), 1""",
     'exercises.predict("refreshed_twice")',
     'exercises.compare("refreshed_twice", 401)',
     """def may_leave(pay, intent_id):
@@ -37,6 +40,6 @@ def test_a_question_is_answered_by_the_keyboard_and_a_loop_without_end_is_stoppe
     lab.run_cell(2)
     expect(lab.output(2)).to_contain_text("You predicted c) 200, with another pair. It is a) 401.")
     lab.run_cell(3)
-    expect(lab.output(3)).to_contain_text("Your code had not ended after 10 seconds")
+    expect(lab.output(3)).to_contain_text("Your code had not ended after 1 seconds")
     expect(lab.output(3)).to_contain_text("of may_leave: ")
     lab.shot(lab.cell(3), "stopped")

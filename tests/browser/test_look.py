@@ -12,7 +12,7 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 
 from tests.browser.conftest import AXE, Tools
 from tests.browser.test_docs import PAGES as DOCUMENTATION
-from tests.browser.test_notebook_page import KERNEL
+from tests.conftest import KERNEL
 from tests.test_certify import SECRET, listening
 from workbench.resources import fixture
 from workbench.text import look

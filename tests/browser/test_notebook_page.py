@@ -11,6 +11,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image
 from playwright.sync_api import expect
 
+from tests.conftest import KERNEL
 from workbench.notebook_runs import HIDDEN, write_notebook_page
 from workbench.resources import notebooks
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 PAPER_PX = 680
 """What A4 has between the margins."""
-KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 SETUP = """from decimal import Decimal
 from workbench import Workbench
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.sandbox.test_openapi import TOGETHER, described
+from tests.sandbox.test_openapi import PLACES, TOGETHER, described
 
 if TYPE_CHECKING:
     from tests.conftest import Server, Serving
@@ -101,7 +101,7 @@ def test_a_shop_in_typescript_takes_a_payment(
     assert shop(address["secret_key"]) == "refund_exceeds_charge\n"
 
 
-@pytest.mark.parametrize("choices", TOGETHER, ids=[f"choice {place}" for place in range(len(TOGETHER))])
+@pytest.mark.parametrize("choices", TOGETHER, ids=PLACES)
 def test_so_it_is_with_every_alternative_of_the_register(
     choices: dict[str, object], python_client: Generate, typescript_client: Generate, tmp_path: Path
 ):

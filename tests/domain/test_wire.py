@@ -41,6 +41,7 @@ def test_every_view_with_a_field_for_a_secret_hides_it():
 def test_a_repr_tells_what_says_something_and_what_is_shown_once_can_be_left_out():
     intent = PaymentIntent("pi_1", status="succeeded", description=None, metadata={}, warnings=[])
     assert repr(intent) == "PaymentIntent(id='pi_1', object='payment_intent', status='succeeded', livemode=False)"
+    assert "096••••567" in repr(PaymentIntent("pi_1", description="for 0961234567"))
     key = ApiKey("key_1", "secret", "active", "sk_test_••••", value="sk_test_1")
     endpoint = WebhookEndpoint("we_1", "http://localhost", ["*"], "enabled", secret="whsec_1")
     for shown in (key, endpoint):

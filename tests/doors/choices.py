@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.conftest import INTENT, Caller, bearer, charge_of, is_true_soon, method_on, refusal
-from workbench import PaymentsClient, Workbench
+from workbench import Workbench
 from workbench.analysis.frames import money
 from workbench.domain.money import ISO_4217
 from workbench.domain.wire.ledger_and_trace import UNSEEN
@@ -34,10 +34,8 @@ from workbench.merchant import receiver
 PHONE, AIRTEL, ZED = "+260961234567", "+260971234567", "+260981234567"
 APPROVES, BROKE, NOBODY_ANSWERS, COMES_LATE, UNKNOWN = (f"+2609600000{end}" for end in ("01", "02", "05", "10", "12"))
 DAY_S = 86_400
-EITHER, COMMAND, NEVER, ALWAYS = "either", "command", "never", "always"
-"""Where a choice is seen besides in process: over a socket in a thorough run, by `workbench serve` with all of its
-other choices, nowhere (its receiver answers as it is told, or reads the sandbox's clock), over a socket in each run.
-"""
+COMMAND, SOCKET = "command", "socket"
+"""Where a choice is seen besides in process: by `workbench serve` with all of its other choices, or over a socket."""
 NUMBERED: Mapping[str, object] = {
     "confirm_response": "accepted", "pagination": "page", "token_credentials": "one_account",
     "token_field": "data.token", "key_rotation": "overlap", "rate_limit": "100_per_60",
@@ -467,17 +465,6 @@ class Looks(Caller):
         made = self.confirmed(NOBODY_ANSWERS).json()["id"]
         return self.after_each((seconds - 1, 1), lambda: self.statuses(made)[0])
 
-    def all_of_it_together(self) -> list[object]:
-        """A payment in yen from a national number of Zed, and one that comes late."""
-        zed = self.charged(150, phone="0981234567", channel="zed", currency="jpy")
-        self.bench.phone("0981234567").enter_pin("1234")
-        late = self.charged(20, phone="0960000010")
-        seen = self.after_each((299, 1), lambda: self.statuses(late.id)[0])
-        self.pay.refunds.create(charge=zed.id, amount=50)
-        seen += self.after_each((60,), lambda: self.statuses(late.id)[0])
-        self.advance(4 * DAY_S)
-        return [*seen, {(each.currency, str(each.amount), each.status) for each in self.pay.payouts.each()}]
-
     # Keys, tokens and callers
 
     def rolled(self) -> list[list[tuple[int, bool]]]:
@@ -765,27 +752,13 @@ class Looks(Caller):
         for wrong in ("page=0", "per_page=0", "per_page=101", "page=x", f"page={2**31}"):
             answer = self.get(f"/v1/charges?{wrong}")
             assert refusal(answer) == (400, "parameter_invalid", wrong.partition("=")[0])
+        for name in made[:2]:
+            pay.payment_intents.cancel(name)
+        of_type = self.get("/v1/events?type=payment_intent.canceled&per_page=1").json()
+        assert (len(of_type["data"]), of_type["total"]) == (1, 2)
         ignored = self.get(f"/v1/payment_intents?starting_after={made[0]}&per_page=1")
         assert ignored.json()["data"][0]["id"] == made[0]
         return sorted(body)
-
-    def arriving_between_two_pages(self) -> bool:
-        """Whether rows that arrive meanwhile are given once, and those that came after the first page not."""
-        self.new_window()
-        made = [self.pay.api_keys.create("publishable").id for _ in range(3)]
-        sent, shop = (
-            [],
-            PaymentsClient(self.bench.base_url, str(self.bench.secret_key), http=self.bench.http, pagination="page"),
-        )
-        listed = shop.api_keys._listed  # noqa: SLF001  pages of two in place of hundred
-
-        def in_twos(limit: int, *places: object, **more: object) -> object:  # noqa: ARG001  as it is called
-            sent.append(self.pay.api_keys.create("publishable").id)
-            return listed(2, *places, **more)
-
-        shop.api_keys._listed = in_twos  # type: ignore[method-assign]  # noqa: SLF001  the same
-        read = [each.id for each in shop.api_keys.each()]
-        return len({*read}) == len(read) and {*made, sent[0]} <= {*read} and not {*sent[1:]} & {*read}
 
     def a_hundred_calls_of_an_account(self) -> list[str]:
         """What is told of the limit, from the first call of a minute to the first of the next."""
@@ -819,20 +792,6 @@ class Looks(Caller):
         again = self.bench.http.post("/v1/payment_intents", json=INTENT, headers={**headers, **key})
         assert (again.status_code, "Idempotent-Replayed" in again.headers) == (200, False)
         return [first.headers["RateLimit"], second, refused.headers["RateLimit"], again.headers["RateLimit"]]
-
-    def waiting_as_long_as_it_is_told(self) -> tuple[int, int]:
-        """The milliseconds and the calls that the client's wait takes where the calls of the minute are used up."""
-        self.new_window()
-        paid_intent = self.paid("+260961234570")
-        open_intent = self.prompted("+260961234571")
-        self.use_up()
-        before_ms, calls = self.bench.clock.now_ms, len(self.calls())
-        assert self.pay.wait(paid_intent).status == "succeeded"
-        seen = self.bench.clock.now_ms - before_ms, len(self.calls()) - calls
-        self.use_up()
-        with pytest.raises(WaitExpired, match="still unknown after 10 s"):
-            self.pay.wait(open_intent, timeout_s=10)
-        return seen
 
     def the_bench_goes_on(self) -> list[bool]:
         """Whether tables, events and console are there where the calls of the minute are used up."""
@@ -933,7 +892,7 @@ class Choice(NamedTuple):
     """Value of the row → what the look returns."""
     also: Mapping[str, object] = {}
     """Other rows that are switched meanwhile."""
-    where: str = EITHER
+    where: str = ""
 
 
 MINUTE = [{200: 101}, {200: 101}, {200: 101}]
@@ -955,8 +914,8 @@ CHOICES = [
     Choice("success_status", lambda it: (it.intent().status_code, it.charge().status_code),
         {"200": (200, 200), "201_created": (201, 201)}),
     Choice("currencies", Looks.in_other_currencies, {"zmw": [None, None, 400], "iso4217": [100, None, 200]}),
-    Choice("currencies", Looks.of_each_currency, {"iso4217": [100, 10_000, 100_000, 1_000_000]}, {}, ALWAYS),
-    Choice("currencies", Looks.of_each_currency, {"iso4217": [100] * 4}, {"charge_amount_unit": "major"}, ALWAYS),
+    Choice("currencies", Looks.of_each_currency, {"iso4217": [100, 10_000, 100_000, 1_000_000]}, {}, SOCKET),
+    Choice("currencies", Looks.of_each_currency, {"iso4217": [100] * 4}, {"charge_amount_unit": "major"}, SOCKET),
     Choice("currencies", Looks.warned_of_a_hundredth, {"iso4217": ["far less", "far more"]}),
     Choice("currencies", lambda it: it.relying_on("currencies", "/v1/charges", currency="usd"),
         {"iso4217": [False, True]}),
@@ -981,7 +940,7 @@ CHOICES = [
     Choice("zed_mobile", lambda it: it.relying_on("zed_mobile", "/v1/charges", phone=ZED), {"zed": [False, True]}),
     Choice("charge_amount_unit", Looks.of_150_units, {"minor": (150, True, 150), "major": (150, True, 15_000)}),
     Choice("charge_amount_unit", Looks.whole_units_are_of_charges_alone, {"major": [
-        Decimal("87.35"), Decimal("7.35"), False, Decimal("7.35"), 80, "87.35"]}, {}, ALWAYS),
+        Decimal("87.35"), Decimal("7.35"), False, Decimal("7.35"), 80, "87.35"]}, {}, SOCKET),
     Choice("intent_amount_scale", Looks.of_half_a_ngwee,
         {"exact": [None, None, None], "half_even": [1.0, 1.02, None]}),
     Choice("intent_amount_scale", lambda it: it.relying_on("intent_amount_scale", "/v1/payment_intents", amount=1.005),
@@ -1010,7 +969,7 @@ CHOICES = [
             (Looks.late_money_that_pays, ["failed" if is_last else FIRST, ended, ended]),
             (Looks.late_money_of_what_was_canceled, ["failed"] if is_last else [
                 "canceled", "charge.late_success", "payment_intent.late_success", 10_000]))),
-    Choice("late_success", Looks.late_beside_an_open_prompt, {"succeeds": ["canceled_by_merchant", None]}, {}, ALWAYS),
+    Choice("late_success", Looks.late_beside_an_open_prompt, {"succeeds": ["canceled_by_merchant", None]}, {}, SOCKET),
     Choice("late_success", Looks.late_beside_another_attempt,
         {"succeeds": ["succeeded", 10_000, "processing", 20_000]}),
     Choice("late_success", Looks.relied_on_as_time_passes,
@@ -1018,7 +977,7 @@ CHOICES = [
     Choice("charge_wait", Looks.answered_within_the_call_or_not, {
         "answered": [200, "succeeded", False, [], ["charge.succeeded"]],
         "interactive": [200, "pending", True, ["pending", "succeeded"], THEN],
-        "accepted": [202, "pending", True, ["pending", "succeeded"], THEN]}, {}, ALWAYS),
+        "accepted": [202, "pending", True, ["pending", "succeeded"], THEN]}, {}, SOCKET),
     *(Choice("charge_wait", look, dict.fromkeys(("interactive", "accepted"), seen)) for look, seen in (
         (Looks.failing_as_the_customer_has_it, [
             ("failed", "failed", "declined_by_customer", "charge.pending", "charge.failed"),
@@ -1034,12 +993,6 @@ CHOICES = [
         {3: True, 1: False}),
     Choice("confirm_with_money_in_suspense", Looks.confirmed_beside_late_money,
         {"accepted": (200, None, 1), "refused": (409, "money_in_suspense", 0)}),
-    Choice("charge_wait", Looks.all_of_it_together, {"accepted": ["pending", "expired", "succeeded", {
-        ("JPY", "97", "paid"), ("ZMW", "19.50", "paid")}]}, {
-            "late_success": "succeeds", "intent_states": "failed", "charge_states": "expired", "clearing": "t_plus_2",
-            "payouts": "daily", "fee_on_refund": "returned", "currencies": "iso4217", "zed_mobile": "zed",
-            "phone_format": "national", "intent_amount_scale": "half_even", "charge_amount_unit": "major",
-            "operator_ids": "long"}, ALWAYS),
 
     # 4. Endpoints
     Choice("confirm_response", lambda it: (it.confirmed().status_code, len(it.confirmed().json())),
@@ -1058,7 +1011,6 @@ CHOICES = [
         "page": ["data", "object", "page", "per_page", "total", "url"]}),
     Choice("pagination", Looks.by_numbers_of_pages,
         {"page": ["data", "object", "page", "per_page", "total", "url"]}, NUMBERED, COMMAND),
-    Choice("pagination", Looks.arriving_between_two_pages, {"page": True}, NUMBERED, COMMAND),
     Choice("token_credentials", lambda it: it.signed_in()[:2], {"any": [200, 200], "one_account": [200, 401]}),
     Choice("token_field", lambda it: it.signed_in()[2], {
         "access_token": ["access_token", "refresh_token"], "token": ["token", "refresh_token"],
@@ -1077,36 +1029,36 @@ CHOICES = [
     # 6. Webhooks
     Choice("event_types", Looks.types_that_arrive, {
         "by_object": ["payment_intent.created", "charge.succeeded", "charge.failed"],
-        "collection": ["collection.successful", "collection.failed"]}, {}, NEVER),
+        "collection": ["collection.successful", "collection.failed"]}),
     Choice("event_payload", Looks.first_in_the_body,
-        {"envelope": ["id", True, True], "cloudevents": ["specversion", True, True]}, {}, NEVER),
+        {"envelope": ["id", True, True], "cloudevents": ["specversion", True, True]}),
     Choice("signature_scheme", Looks.arrived, {
         "standard_webhooks": ["accepted", "webhook-id", "webhook-timestamp", "webhook-signature"],
-        "stripe": ["accepted", "stripe-signature"], "github": ["accepted", "x-hub-signature-256"]}, {}, NEVER),
-    Choice("signature_tolerance_s", Looks.late_by_500_s, {300: "refused", 600: "duplicate"}, {}, NEVER),
+        "stripe": ["accepted", "stripe-signature"], "github": ["accepted", "x-hub-signature-256"]}),
+    Choice("signature_tolerance_s", Looks.late_by_500_s, {300: "refused", 600: "duplicate"}),
     Choice("endpoint_registration", lambda it: it.get("/v1/webhook_endpoints").status_code,
         {"api": 200, "dashboard": 404}),
     Choice("endpoint_registration", Looks.one_endpoint_by_the_dashboard,
         {"dashboard": ["endpoint_exists", 409, True]}, LEAST, COMMAND),
     Choice("retry_schedule_s", lambda it: it.attempts(500), {
         (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400): [10, 10],
-        (0, 5, 300, 1800, 7200, 18000, 36000, 36000): [8, 8], (0, *(1800,) * 48): [49, 49], (0,): [1, 1]}, {}, NEVER),
-    Choice("delivery_success", lambda it: it.attempts(204)[0], {"2xx": 1, "200_201_202": 10}, {}, NEVER),
-    Choice("delivery_gone", lambda it: it.attempts(410)[0], {"disables": 1, "retried": 10}, {}, NEVER),
+        (0, 5, 300, 1800, 7200, 18000, 36000, 36000): [8, 8], (0, *(1800,) * 48): [49, 49], (0,): [1, 1]}),
+    Choice("delivery_success", lambda it: it.attempts(204)[0], {"2xx": 1, "200_201_202": 10}),
+    Choice("delivery_gone", lambda it: it.attempts(410)[0], {"disables": 1, "retried": 10}),
     Choice("delivery_retry_after", lambda it: it.attempts(429, seconds=10)[0],
-        {"honoured": 1, "ignored": 2}, {}, NEVER),
-    Choice("dead_letter", Looks.dead_letters, {"kept": [1, 1], "dropped": [1, 0]}, {}, NEVER),
-    Choice("endpoint_disable_after_s", Looks.failing_for_a_week, {432_000: "disabled", 0: "enabled"}, {}, NEVER),
+        {"honoured": 1, "ignored": 2}),
+    Choice("dead_letter", Looks.dead_letters, {"kept": [1, 1], "dropped": [1, 0]}),
+    Choice("endpoint_disable_after_s", Looks.failing_for_a_week, {432_000: "disabled", 0: "enabled"}),
     Choice("replay", Looks.sent_again,
-        {"same_id": ["accepted", "duplicate"], "new_id": ["accepted", "accepted"]}, {}, NEVER),
+        {"same_id": ["accepted", "duplicate"], "new_id": ["accepted", "accepted"]}),
     Choice("ordering", Looks.order_of,
-        {"unordered": ["canceled", "created"], "per_object": ["created", "canceled"]}, {}, NEVER),
+        {"unordered": ["canceled", "created"], "per_object": ["created", "canceled"]}),
     Choice("ordering", Looks.in_which_order, {
         "unordered": ["created", "requires_action", "processing", "succeeded", "succeeded"],
-        "out_of_order": ["succeeded", "succeeded", "created", "requires_action", "processing"]}, {}, NEVER),
+        "out_of_order": ["succeeded", "succeeded", "created", "requires_action", "processing"]}),
     Choice("repeats", lambda it: (it.charge(), it.verdicts())[1],
-        {"once": ["accepted"], "duplicate": ["accepted", "duplicate"]}, {}, NEVER),
-    Choice("lateness", Looks.come_after, {"at_once": [1, 1], "thirty_seconds": [0, 1]}, {}, NEVER),
+        {"once": ["accepted"], "duplicate": ["accepted", "duplicate"]}),
+    Choice("lateness", Looks.come_after, {"at_once": [1, 1], "thirty_seconds": [0, 1]}),
 
     # 7. Errors and failures
     Choice("error_format", Looks.first_members, {
@@ -1126,7 +1078,6 @@ CHOICES = [
     Choice("rate_limit", Looks.a_hundred_calls_of_an_account, {
         "100_per_60": [f'"default";r={left};t={until}' for left, until in ((99, 60), (98, 60), (0, 40), (99, 60))]},
         NUMBERED, COMMAND),
-    Choice("rate_limit", Looks.waiting_as_long_as_it_is_told, {"100_per_60": (60_000, 2)}, NUMBERED, COMMAND),
     Choice("rate_limit", Looks.the_bench_goes_on, {"100_per_60": [True] * 3}, NUMBERED, COMMAND),
     Choice("rate_limit", Looks.a_reset_lets_every_account_begin_anew, {"100_per_60": [
         (marked, f'"default";r={left};t=60') for marked, left in ((True, 99), (True, 98), (False, 99))]}),

@@ -9,8 +9,6 @@ import httpx
 import pytest
 
 from tests.doors.conftest import CHARGE, INTENT, Wire, method
-from workbench import Workbench
-from workbench.errors import InvalidRequest
 from workbench.merchant.receiver import Arrival
 
 NewNumber = Callable[..., str]
@@ -370,10 +368,7 @@ def assert_problem(response: httpx.Response) -> None:
         assert response.headers["allow"]
 
 
-def test_a_currency_and_a_media_type_are_taken_in_every_spelling(wire: Wire):
-    for text in ('"ZMW"', '"zmw"', '"Zmw"'):
-        assert wire.intent(currency=text).json()["currency"] == "ZMW"
-        assert wire.charge(currency=text).json()["currency"] == "zmw"
+def test_a_media_type_is_taken_in_every_spelling(wire: Wire):
     parameters = ("", "; charset=utf-8", ';charset="UTF-8"')
     for content_type in ("Application/JSON", *(f"application/json{each}" for each in parameters)):
         assert Given(wire).typed(content_type).status_code == 200
@@ -425,15 +420,6 @@ def test_a_path_and_a_key_that_are_not_ascii_are_read_as_they_are_written(wire: 
         assert shown in refused.json()["detail"]
     refused = wire.bench.http.get("/v1/charges/x", headers={"Authorization": "Bearer schl\u00fcssel".encode("latin-1")})
     assert (refused.status_code, refused.json()["code"]) == (401, "key_invalid")
-
-
-def test_in_process_an_identifier_is_no_way_to_another_path():
-    with Workbench(seed=7) as bench:
-        before = len(bench.trace)
-        for identifier in ("", ".", ".."):
-            with pytest.raises(InvalidRequest):
-                bench.client.payment_intents.retrieve(identifier)
-        assert len(bench.trace) == before
 
 
 # Where a key lands by mistake → the request that puts it there.

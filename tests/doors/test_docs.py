@@ -100,9 +100,7 @@ def test_a_page_loads_what_is_there_and_nothing_from_elsewhere(wire: Wire):
         loaded = re.findall(r"""(?:src|href)="([^"#]+)["#]""", page.text)
         assert "/docs/errors" in loaded
         assert path != "/" or {*PAGES_FOR_PEOPLE[1:], "/openapi.json"} <= {*loaded}
-        for address in sorted({*loaded}):
-            assert address.startswith("/")
-            assert wire.get(address, {}).status_code == 200
+        assert all(address.startswith("/") for address in loaded)
         assert Read(page.text).inline == []
         assert not re.search(r"[sp]k_test_\w", page.text)
         # The browser is held to that.
@@ -112,15 +110,12 @@ def test_a_page_loads_what_is_there_and_nothing_from_elsewhere(wire: Wire):
         assert not [each for each in ("http", "*") if each in policy]
 
 
-def test_every_page_of_the_documentation_is_reached_from_its_index_and_leads_to_places_that_are_there(wire: Wire):
+def test_every_page_of_the_documentation_is_reached_from_another_and_is_understood(wire: Wire):
     texts = {name: wire.get(f"/docs/guide/{name}", {}).text for name in guide()}
     leads = {*re.findall(r'href="(/docs/(?:guide|interface)[^"]*)"', "".join(texts.values()))}
     assert {GUIDE if name == "index" else f"{GUIDE}/{name}" for name in guide()} <= {
         each.partition("#")[0] for each in leads
     }
-    for address in leads:
-        path, _, place = address.partition("#")
-        assert f'id="{place}"' in wire.get(path, {}).text or not place, address
     for text in texts.values():
         prose = re.sub(r"<(pre|code)>.*?</\1>", "", text, flags=re.DOTALL)
         assert not re.search(r"\*\*|`|\]\(|^[|#]|^- ", prose, re.MULTILINE), "Markdown that is not understood"
@@ -140,6 +135,8 @@ def test_an_asset_is_kept_for_good_under_an_address_of_its_content_and_no_other_
     for name in NOT_THERE:
         response = wire.get(f"/docs/assets/{name}", {})
         assert (response.status_code, response.json()["code"]) == (404, "path_not_found")
+    for path in ("/console/", "/console/vendor/", "/docs/assets/", "/docs/guide/"):
+        assert wire.get(f"{path}{'x' * 300}.js", {}).json()["code"] == "path_not_found"
     assert "/docs" in wire.get("/v1/plants", {}).json()["detail"]
 
 

@@ -275,17 +275,6 @@ def test_after_a_failed_attempt_and_where_it_is_too_late(shop: Shop):
     assert shop.events() == before
 
 
-def test_money_that_comes_late_to_a_canceled_intent_is_told_of(shop: Shop):
-    intent = shop.intent()
-    shop.confirm(intent, "+260960000010")
-    shop.advance(300)
-    assert cancel(shop, intent).status_code == 200
-    shop.advance(60)
-    assert shop.status(f"/v1/payment_intents/{intent}") == "canceled"
-    assert shop.events()[-3:] == ["payment_intent.canceled", "charge.late_success", "payment_intent.late_success"]
-    assert [kind for kind, _ in shop.entries(intent)] == ["late_success"]
-
-
 def test_an_input_is_answered_with_what_the_handset_shows_then(wire: Wire):
     _, phone = wire.prompt()
     for _ in range(3):

@@ -158,13 +158,6 @@ def test_a_replay_tells_a_publishable_key_nothing_and_an_event_names_the_key_as_
     assert shop.call("POST", path, body, key=shop.publishable, Idempotency_Key="k").status_code == 403
 
 
-def test_the_same_key_of_another_merchant_is_another_key(shop: Shop):
-    first, second = (send(each, "/v1/payment_intents", INTENT) for each in (shop, Shop(shop.bench, shop.new_number)))
-    assert (first.status_code, second.status_code) == (200, 200)
-    assert first.json()["id"] != second.json()["id"]
-    assert "Idempotent-Replayed" not in second.headers
-
-
 def test_the_same_json_written_another_way_is_another_body_and_on_another_path_it_is_another_key(shop: Shop):
     made = send(shop, "/v1/payment_intents", INTENT)
     assert send(shop, "/v1/payment_intents", dict(reversed(INTENT.items()))).status_code == 422

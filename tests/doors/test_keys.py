@@ -59,14 +59,6 @@ class TestKeys:
         assert refusal(shop.post("/v1/charges", {}))[:2] == (401, "key_revoked")
         assert refusal(shop.call("DELETE", f"/v1/api_keys/{more['id']}", key=more["value"]))[:2] == (409, "key_is_last")
 
-    def test_what_there_is_not_and_what_a_publishable_one_may_not(self, shop: Shop):
-        assert refusal(shop.post("/v1/api_keys", {"kind": "live"}))[:2] == (400, "parameter_invalid")
-        for method, path in (("DELETE", "/key_x"), ("POST", "/key_x/roll"), ("GET", ""), ("POST", "")):
-            if path:
-                assert refusal(shop.call(method, f"/v1/api_keys{path}"))[:2] == (404, "key_not_found")
-            refused = shop.call(method, f"/v1/api_keys{path}", key=shop.publishable)
-            assert refusal(refused)[:2] == (403, "key_not_allowed")
-
 
 def test_a_bench_goes_over_to_a_key_of_its_sandbox_and_to_no_other():
     with Workbench(seed=7) as bench:

@@ -17,7 +17,6 @@ from workbench.errors import LedgerRefused, StateConflict
 
 FLOAT, BANK = "operator:mtn:float", "bank:settlement"
 TOLD = sorted(name for name, row in SETTLEMENTS.items() if not row.takes_entry)
-DECISIONS = ("suspense_settled", "suspense_returned", "reversed")
 Settle = Callable[..., Any]
 
 
@@ -246,15 +245,6 @@ class TestEntries:
         assert len(set(phones)) == 1
         assert shop.balance() == (9_750, 0, 0)
         assert refusal(settle(recipe="reposted", entry=secured, reference="x")) == (409, "already_settled", "entry")
-
-    def test_late_money_is_decided_once(self, shop: Shop, settle: Settle):
-        for before in DECISIONS:
-            _, late = paid_late(shop)
-            decided = settle(recipe=before, entry=late).json()
-            for recipe in DECISIONS:
-                answer = settle(recipe=recipe, entry=late)
-                assert refusal(answer) == (409, "already_settled", "entry"), (before, recipe)
-                assert decided["id"] in answer.json()["detail"]
 
     def test_an_entry_must_be_named_be_there_and_be_of_a_kind_that_the_recipe_settles(self, shop: Shop, settle: Settle):
         secured = shop.entries_of(shop.charge(), "funds_secured")[0]

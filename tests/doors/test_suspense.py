@@ -121,8 +121,11 @@ def test_what_is_settled_from_a_break_is_told_too_and_waits_again_when_that_is_r
     assert settle(shop, intent, "return").json()["status"] == "returned"
     # Of what is reversed itself nothing came.
     wrong = late_intent(shop)
-    shop.post("/sandbox/ledger/entries", {"recipe": "reversed", "entry": items(shop, wrong)[0]["id"]})
+    entry = items(shop, wrong)[0]["id"]
+    shop.post("/sandbox/ledger/entries", {"recipe": "reversed", "entry": entry})
     assert "suspense" not in shop.read(f"/v1/payment_intents/{wrong}")
+    again = shop.post("/sandbox/ledger/entries", {"recipe": "suspense_settled", "entry": entry})
+    assert refusal(again) == (409, "already_settled", "entry")
 
 
 def test_an_event_about_it_is_found_by_the_number_that_paid(shop: Shop):

@@ -262,14 +262,6 @@ class TestTheMerchant:
 
 
 class TestTheBench:
-    def test_charges_in_whole_kwacha(self):
-        with Workbench(seed=7, gaps={"charge_amount_unit": "major"}) as bench:
-            phone = "+260961234567"
-            charge = bench.client.charges.create(amount=150, channel="mtn", phone=phone, idempotency_key="k")
-            bench.client.refunds.create(charge=charge.id, amount=20)
-            assert bench.tables.charges[["amount_minor", "refunded_minor"]].to_numpy().tolist() == [[15_000, 2_000]]
-            assert bench.tables.refunds["amount_minor"].tolist() == [2_000]
-
     def test_intents_that_tell_no_amount_are_refused_with_the_reason(self):
         with Workbench(seed=7, gaps={"intent_fields": "minimal"}) as bench:
             bench.client.payment_intents.create(amount=5)

@@ -121,10 +121,6 @@ class TestChanges:
         intent = own.intent().json()["id"]
         assert of_kind(changes(own, page["last_seq"]), "payment") == [intent]
 
-    def test_it_needs_the_secret_key(self, wire: Wire):
-        assert wire.get("/sandbox/changes", {}).status_code == 401
-        assert wire.get("/sandbox/changes", wire.publishable).status_code == 403
-
     def test_in_process_it_is_answered_by_page_whatever_is_accepted(self, own: Wire):
         response = own.get("/sandbox/changes", {**own.bearer, "Accept": "text/event-stream"})
         assert response.headers["content-type"] == "application/json"

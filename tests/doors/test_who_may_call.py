@@ -15,7 +15,6 @@ from tests.conftest import Serving, refusal
 from tests.doors.conftest import Door, whole
 from workbench import Workbench
 from workbench.errors import ServeRefused
-from workbench.sandbox.connections import BODY_S
 
 HOME = ["127.0.0.1", "[::1]", "localhost", "LocalHost", "a.b.localhost", "[0:0:0:0:0:0:0:1]", "allowed.example",
         "ALLOWED.example", "192.0.2.7"]  # fmt: skip
@@ -54,13 +53,11 @@ ASKED = [
 ]  # fmt: skip
 
 
-@pytest.fixture(params=[pytest.param("served", marks=pytest.mark.thorough), "threaded"])
-def hurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[Door, float]:
-    """A door, and how long a body may take there: a server of this process is told to wait less."""
-    if request.param == "threaded":
-        monkeypatch.setattr("workbench.sandbox.connections.BODY_S", SHORT_S)
-        return request.getfixturevalue("threaded"), SHORT_S
-    return request.getfixturevalue("served"), BODY_S
+@pytest.fixture
+def hurried(threaded: Door, monkeypatch: pytest.MonkeyPatch) -> Door:
+    """A door at which a body may take SHORT_S."""
+    monkeypatch.setattr("workbench.sandbox.connections.BODY_S", SHORT_S)
+    return threaded
 
 
 @pytest.mark.thorough
@@ -84,12 +81,6 @@ def test_another_name_or_page_is_refused_before_a_path_is_looked_for_by_any_meth
         assert door.send(door.head(path, "Host: evil.example", *lines, method=method))[0] == 421, (method, path)
         elsewhere = ("Host: localhost", "Origin: https://evil.example")
         assert door.send(door.head(path, *elsewhere, *lines, method=method))[0] == 403, (method, path)
-
-
-def test_http_2_is_not_spoken(served: Door):
-    with served.connection() as connection:
-        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
-        assert b"\x00\x00\x00\x04\x01" not in connection.recv(65_536)
 
 
 class TestAllowed:
@@ -184,45 +175,35 @@ class TestPages:
 HALF = ("Host: localhost", "Content-Type: application/json", "Content-Length: 80")
 
 
-def half_bodies(door: Door, held: ExitStack, count: int) -> list[socket.socket]:
-    """So many connections that have sent half of what they said they would."""
-    found = []
-    for _ in range(count):
-        connection = held.enter_context(door.connection(BODY_S + 10))
-        connection.sendall(door.head("/v1/payment_intents", *HALF, method="POST") + b'{"amount": 1')
-        found.append(connection)
-    time.sleep(0.2)
-    return found
-
-
 class TestTheBody:
     @pytest.mark.thorough
-    def test_half_bodies_hold_nobody_up_and_are_given_up(self, hurried: tuple[Door, float]):
-        door, _ = hurried
+    def test_half_bodies_hold_nobody_up_and_are_given_up(self, hurried: Door):
         with ExitStack() as held:
-            connections = half_bodies(door, held, 64)
+            connections = [held.enter_context(hurried.connection()) for _ in range(64)]
+            for each in connections:
+                each.sendall(hurried.head("/v1/payment_intents", *HALF, method="POST") + b'{"amount": 1')
+            time.sleep(0.2)
             for _ in range(3):
                 before = time.monotonic()
-                head = door.head("/sandbox/clock", "Host: localhost", f"Authorization: Bearer {door.key}")
-                assert door.send(head)[0] == 200
+                head = hurried.head("/sandbox/clock", "Host: localhost", f"Authorization: Bearer {hurried.key}")
+                assert hurried.send(head)[0] == 200
                 assert time.monotonic() - before < 1
             answers = [whole(each) for each in connections]
             assert all(each.split(b" ")[1] == b"408" and b'"code":"body_late"' in each for each in answers)
 
     @pytest.mark.thorough
-    def test_one_that_drips_has_one_time_for_all_of_it(self, hurried: tuple[Door, float]):
-        door, body_s = hurried
+    def test_one_that_drips_has_one_time_for_all_of_it(self, hurried: Door):
         begun = time.monotonic()
-        with door.connection(BODY_S + 10) as connection:
-            connection.sendall(door.head("/v1/payment_intents", *HALF, method="POST"))
+        with hurried.connection() as connection:
+            connection.sendall(hurried.head("/v1/payment_intents", *HALF, method="POST"))
             connection.settimeout(0.25)
             got = b""
-            while not got and time.monotonic() - begun < body_s + 5:
+            while not got and time.monotonic() - begun < SHORT_S + 5:
                 connection.sendall(b" ")
                 with suppress(TimeoutError):
                     got = connection.recv(65_536)
         assert got.split(b" ")[1] == b"408"
-        assert body_s - 0.5 < time.monotonic() - begun < body_s + 5
+        assert SHORT_S - 0.5 < time.monotonic() - begun < SHORT_S + 5
 
     @pytest.mark.parametrize("framing", ["Content-Length: 80", "Transfer-Encoding: chunked"])
     def test_one_that_ends_early_is_refused(self, door: Door, framing: str):
@@ -235,12 +216,3 @@ class TestTheBody:
             got = whole(connection)
         # A server may also drop a connection whose other end is gone; what it must not do is answer 200.
         assert got == b"" or got.split(b" ")[1] == b"400", got
-
-    @pytest.mark.thorough
-    def test_a_block_is_left_though_somebody_still_sends(self):
-        with ExitStack() as held, Workbench(seed=7) as bench:
-            with bench.serve() as served:
-                half_bodies(Door.of(served), held, 4)
-                begun = time.monotonic()
-            assert time.monotonic() - begun < 2
-            assert bench.client.payment_intents.create(amount=1).id

@@ -5,6 +5,15 @@ from typing import Any
 import pytest
 
 from workbench import Workbench
+from workbench.lab.exercises import FILE_VARIABLE, MUST_BE_DONE
+from workbench.text.render import PERSONS
+
+
+@pytest.fixture(autouse=True)
+def _nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run without anybody, whose exercises may be left undone and which keeps no progress."""
+    for name in (*PERSONS, FILE_VARIABLE, MUST_BE_DONE):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

@@ -8,17 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Serving, is_true_soon
+from tests.conftest import INTENT, Serving, charge_of, is_true_soon
 from workbench import Workbench
 from workbench.errors import LabRefused
 from workbench.lab.console_widget import Console, files
 from workbench.resources import console as console_file
 
-INTENT = {"amount": 150, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
-CHARGE = {
-    "amount": 5000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": "+260961234567",
-    "reference": "Fern",
-}  # fmt: skip
 Ask = Callable[..., dict[str, Any]]
 
 
@@ -46,7 +41,7 @@ def ask(bench: Workbench) -> Ask:
 def test_a_request_has_the_benchs_key_its_own_or_none(bench: Workbench, ask: Ask):
     assert ask("GET", "/v1/payment_intents?limit=1")["status"] == 200
     # The one that takes the key as Basic.
-    assert ask("POST", "/v1/charges", CHARGE)["status"] == 200
+    assert ask("POST", "/v1/charges", charge_of("+260961234567"))["status"] == 200
     assert ask("GET", "/v1/balance", anonymous=True)["status"] == 401
     own = {"Authorization": f"Bearer {bench.publishable_key!s}"}
     assert ask("GET", "/v1/balance", headers=own)["status"] == 403

@@ -51,7 +51,6 @@ STEPS = {
     "pay_out": 'pay.payouts.create(amount=pay.balance.retrieve().available[0].amount, currency="ZMW")',
     "charge": CHARGE.format("{0}", "{1}", "phone"),
     "outage": "bench.operator.outage(provider, seconds={0})",
-    "fails_then_pays": 'bench.operator.script(prefix + "0000001", ["operator_unavailable", "approve"])',
     "later": "bench.clock.advance(seconds={0})",
     "deaf": "for each in pay.webhook_endpoints.list().data: pay.webhook_endpoints.delete(each.id)",
     "down": """
@@ -67,7 +66,6 @@ def keep(event):
     '    if each.status != "delivered": pay.deliveries.replay(each.id)',
     "hurry": "for each in pay.deliveries.list(status='pending').data * 10: pay.deliveries.replay(each.id)",
     "replay_event": 'pay.events.replay(pay.deliveries.list(status="dead_letter").data[0].event)',
-    "by_hand": "orders = {{it.id: 'paid'}}",
     "no_secrets": "kept = [*receiver.secrets]\nreceiver.secrets.clear()",
     "secrets": "receiver.secrets[:] = kept",
     "outage_of_airtel": 'bench.operator.outage("airtel", seconds=300)',
@@ -83,9 +81,7 @@ def code_of(story: str) -> str:
 
 @pytest.fixture(autouse=True)
 def _nobody_has_begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A process in which nothing has been done, in a folder of its own; nobody looks."""
-    for name in (FILE_VARIABLE, exercises.MUST_BE_DONE, "JPY_SESSION_NAME"):
-        monkeypatch.delenv(name, raising=False)
+    """A process in which nothing has been done, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     progress.cache_clear()
     exercises._hints_shown.clear()  # noqa: SLF001  what a new kernel would not know
@@ -139,34 +135,26 @@ receiver.receive(body, headers)
 MISTAKES = {
     "second_payment": {
         "": "Not done yet: No intent with the description Fern is there. exercises.hint",
-        "charge:3550:fern": "Not done yet: No intent with the description Fern is there.",
         "buy:Ferm:35.50 ring pin": "seen: the newest has 'Ferm' expected: 'Fern'",
-        "buy:Fern:3550": "Not right yet: The amount of the Fern is not its price. seen: K3,550.00 expected: K35.50",
         "buy:Fern:0.36 ring pin": "Not right yet: The amount of the Fern is not its price. seen: K0.36",
         "buy:Fern:35.50": "Not done yet: The intent for the Fern is there, and no prompt",
-        "buy:Fern:35.50 ring": "Not done yet: A prompt for the Fern",
         "buy:Fern:35.50 ring pin buy:Fern:35.50 ring": "Done: ",
         "buy:Fern:35.50 ring pin buy:Fern:35.50 annul": "Done: ",
-        "buy:Fern:35.50 ring pin buy:Fern:35.50 ring pin": "The customer has paid twice: two intents for one",
         "buy:Fern:3550.00 ring pin buy:Fern:35.50 ring": "Not done yet: A prompt for the Fern",
         "buy:fern:35.50 ring pin": "The description is written differently. seen: 'fern' expected: 'Fern'",
         "buy:Fern:35.50 ring refuse": "The last attempt at the Fern has failed with declined_by_customer",
         "buy:Fern:35.50 ring bad bad bad": "The last attempt at the Fern has failed with wrong_pin",
-        "buy:Fern:35.50 annul": "was canceled",
         "buy:Fern:35.50 ring annul": "was canceled",
         "buy:Monstera ring pin buy:Fern:35.50 attempt": "Another customer has paid for the Fern",
     },
     "second_try": {
         "": "Not done yet: No intent with the description Basil is there.",
         "buy:Basil": "Not done yet: The intent for the Basil is there, and no prompt was sent yet: confirm it.",
-        "buy:Basil ring pin": "has failed with wrong_pin: enter a wrong PIN three times in a row. seen: succeeded",
-        "buy:Basil ring bad": "Not done yet: A prompt for the Basil waits on the phone.",
         "buy:Basil ring bad bad pin": "No attempt at the Basil has failed with wrong_pin",
         "buy:Basil ring bad bad bad": "at the Basil has failed with wrong_pin. Confirm the same intent again",
         "buy:Basil ring bad bad bad ring": "A prompt for the Basil waits on the phone.",
         "buy:Basil ring bad bad bad ring refuse": "has failed with declined_by_customer. Confirm the same intent again",
         "buy:Basil ring bad bad bad annul": "The intent for the Basil was canceled: create another.",
-        "buy:Basil ring bad bad bad buy:Basil ring pin": "and another was created. One intent should see both",
         "buy:Basil ring bad bad bad buy:Basil ring": "and another was created. One intent should see both",
         "buy:Basil ring bad bad bad ring pin buy:Basil ring pin": "The customer has paid twice",
         "buy:Basil ring bad bad bad ring_at:1": "on the same number. seen: +26096••••001, +26096••••567 expected: one",
@@ -180,12 +168,7 @@ MISTAKES = {
         "buy:lily:80.00 ring pin later:86400 pay_out refund": "seen: 'lily' expected: 'Lily'",
         "buy:Lily ring": "waits on the phone. Enter the PIN 1234 on it. seen: requires_action expected: succeeded",
         "buy:Lily ring refuse": "at the Lily has failed with declined_by_customer. Confirm the same intent",
-        "buy:Lily ring pin": "Not done yet: The Lily is sold",
-        "buy:Lily ring pin later:86400 pay_out": "Not done yet: The Lily is sold",
-        "buy:Lily:80.00 ring pin refund": "seen: K2.00 owed expected: K80.00 owed",
         "buy:Rose:80.00 ring pin later:86400 pay_out refund buy:Lily:60.00 ring pin": "Not done yet: The Lily is sold",
-        "buy:Lily:80.00 ring pin later:86400 pay_out refund:50": "seen: K50.00 refunded expected: K80.00 refunded",
-        "buy:Lily:80.00 ring pin later:86400 refund:80": "own balance. Before the refund, let a night pass and",
         "buy:Rose:90.00 ring pin later:86400 pay_out buy:Lily:80.00 ring pin refund": "seen: K2.00 owed",
         "buy:Lily ring pin later:86400 refund": "came out of the merchant's own balance",
         "buy:Lily:80.00 ring pin later:86400 pay_out refund": "Done: The merchant owes K80.00 for this Lily",
@@ -197,7 +180,6 @@ MISTAKES = {
     "from_the_app": {
         "": "Not done yet: No intent with the description Lily is there.",
         "buy:Lily": "Not done yet: The intent for the Lily is there, and no prompt was sent yet: confirm it.",
-        "buy:Lily ring pin": "The intent was confirmed with the secret key, which an app must not hold",
         "buy:Lily ring refuse app pin": "The intent was confirmed with the secret key, which an app must not hold",
         "buy:Lily app_without_secret": "rejected: With a publishable key, client_secret is required. seen: 403",
         "buy:Lily app_with_another": "rejected: client_secret is of another intent. seen: 403 expected: 200",
@@ -211,12 +193,8 @@ MISTAKES = {
     },
     "patience": {
         "buy:Sage": "no prompt was sent yet: confirm it",
-        "buy:Sage ring pin": "begin the outage first",
         "buy:Sage outage:300 attempt": "The last attempt has met the outage. Let the whole outage pass",
         "outage:300 buy:Sage attempt later:100 attempt": "seen: failed with operator_unavailable: 2 expected:",
-        "fails_then_pays buy:Sage attempt attempt": "begin the outage first",
-        "buy:Sage ring_at:9 later:600 ring_at:9 later:600": "begin the outage first",
-        "outage:300 later:300 fails_then_pays buy:Sage attempt attempt": "begin the outage first",
         "outage:60 buy:Sage attempt later:300 attempt": "seen: 60 seconds expected: 300 seconds",
         "outage:300 buy:Sage attempt outage:0 attempt": "while the outage should have lasted",
         "outage:300 buy:Sage attempt later:300 buy:Sage attempt": "and another was created. One intent should",
@@ -241,13 +219,9 @@ MISTAKES = {
         "buy:Rose ring pin": "while its database was up",
         "deaf buy:Rose ring pin": "The shop was not told of the Rose",
         "down buy:Rose ring pin later:60": "let more time pass. seen: 2 failed attempts expected: 10",
-        "down buy:Rose ring pin later:60 up later:345600": "before it was a dead letter",
-        "down buy:Rose ring pin later:345600": "Bring the database back",
         "down buy:Rose ring refuse later:345600 up replay": "Not done yet: The last attempt at the Rose has",
         "down buy:Lily ring pin later:345600 up replay": "seen: the newest has 'Lily' expected: 'Rose'",
         "down buy:Rose ring pin later:345600 replay": "Bring the database back, and have it replayed.",
-        "down buy:Rose ring pin later:345600 up": "It is a dead letter. Bring the database back",
-        "down buy:Rose ring pin later:345600 by_hand": "It is a dead letter. Bring the database back",
         "down buy:Rose ring pin up replay_each": "before it was a dead letter. Keep the database down. seen: 1 failed",
         "down buy:Rose ring pin hurry up replay_each": "while the service still retried it. Let time pass, with",
         "no_secrets buy:Rose ring pin later:345600 secrets replay": "The receiver refused the message, and its handler",
@@ -267,10 +241,6 @@ CASES = [
     *((name, code_of(story), words) for name, rows in MISTAKES.items() for story, words in rows.items()),
     *(("own_message", code, words) for code, words in {
         "": "Not done yet: No message with the webhook-id evt_mine",
-        own("v1,AAAA"): "No signature fits these bytes with this secret",
-        own(): "The body is not an event: it needs id, type and timestamp as texts, and data with an object in it.",
-        own(body={**EVENT, "data": {"id": "ch_mine"}}): "not an event: it needs id",
-        own(body={each: EVENT[each] for each in ("id", "type", "data")}): "seen: body_not_an_event expected: accepted",
         own(body={**EVENT, "id": 7}): "not an event: it needs id, type and timestamp as texts",
         own(milliseconds=True): "The present second is bench.clock.now_ms // 1000. seen: timestamp_",
         own(body=EVENT, at="+ 301"): "The present second is bench.clock.now_ms // 1000. seen: timestamp_in_future",
@@ -283,7 +253,6 @@ CASES = [
         own(body=WRONG_TYPE): "seen: charge.succeeded expected: charge.failed",
         own(body=WRONG_TYPE) + own(body=EVENT): "Done: ",
         own(body={**EVENT, "id": "evt_yours"}): "Here the body has another id. seen: evt_yours expected: evt_mine",
-        own(body=EVENT).replace('"evt_mine", b', '"evt_yours", b'): "Not done yet: No message with the webhook-id",
         f"receiver.secrets.append({MINE!r})" + own(body=EVENT, secret=MINE): "a secret of your own",
         own(body=EVENT): "Done: The receiver accepted it",
         own(body=EVENT).replace("e(body, headers)", "e(body, {name.title(): each for name, each in headers.items()})"):
@@ -293,21 +262,14 @@ CASES = [
     }.items()),
     *(("charge_surely", code, words) for code, words in {
         f"{SIGNATURE} pass": "Not done yet: The function has not charged anybody",
-        f"{SIGNATURE}\n    return client.charges.create(**order, idempotency_key=order['reference'])":
-            "gave up. The customer has paid and the shop does not know. seen: 1 requests, then ServiceUnreachable",
         SURELY: "Done: ",
         SURELY.replace("return client", "client"): "charge_surely has no return with a value",
         SURELY.replace(f"return {AGAIN})", f"return len(str({AGAIN})))"):
             "Now return the charge, so that the shop knows it. seen: ",
-        SURELY.replace("    for _", "    import uuid\n    for _").replace("_key=key", "_key=str(uuid.uuid4())"):
-            "seen: 3 payments expected: 1",
-        SURELY.replace("return", "charge =").replace("range(5)", ENDLESS) + "    return charge":
-            "The function has asked 100 times, and goes on. After a few rounds it should give up, in line",
         SURELY.replace("{order['reference']}-attempt-1", "k"): "the key is the same for every order",
         SURELY.replace("    for _", "    import uuid\n    key = str(uuid.uuid4())\n    for _"):
             "Asked for the same order again, as after a restart, the customer has paid 2 times",
         SURELY.replace("client.charges", "bench.client.charges"): "charge_surely uses the notebook's bench",
-        SURELY.replace("range(5)", ENDLESS): "The function has asked 100 times, and goes on",
         SURELY.replace("range(5)", ENDLESS).replace(ALONE, "except"): "The function has asked 100 times, and goes on",
         SURELY.replace("    key", "    order['currency'] = 'ZMW'\n    key"): "charge_surely changes order",
         SURELY.replace("range(5)", "range(2)"):
@@ -316,14 +278,10 @@ CASES = [
         SURELY.replace("**order", "**order | {'amount': 100 + _}"): "IdempotencyKeyReused: ",
         SURELY.replace("range(5)", ENDLESS).replace(ALONE, "except Exception").replace("{order['reference']}", ""):
             "The function has asked 100 times, and goes on",
-        SURELY.replace(ALONE, "except Exception"): "After a decline (402) the function has charged again",
         SURELY.replace(ALONE, "except ApiError"): "A response was lost and the function gave up",
         SURELY.replace(ALONE, "except (ServiceUnreachable, PaymentDeclined)"): "seen: 5 requests expected: 1 request",
         SURELY.replace(ALONE, "except (ServiceUnreachable, InvalidRequest)"):
             "After an invalid request (400) the function has charged again",
-        SURELY.replace(RAISES, ""):
-            "On a line that stays dead the function raises no exception, so its caller does not learn that there is no "
-            "charge. seen: returned None expected: an exception",
         SURELY.replace(RAISES, "    return 'unknown'"): "seen: returned unknown expected: an exception line 8: return",
         SURELY.replace("    raise", f"    return {AGAIN} + '-2')\n    raise"): "Done: ",
         SURELY.replace(ALONE, "except PaymentDeclined:\n            return None\n        except ServiceUnreachable"):
@@ -452,17 +410,15 @@ TWICE = "\n    def fulfil(self, event):\n        self.fulfilled[event.data.objec
 WEEKEND, OF_MTN = 'weekend_minor = {}.loc[{}, "amount_minor"].sum()', "breaks[breaks.account == 'operator:mtn:float']"
 READ_AGAIN = "\nbench.clock.advance(0)\nmint = shop.shown(mint['number'])"
 CANCEL = "\nbench.phone(phone).cancel()"
-BY_HAND = """
-intent = bench.client.payment_intents.create(amount=Decimal(150)).id
-bench.client.payment_intents.confirm(intent, phone=phone, provider="mtn")
-"""
 ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, str]]] = {
     "refused_order": (_at_the_shop, {
         'mint = "Mint"': "mint is not the order as shop.shown returns it",
         'mint = buy("Mint")["intent"]': "seen: pi_",
         'mint = {"intent": buy("Mint")["intent"]}': "mint is not the order as shop.shown returns it",
+        'mint = {"number": 1, "plant": "Mint", "status": "open", "reason": "",\n'
+        '        "intent": bench.client.payment_intents.create(amount=Decimal(150)).id}':
+            "The shop has asked nobody for the money of this order.",
         'mint = buy("Fern")': "an order of another plant. seen: Fern expected: Mint",
-        'mint = buy("Mint")': "prompt is still on the customer's phone",
         f'mint = buy("Mint"){CANCEL}': "before the shop heard of the refusal",
         f'mint = buy("Mint")\nbench.phone(phone).enter_pin("1234"){READ_AGAIN}':
             "did not refuse this payment. seen: paid expected: declined_by_customer",
@@ -471,11 +427,6 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
         f'mint = buy("Mint"){CANCEL}\nmint |= {{"status": "failed", "reason": "declined_by_customer"}}':
             "seen: failed, declined_by_customer expected: open, declined_by_customer",
         f'mint = buy("Mint"){CANCEL}\nmint["reason"] = "refused"': "seen: open, refused expected: open, declined",
-        f'buy("Mint")\nmint = buy("Mint"){CANCEL}{READ_AGAIN}': "Two prompts for a Mint were on the phone at once",
-        f'first = buy("Mint")\nmint = buy("Mint"){CANCEL}{CANCEL}{READ_AGAIN}':
-            "seen: 2 intents at once expected: 1 intent",
-        f'mint = buy("Mint"){CANCEL}\nbuy("Mint"){READ_AGAIN}': "seen: 2 intents at once expected: 1 intent",
-        f'mint = buy("Mint"){CANCEL}{BY_HAND}{READ_AGAIN}': "seen: 2 intents at once expected: 1 intent",
     }),
     "weekends": (_of_two_weeks, {
         WEEKEND.format("paid", "weekday >= 0"): "It counts all days of the month",
@@ -489,8 +440,6 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
         WEEKEND.format("charges", "pd.to_datetime(charges.business_date).dt.day_of_week >= 5"): "failed charges too",
         f"{WEEKEND.format('paid', 'weekday >= 5')} // 100": "This is in kwacha, and the tables count ngwee",
         f"{WEEKEND.format('paid', 'weekday >= 5')} / 100": "a whole number of ngwee: an int. seen: float64",
-        f"{WEEKEND.format('paid', 'weekday >= 5')} * 1.0":
-            "a whole number of ngwee: an int. seen: float64 expected: int",
         "weekend_minor = (paid.amount_minor - paid.refunded_minor)[weekday >= 5].sum()":
             "Your sum is after refunds; the task asks for the sum before refunds",
         "weekend_minor = paid[weekday >= 5].amount_minor": "a whole number of ngwee: an int. seen: Series",
@@ -533,12 +482,9 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
             "The shop fails 1 of 33 checks, the first of them: An event of a type that you do not know.",
         REPAIRED.format("", '"*"', FILED.replace(', "other"', "")):
             "of the type plant.watered and has not filed it under 'other'. seen: None expected: 'other'",
-        REPAIRED.format("", '"*"', f"if subject in self.subjects:\n            {FILED}"):
-            "plant.watered and has not filed it under 'other'. seen: 'not filed'",
         REPAIRED.format("", '"payment_intent.*", "charge.*", "refund.*", "payout.*"', FILED):
             "plant.watered and has not",
         REPAIRED.format("", '"*"', "self.files[event.id] = 'other'"): "it under 'orders'. seen: 'other'",
-        REPAIRED.format("", '"*"', FILED.replace("event.id", "event.type")): "under 'orders'. seen: 'not filed'",
         REPAIRED.format("", '"*"', f"{FILED}\n        self.files[event.type] = 'other'"):
             "more in its files than the events that it has accepted. seen:",
         REPAIRED.format(", seen=Forgetful()", '"*"', FILED): "The same message again: its order",

@@ -12,16 +12,13 @@ import pandas as pd
 import pytest
 
 from workbench import Workbench, errors, exercises, verify
-from workbench.lab.exercises import EXERCISES, FILE_VARIABLE, progress
+from workbench.lab.exercises import EXERCISES
 
 REPAIRS = {each.name: each for each in EXERCISES if each.repair}
 CHECK = "exercises.check("
 
 _DUMPED, _REST = "json.dumps(event).encode()", "headers, [secret], now_s=now_s"
-_SUMMED, _SUCCEEDED = (
-    'refunds.groupby("charge")["amount_minor"].sum().reset_index()',
-    'refunds[refunds["status"] == "succeeded"]',
-)
+_SUMMED = 'refunds.groupby("charge")["amount_minor"].sum().reset_index()'
 _STATUS = """def next_status(status, event_type):
     steps = ["open", "settle", "paid", "refunded"]
     reports = {{"charge.late_success": "settle", "charge.succeeded": "paid", "refund.succeeded": "refunded"}}
@@ -234,11 +231,6 @@ RIGHT: dict[str, list[tuple[str, str]]] = {
 ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # start_here
     "only_when_paid": [
-        ('"requires_payment_method"', '"requires_action"', "True for an intent that is requires_payment_method."),
-        ('== "requires_payment_method"', 'in ("requires_payment_method", "requires_action")',
-         "True for an intent that is processing. seen: True expected: False line 4: if intent.status"),
-        ('== "requires_payment_method"', 'in ("requires_payment_method", "requires_action", "processing")',
-         "returns True for an intent that is canceled"),
         ("return True", "return False", "False for an intent that is succeeded. seen: False expected: True"),
         ("return True", "True", "None for an intent that is succeeded. seen: None expected: True"),
         ("return True", 'return intent.status in ("processing", "succeeded")', "for an intent that is processing"),
@@ -252,7 +244,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "that is succeeded after the customer has pressed cancel and tried again. seen: False expected: True"),
         ("return True", 'return pay.wait(intent_id).status == "succeeded"',
          "changes an intent that is requires_action. It should only look."),
-        ('intent.status == "requires_payment_method"', "intent.last_payment_error", "that is requires_payment_method."),
     ],
     # intents_and_keys
     "priced_in_ngwee": [
@@ -274,12 +265,12 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("amount=price_minor", "amount=Decimal(price_minor / 100)",
          "Called as order(pay, 8735, 'A-17'), your code stopped"),
         ("metadata={", "extra={", "TypeError"),
+        ("", f"def order({_PRICED}):\n    return 'A-17'", "The function should return the intent. seen: A-17"),
     ],
     # confirm_with_ussd
     "unknown_is_not_failed": [
         ('        return "failed"', '        return "paid"',
          "still move. The function returns 'paid' while the intent is processing. seen: 'paid'"),
-        ("timeout_s=60", "timeout_s=600", "seen: 'failed' expected: 'unknown' line 7: return"),
         ('        return "failed"',
          ('        if pay.payment_intents.retrieve(intent_id).status == "processing":\n'
          '            return "unknown"\n        return "failed"'),
@@ -287,7 +278,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('        return "failed"', "        return collect(pay, intent_id, phone, provider)", "StateConflict: "),
         ('        return "failed"', '        pay.payment_intents.cancel(intent_id)\n        return "failed"',
          "StateConflict: "),
-        ('        return "failed"', f"        {_CANCELED}", "expected: 'unknown'"),
         ('        return "failed"', f"        {_CANCELED.replace('failed', 'unknown')}",
          "may yet pay. The function cancels the payment instead of reporting what it knows. seen: canceled"),
         ('timeout_s=60)\n    except WaitExpired:\n        return "failed"',
@@ -310,16 +300,12 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     # read_the_ledger
     "split_to_the_ngwee": [
-        ("round(gross_minor * 0.975)", "gross_minor - fee", "seen: K0.02 expected: K0.03 line 3: fee ="),
-        ("max(1, round(gross_minor * 0.025))", "max(1, (gross_minor * 250 + 5000) // 10000)", "K0.98 + K0.03 = K1.01"),
         ("max(1, round(gross_minor * 0.025))", "(gross_minor * 250 + 5000) // 10000", "do not add up to the payment"),
         ("return net, fee", "return net", "Return two integers: the merchant's share and the fee. seen: 9750"),
         ("return net, fee", "return [net, fee]", "seen: [9750, 250] expected: two int"),
         ("", _SPLIT.format("max(1, int(gross_minor * 0.025 + 0.5))"), "A floating-point number holds 15 digits"),
-        ("", _SPLIT.format("max(1, gross_minor * 250 // 10000)"), "seen: K0.02 expected: K0.03"),
         ("", _SPLIT.format("-(-gross_minor * 250 // 10000)"), "K87.35 is rounded half up to a ngwee"),
         ("", _SPLIT.format("(gross_minor * 250 + 5000) // 10000"), "seen: K0.00 expected: K0.01"),
-        ("", _SPLIT.format("max(100, (gross_minor * 250 + 5000) // 10000)"), "seen: K1.00 expected: K0.03"),
         ("", _SPLIT.format("max(1, (gross_minor * 100 + 5000) // 10000)"), "seen: K1.00 expected: K2.50"),
         ("", _SPLIT.format("round(Decimal(gross_minor) * Decimal('0.025'), 0)"), "(Decimal('9750'), Decimal('250'))"),
         ("",
@@ -332,14 +318,8 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     # verify_webhooks
     "genuine_messages": [
-        (_DUMPED, "json.dumps(event, separators=(',', ':')).encode()", "seen: body_reserialised expected: payment_int"),
         (_DUMPED, "body[:-1]", "line 4: verify(body[:-1]"),
-        (f"verify({_DUMPED}, {_REST})", "pass", "whose content was changed gets through"),
-        (f"{_DUMPED}, {_REST}", f"body, {_REST[:-5]}{_THEN}", "301 seconds old gets through"),
-        (f"{_DUMPED}, {_REST}", f"body, {_REST}, tolerance_s=10**6", "301 seconds old gets through"),
-        (f"{_DUMPED}, {_REST}", f"body, {_REST[:-5]}max(now_s, {_THEN})", "from the future, 301 seconds early,"),
         (f"{_DUMPED}, {_REST}", f"body, {_REST}, tolerance_s=0", "A genuine message does not get through. The"),
-        (f"{_DUMPED}, {_REST}", "body, headers, ['whsec_' + 'A' * 40], now_s=now_s", "seen: signature_mismatch"),
         ("", _BY_HAND.format("pass"), "that is 301 seconds old gets through"),
         ("", _BY_HAND.format(f"\n    if now_s - {_THEN} > 300:\n        raise ValueError('old')"),
          "A message from the future, 301 seconds early, gets through"),
@@ -356,19 +336,13 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "    verify(body, headers, bench.receiver.secrets, now_s=now_s)"), "type_of uses the notebook's bench"),
         ("", _SWALLOWED.format("pass"),
          "whose content was changed by returning None. Its caller cannot tell this from a message without a type:"),
-        ("", _SWALLOWED.format("return None"), "seen: None expected: an exception line 5: except"),
         ("", _SWALLOWED.format("return False"),
          "changed by returning False. Its caller cannot tell this from a genuine message: raise an exception."),
         ("", _SWALLOWED.format("return json.loads(body)['type']"), "A message whose content was changed gets through."),
     ],
     # when_payments_fail
     "lets_go": [
-        ('while outcome != "succeeded":', 'if outcome != "succeeded":', "seen: 2 attempts expected: 1"),
-        ('outcome != "succeeded"', 'outcome in ("payer_busy", "operator_unavailable")', "seen: more than 5 attempts"),
         ('outcome != "succeeded"', 'outcome == "payer_busy"', "The operator was down"),
-        ('outcome != "succeeded"', 'outcome not in ("succeeded", "declined_by_customer")', "After insufficient_funds"),
-        ('outcome != "succeeded"', 'outcome not in ("succeeded", "limit_reached")',
-         "After insufficient_funds, it should"),
         ("",
          ("def collect(attempt, wait):\n    outcome = attempt()\n"
          '    tries = 1\n    while outcome == "payer_busy" or (outcome == "operator_unavailable" and tries '
@@ -377,7 +351,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("", 'def collect(attempt, wait):\n    return "succeeded" or attempt()', "The function makes no attempt."),
         ("        outcome = attempt()\n", "", "seen: 6 calls of wait, 1 attempts expected: 0 calls line 6: wait("),
         ("", AGAIN.format("60", ENDS).replace("return outcome", "return 60"), "seen: 60 expected: 'insuff"),
-        ("", AGAIN.format("60", "outcome == 'succeeded'"), "After insufficient_funds, it should not ask again."),
         ("", AGAIN.format("60", "asked == 1 and outcome not in AGAIN or outcome == 'succeeded'"),
          "The second attempt ended with insufficient_funds, after payer_busy. After insufficient_funds, it should not"),
         ("", AGAIN.format("60", "outcome not in (*AGAIN, 'declined_by_customer')"), "After declined_by_customer, it"),
@@ -396,13 +369,8 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     # retries_dead_letters_and_replay
     "remembered": [
-        ("    handled.add(event.id)\n", "", "seen: an empty set expected: evt_"),
         ("handled.add(event.id)", "handled.add(event.type)",
          "the id of this event, and nothing else. seen: p"),
-        ("",
-         ('def handle(event, handled, ship):\n    key = event.data.object["id"]\n'
-         '    if key not in handled:\n        if event.type == "payment_intent.succeeded":\n'
-         "            ship(key)\n            handled.add(key)"), "the id of this event, and nothing else. seen: pi_"),
         ("",
          ("def handle(event, handled, ship):\n    if event.id not in handled:\n"
          '        ship(event.data.object["id"])\n'
@@ -412,11 +380,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          '        ship(event.data.object["id"])\n'
          "        handled.add(event.id)"), "seen: 5 shipped expected: 2 shipped line"),
         ('ship(event.data.object["id"])', "ship(event.id)", "something other than the order's id. seen: evt_"),
-        ("event.type ==", "event.id not in handled and event.type ==", "ship was not called for a paid order"),
-        ('ship(event.data.object["id"])', 'try: ship(event.data.object["id"])\n        except Exception: return',
-         "line 8: except Exception"),
-        ("", SHIPS.format("try:\n        ship(order)\n    finally:\n        handled.add(event.id)"),
-         "treated it as handled. seen: nothing shipped expected: 1 shipped line 8: handled.add"),
         ("", SHIPS.format("try:\n        ship(order)\n    except Exception:\n        pass\n    handled.add(event.id)"),
          "ship has failed, and the function raised nothing"),
         ("", SHIPS.format("ship(order)\n    ship(order)\n    handled.add(event.id)"), "seen: 4 shipped expected: 2"),
@@ -427,48 +390,26 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("", SHIPS.format("ship(order)\n    handled.add(event.id)").replace("payment_intent.s", "charge.s"),
          "ship was not called for a paid order. seen: no call"),
         ("", SHIPS.format("ship(event)\n    handled.add(event.id)"), "ship was called with something other than"),
-        ("", SHIPS.format("handled.add(event.id)\n    try:\n        ship(order)\n    except Exception:\n"
-         "        handled.discard(event.id)"), "the function raised nothing: the service gets a 200"),
     ],
     # idempotency
     "looks_first": [
-        ("-again", "-2", "The customer had paid before, and the customer was charged again. seen: 2 charges"),
         ('f"{key}-again"', "key", "keeps a 500 under its key. The function sent the request again under it"),
         (_ONCE_MORE, "None", "Now return it. seen: None expected: the charge line"),
         (_ONCE_MORE, "next(client.charges.each())",
          ("returns the charge of another order. An order's charge is known by its reference. seen: A expected: B")),
         ("    try:\n", "    order['metadata'] = {}\n    try:\n", "changes order, which belongs to whoever calls it."),
-        ("        return client.charges.create(**order, idempotency_key=f",
-         ("        for each in client.charges.each():\n"
-         "            if each.reference == order['reference']:\n"
-         "                return each\n            break\n"
-         "        return client.charges.create(**order, idempotency_key=f"),
-         "The customer had paid before, and the customer was charged again. seen: 2 charges"),
-        (_RETURN, _FOUND.format(' and each.status == "succeeded"', "return each"),
-         "The charge was pending, and the customer was charged again. seen: 2 charges expected: 1"),
         (_RETURN, _FOUND.format(' and each.status != "pending"', "return each"), "The charge was pending, and the cus"),
-        (_RETURN, _FOUND.format("", "return each").replace("-again", ""), "The service keeps a 500 under its key."),
         (_RETURN, _FOUND.format("", "return each").replace(_ONCE_MORE, "None"),
          "The service failed before the charge, and the order is unpaid. seen: none expected: 1"),
         (_RETURN, _FOUND.format("", "return each.id"), "The order has one charge. Now return it. seen: ch_"),
-        (_RETURN, _FOUND.format("", "return None"), "The order has one charge. Now return it. seen: None"),
-        ("-attempt-1", "-{id({})}", "The customer had paid before, and the customer was charged again."),
         (_RETURN, "        raise", "code stopped with ServiceFailed"),
-        (_RETURN,
-         ("        for _ in range(3):\n            try:\n                return client.charges.create(**order, "
-         "idempotency_key=key)\n            except ServiceFailed:\n                pass"),
-         "the same 500 came back. Look for the charge first. seen: 500 expected: the charge"),
     ],
 
     # your_own_backend
     "any_order": [
         ('return "open"', "return status", "charge.late_success. seen: 'settle' expected: 'paid' line 5:"),
         ('return "open"', 'return "failed"', "order: charge.failed. seen: 'failed' expected: 'open'"),
-        ('return "settle"', 'return "paid"', "order: charge.late_success. seen: 'paid' expected: 'settle'"),
         ('return "refunded"', "return status", "seen: 'open' expected: 'refunded'"),
-        (_FIRST, f'    if status == "paid":\n        return status\n{_FIRST}',
-         "order: charge.late_success, charge.failed. seen: 'open' expected: 'settle'"),
-        (_FIRST, f'    if status != "open":\n        return status\n{_FIRST}', "seen: 'settle' expected: 'paid'"),
         ("", _STATUS.format(_HIGHER).replace('"paid", "refunded"', '"refunded", "paid"'),
          "seen: 'paid' expected: 'refunded'"),
         ("", _STATUS.format("max(status, said)"), "seen: 'settle' expected: 'paid'"),
@@ -481,8 +422,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("", _STATUS.format("steps[min(steps.index(status) + steps.index(said), 3)]"),
          "order: charge.late_success, charge.late_success. seen: 'paid' expected: 'settle'"),
         ("", _STATUS.format(_HIGHER).replace('.get(event_type, "open")', "[event_type]"), "stopped with KeyError"),
-        ("", _STATUS.format(_HIGHER).replace('type, "open")', 'type, "refunded")'),
-         "order: charge.failed. seen: 'refunded' expected: 'open'"),
         ("", "seen = []\n\n\n" + _STATUS.format("max(seen, key=steps.index)").replace(
             "    return", "    seen.append(said)\n    return"), "expected: "),
         ("", _STATUS.format(f'"open" if event_type == "charge.blessed" else {_HIGHER}'),
@@ -490,13 +429,10 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     # explore_a_month
     "net_by_operator": [
-        ("refunds, left", "refunds.drop_duplicates(), left", "counts twice: the join makes two rows of it. seen: K150"),
         ("refunds, left", 'refunds.drop_duplicates("charge"), left', "One of two refunds is not subtracted. seen: K70"),
         ("refunds, left", f"{_SUMMED}, left", "A failed refund is subtracted. seen: K55.00 expected: K60.00"),
-        ("refunds, left", f"{_SUMMED.replace('refunds', _SUCCEEDED)}, left", "seen: float64 expected: int64 line 5:"),
         ("", _BY_MERGE.replace("].groupby", '].drop_duplicates(["charge", "amount_minor"]).groupby', 1),
          "K25.00 and K25.00 of them went back. One of two refunds is not subtracted"),
-        ('how="left"', 'how="inner"', "counts twice: the join makes two rows of it"),
         ("return both", "both", "has no return with a value"),
         ("both.groupby", "-both.groupby", "seen: -K150.00"),
         ("", _NET.format("charges"), "A charge that failed counts too. seen: K67.00 expected: K60.00"),
@@ -511,11 +447,9 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "seen: int64 expected: Series"),
         ("    paid = charges", "    charges['net'] = 0\n    paid = charges",
          "changes charges, which belongs to whoever"),
-        ("both.groupby", 'both[both["amount_minor_back"].notna()].groupby', "A charge with two refunds counts twice"),
     ],
     # reconcile_and_settle
     "one_sided": [
-        ('how="left"', 'how="inner"', "A3 is on the statement alone and is not reported. seen: []"),
         ('how="left"', 'how="right"', "A4 is in the ledger alone and is not reported"),
         ('how="left"', 'how="outer"', "C3 is on the statement alone, twice, and is reported twice: once is enough"),
         ('!= "both"', '== "both"', "Both sides have A1: compare the keys alone. seen: ['A1', 'A2']"),
@@ -524,19 +458,14 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("return sorted", "return set", "should return a list of keys. seen: set"),
         ("", 'def one_sided(ledger, statement):\n    return ["A3", "A4"]', "B3 is on the statement alone and is not"),
         ('on="key", how="left"', 'how="outer"', "Both sides have A1: compare the keys alone"),
-        ("", _KEYS.format("sorted(pd.concat([ledger, statement])['key'].drop_duplicates(keep=False))"),
-         "C3 is on the statement alone, twice, and is not reported"),
         ("", _KEYS.format("sorted(pd.concat([ledger, statement]).groupby('key').filter(lambda x: len(x) == 1)['key'])"),
          "C3 is on the statement alone, twice, and is not reported"),
-        ("", _KEYS.format("sorted(set(ledger['key']) - set(statement['key']))"), "A3 is on the statement alone"),
         ("", _KEYS.format("sorted(set(ledger['key']) ^ set(statement['key']))"), "A row without a key stopped your"),
         ("", _KEYS.format("sorted(set(ledger['key']) ^ set(statement['key']), key=str)"), "without a key is reported."),
         ("", _KEYS.format("sorted({*map(str, ledger['key'])} ^ {*map(str, statement['key'])})"), "without a key"),
     ],
     # going_live
     "either_way": [
-        (_CLOSES, "asked.created + 300",
-         "confirm has only id and status. Your code stopped, in line 4 of prompt_closes: return asked.created + 300"),
         (_CLOSES, f"{_READ}.created + 300", f"prompt_timeout_s = 180, {_OTHER_MOMENT}17"),
         (_CLOSES, "asked.status", f"With the defaults, {_OTHER_MOMENT}requires_action"),
         (_CLOSES, f"{_CLOSES} if asked.next_action else None",
@@ -548,22 +477,10 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         (f"    return {_CLOSES}", f"    if not asked.next_action:\n        asked = {_CONFIRM}\n    return {_CLOSES}",
          "code stopped with"),
         (f"    return {_CLOSES}", _TWICE, "With the defaults, your code sent 2 confirms. seen: 2 expected: 1"),
-        ("phone=phone, provider=provider", 'phone="+260961234567", provider="mtn"',
-         "confirm_response = accepted, the response to the confirm has only id"),
         (f"asked = {_CONFIRM}", _TO_ONE,
          "the prompt is not on this customer's phone alone. seen: +260961234567 expected:"),
-        ("asked = pay.payment_intents.confirm(intent_id",
-         "new = pay.payment_intents.create(amount=5)\n    asked = pay.payment_intents.confirm(new.id",
-         "your code sent 0 confirms"),
     ],
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _nobody_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(FILE_VARIABLE, raising=False)
-    monkeypatch.delenv(exercises.MUST_BE_DONE, raising=False)
-    progress.cache_clear()
 
 
 IMPORTED = {**vars(errors), "errors": errors, "Decimal": Decimal, "json": json, "pd": pd, "verify": verify}

@@ -412,7 +412,6 @@ class TestTheWords:
 
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 NASTY = st.one_of(ANY, st.text("'\"$`\\!\n\t @;&|<>(){}*?#~%é€😀\u2028", max_size=20))
-PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=20)
 
 
 class TestEveryText:

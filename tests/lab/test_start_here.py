@@ -50,8 +50,5 @@ def test_the_pin_is_left_to_whoever_looks_and_an_attempt_that_ended_says_how_to_
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_no_order_of_the_cells_raises_where_nobody_looks(
-    kernel: Callable[..., str], order: str, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+def test_no_order_of_the_cells_raises_where_nobody_looks(kernel: Callable[..., str], order: str):
     kernel(PARAMETERS, SETUP, *ORDERS[order])

@@ -46,11 +46,6 @@ def shop() -> Iterator[Shop]:
     shop.bench.close()
 
 
-@pytest.fixture(autouse=True)
-def _unseen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
-
-
 def drawn(svg: str) -> ET.Element:
     return ET.fromstring(svg)  # noqa: S314  our own text
 

@@ -60,7 +60,7 @@ def opened(serving: Serving, store: StoreFile, workers: int) -> Iterator[Door]:
         yield Door(clients, server.address["secret_key"])
 
 
-@pytest.fixture(params=[0, 1, pytest.param(4, marks=pytest.mark.thorough)], ids=lambda count: f"{count} workers")
+@pytest.fixture(params=[0, 4], ids=lambda count: f"{count} workers")
 def door(request: pytest.FixtureRequest, serving: Serving, store: StoreFile) -> Iterator[Door]:
     """After every test the chain holds, debits equal credits, and the file is whole."""
     with opened(serving, store, request.param) as door:

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.conftest import StoreFile
 from workbench import Workbench
 from workbench.domain import ledger
 from workbench.domain.ledger import JournalEntry
@@ -38,16 +39,6 @@ KEYS = {("entry", "number"), ("posting", "entry"), ("posting", "line")}
 """Columns that indexes repeat: SQLite reads them from whichever copy is nearer, and its own check compares the two."""
 SEALED = [(table, name) for table, names in (("entry", ENTRY), ("posting", POSTING)) for name in names]
 Records = dict[str, list[tuple[int, bytes, dict[str, int]]]]
-
-
-def rows(path: Path, *statements: str) -> list[tuple[Any, ...]]:
-    """What the last of some statements gives."""
-    with closing(sqlite3.connect(path)) as connection:
-        return [connection.execute(each).fetchall() for each in statements][-1]
-
-
-def whole(path: Path) -> bool:
-    return rows(path, "PRAGMA integrity_check") == [("ok",)]
 
 
 @contextmanager
@@ -79,9 +70,7 @@ def paid(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 bench.client.charges.create(**charge, idempotency_key=f"order-{number}")
         bench.clock.advance(hours=5)
         assert bench.ledger.verify()
-    # What the log beside the file held is moved into it.
-    rows(path, "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA journal_mode = DELETE")
-    assert whole(path)
+    assert StoreFile(path).is_whole()
     return path
 
 
@@ -140,7 +129,7 @@ def records(paid: Path) -> Records:
     content = paid.read_bytes()
     found: Records = {}
     for table, key, names in (("entry", "id", ENTRY), ("posting", "entry", POSTING)):
-        for row in rows(paid, f"SELECT {', '.join(names)} FROM {table} WHERE {key} = ({THE_TARGET})"):  # noqa: S608  names above
+        for row in StoreFile(paid).rows(f"SELECT {', '.join(names)} FROM {table} WHERE {key} = ({THE_TARGET})"):  # noqa: S608  names above
             record, places = encoded(row)
             assert content.count(record) == 1, f"{row} stands {content.count(record)} times in the file"
             found.setdefault(table, []).append((content.index(record), record, dict(zip(names, places, strict=True))))
@@ -160,7 +149,7 @@ def test_a_flipped_bit_of_the_ledger_is_refused_and_its_entry_named(
     paid: Path, records: Records, memory: Path, at: tuple[str, str]
 ):
     table, column = at
-    ((entry_id,),) = rows(paid, THE_TARGET)
+    ((entry_id,),) = StoreFile(paid).rows(THE_TARGET)
     for (offset, record, places), bit in itertools.product(records[table], range(8)):
         copy = flipped(paid, memory / "copy.db", offset + places[column], bit)
         assert record not in copy.read_bytes()
@@ -182,7 +171,7 @@ def unnoticed(copy: Path) -> tuple[int, str, list[JournalEntry]] | None:
     """What is read back if neither the chain nor the opening nor SQLite's own check tells of the damage."""
     try:
         read = read_back(copy)
-        return read if whole(copy) else None
+        return read if StoreFile(copy).is_whole() else None
     except (LedgerRefused, StoreRefused, sqlite3.DatabaseError):
         return None
 
@@ -204,7 +193,8 @@ def test_a_flipped_bit_anywhere_leaves_the_ledger_or_is_found(paid: Path, memory
 
 
 def ledger_of(path: Path) -> list[tuple[Any, ...]]:
-    return rows(path, "SELECT * FROM entry ORDER BY number") + rows(path, "SELECT * FROM posting ORDER BY entry, line")
+    tables = ("entry ORDER BY number", "posting ORDER BY entry, line")
+    return [row for each in tables for row in StoreFile(path).rows(f"SELECT * FROM {each}")]  # noqa: S608  names above
 
 
 def test_a_chain_that_was_written_anew_is_found_by_the_head_that_was_kept(paid: Path, tmp_path: Path):
@@ -229,7 +219,7 @@ def test_a_chain_that_was_written_anew_is_found_by_the_head_that_was_kept(paid: 
             connection.execute("UPDATE entry SET prev_hash = ?, hash = ? WHERE id = ?",
                                (sealed.prev_hash, sealed.hash, sealed.id))  # fmt: skip
         connection.commit()
-    assert whole(forged)
+    assert StoreFile(forged).is_whole()
     with pytest.raises(LedgerRefused, match="add up to another balance"):
         verified(forged)
     with opened(forged) as tx:
@@ -247,7 +237,7 @@ def test_a_chain_that_lost_its_end_is_found_by_the_number_and_the_head_that_were
             DROP TRIGGER entry_remains; DROP TRIGGER posting_remains;
             DELETE FROM posting WHERE entry = {last}; DELETE FROM entry WHERE id = {last};
         """)  # noqa: S608  the same
-    assert whole(shorter)
+    assert StoreFile(shorter).is_whole()
     with opened(shorter) as tx:
         tx.journal.add_up()
     assert read_back(shorter)[0] == number - 1

@@ -7,21 +7,12 @@ answer against the document with every check that it has.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from http import HTTPStatus
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
-from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import pytest
 import schemathesis
 from schemathesis.engine import events, from_schema
-from schemathesis.transport.wsgi import WSGITransport
-
-from workbench.sandbox.engine import Application, Engine
-from workbench.sandbox.messages import Arrived
-from workbench.sandbox.store import Settings
 
 if TYPE_CHECKING:
     from tests.conftest import Serving
@@ -30,7 +21,6 @@ if TYPE_CHECKING:
 # Bearer and Basic by what the document says of them.
 DOCUMENTS = ("/plants/openapi.json", "/openapi.json")
 SEED = 7
-START_MS = 1_767_592_800_000
 REFUSES = ["400", "401", "403", "404", "405", "409", "413", "415", "422"]
 """Statuses that refuse what breaks the document; also of an object whose state is looked at before the rest."""
 TAKES = ["2xx", "401", "402", "403", "404", "409", "422"]
@@ -42,55 +32,8 @@ EXPECTED: dict[str, dict[str, Any]] = {
 }
 FAULTS = {"server_error", "server_error_after", "slow"}
 """Scenarios that ask for a 500, or to wait: what they bring is no fault of the sandbox's."""
-SOCKET_SETTINGS = ("max_redirects", "verify", "cert", "proxies")
 
 Load = Callable[[schemathesis.Config], schemathesis.BaseSchema]
-
-
-def as_wsgi(app: Application) -> WSGIApplication:
-    """The application as what schemathesis can call in this process."""
-
-    def called(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
-        # Of these two the environment has an empty one where the request has none.
-        named = {name: value for name in ("CONTENT_TYPE", "CONTENT_LENGTH") if (value := environ.get(name))}
-        named |= {name[5:]: value for name, value in environ.items() if name.startswith("HTTP_")}
-        headers = {name.lower().replace("_", "-"): value for name, value in named.items()}
-        target = quote(environ["PATH_INFO"], safe="/", encoding="latin-1") + "?" + environ.get("QUERY_STRING", "")
-        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-        answer = app.respond(Arrived(environ["REQUEST_METHOD"], target.encode(), headers, body))
-        start_response(f"{answer.status} {HTTPStatus(answer.status).phrase}", answer.headers)
-        return [answer.body]
-
-    return called
-
-
-@contextmanager
-def opened(serving: "Serving", door: str, document: str) -> Iterator[tuple[Load, str]]:
-    """The document as a door gives it, to be loaded; the secret key there."""
-    if door == "served":
-        with serving("--port", "0", "--json") as server:
-            url = server.address["base_url"]
-
-            def load(config: schemathesis.Config) -> schemathesis.BaseSchema:
-                config.projects.default.base_url = url
-                return schemathesis.openapi.from_url(url + document, config=config)
-
-            yield load, server.address["secret_key"]
-        return
-    with closing(Engine(Settings(seed="7", start_ms=START_MS), raise_bugs=False)) as engine:
-        app, key = as_wsgi(engine.app), engine.store.key("secret")
-        yield lambda config: schemathesis.openapi.from_wsgi(document, app, config=config), key
-
-
-@pytest.fixture(autouse=True)
-def in_process_probes(monkeypatch: pytest.MonkeyPatch):
-    """The check `ignored_auth` hands settings of a socket to an application that has none, and fails on them."""
-    send = WSGITransport.send
-
-    def without_socket(self: WSGITransport, case: schemathesis.Case, **settings: Any) -> schemathesis.Response:  # noqa: ANN401  as it is there
-        return send(self, case, **{name: value for name, value in settings.items() if name not in SOCKET_SETTINGS})
-
-    monkeypatch.setattr(WSGITransport, "send", without_socket)
 
 
 def config_of(load: Load, secret_key: str, examples: int) -> schemathesis.Config:
@@ -121,21 +64,25 @@ def without_faults(schema: schemathesis.BaseSchema) -> schemathesis.BaseSchema:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-@pytest.mark.parametrize("door", ["in process", "served"])
 def test_the_sandbox_keeps_to_what_its_document_says(
-    serving: "Serving", door: str, document: str, capsys: pytest.CaptureFixture[str], pytestconfig: pytest.Config
+    serving: "Serving", document: str, capsys: pytest.CaptureFixture[str], pytestconfig: pytest.Config
 ):
     examples = pytestconfig.getoption("--examples")
     if examples is None:
         pytest.skip("asked for with --examples N: thousands of requests take minutes")
     began = time.monotonic()
-    with opened(serving, door, document) as (load, secret_key):
-        schema = without_faults(load(config_of(load, secret_key, examples)))
+    with serving("--port", "0", "--json") as server:
+
+        def load(config: schemathesis.Config) -> schemathesis.BaseSchema:
+            config.projects.default.base_url = server.address["base_url"]
+            return schemathesis.openapi.from_url(server.address["base_url"] + document, config=config)
+
+        schema = without_faults(load(config_of(load, server.address["secret_key"], examples)))
         cases, checks, told = tried(schema)
     figures = ", ".join(f"{phase} {count}" for phase, count in sorted(cases.items()))
     with capsys.disabled():
         print(  # noqa: T201  the figures of the proof
-            f"\n{document} {door}: {cases.total()} cases ({figures}), {checks.total()} checks of {len(checks)} kinds, "
+            f"\n{document}: {cases.total()} cases ({figures}), {checks.total()} checks of {len(checks)} kinds, "
             f"{time.monotonic() - began:.1f} s; not asked for: the scenarios {', '.join(sorted(FAULTS))}"
         )
     assert not told, "\n\n".join(told)

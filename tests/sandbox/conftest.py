@@ -19,6 +19,7 @@ from workbench.domain.webhooks import Attempt, Delivery
 from workbench.sandbox import driver
 from workbench.sandbox.engine import Engine, headers_in
 from workbench.sandbox.messages import Arrived
+from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Settings, Transaction
 
 START_MS = 1_767_592_800_000
@@ -151,12 +152,12 @@ class Sandbox:
 
     def __init__(
         self, merchant: Merchant, path: Path | None = None, clock: str = "manual", *, raise_bugs: bool = True,
-        **gaps: object,
+        speaker: Speaker | None = None, **gaps: object,
     ) -> None:  # fmt: skip
         start = {"seed": "7", "start_ms": START_MS} if clock == "manual" else {}
         settings = Settings(path=path, clock=clock, gaps=Gaps.chosen(gaps), **start)
         self.merchant = merchant
-        self.engine = Engine(settings, raise_bugs=raise_bugs)
+        self.engine = Engine(settings, raise_bugs=raise_bugs, speaker=speaker)
         self.engine.mount("http://merchant.localhost", merchant, by_sandbox_clock=True)
         self.key = self.engine.store.key("secret")
         at, headers = "http://sandbox.localhost", {"Authorization": f"Bearer {self.key}"}
@@ -165,7 +166,7 @@ class Sandbox:
 
     def close(self) -> None:
         self.http.close()
-        self.engine.close()
+        self.engine.close(patience_s=SOON_S)
 
     def hook(self, path: str = "/a", *enabled_events: str) -> Hook:
         url = f"http://merchant.localhost{path}"
@@ -246,6 +247,9 @@ class Sandbox:
             return tx.now_ms - START_MS
 
 
+NewSandbox = Callable[..., Sandbox]
+
+
 @pytest.fixture
 def merchant() -> Iterator[Merchant]:
     made = Merchant()
@@ -254,14 +258,14 @@ def merchant() -> Iterator[Merchant]:
 
 
 @pytest.fixture
-def new_sandbox(merchant: Merchant) -> Iterator[Callable[..., Sandbox]]:
+def new_sandbox(merchant: Merchant) -> Iterator[NewSandbox]:
     """Sandboxes of the merchant, closed at the end."""
     with ExitStack() as at_end:
         yield lambda *args, **more: at_end.enter_context(closing(Sandbox(merchant, *args, **more)))
 
 
 @pytest.fixture
-def sandbox(new_sandbox: Callable[..., Sandbox]) -> Sandbox:
+def sandbox(new_sandbox: NewSandbox) -> Sandbox:
     return new_sandbox()
 
 

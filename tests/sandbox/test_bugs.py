@@ -1,18 +1,22 @@
-"""A bug of the sandbox's own, as a served one meets it: a 500 that says so, and nothing half done."""
+"""What could fail within the sandbox itself: a bug is a 500 that says so, and nothing is half done."""
 
-from collections.abc import Callable
-from typing import Any
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, cast
 
 import httpx
 import pytest
 
 from tests.conftest import INTENT
-from tests.sandbox.conftest import Sandbox
+from tests.sandbox.conftest import NewSandbox, Sandbox
+from workbench.errors import ServeRefused, StorageFull
+from workbench.sandbox import server
+from workbench.sandbox.driver import Driver
 from workbench.sandbox.service import payments
 
 
 def test_a_failure_is_kept_for_its_key_and_undoes_what_the_request_did(
-    new_sandbox: Callable[..., Sandbox], monkeypatch: pytest.MonkeyPatch
+    new_sandbox: NewSandbox, monkeypatch: pytest.MonkeyPatch
 ):
     sandbox = new_sandbox(raise_bugs=False)
 
@@ -33,3 +37,42 @@ def test_a_failure_is_kept_for_its_key_and_undoes_what_the_request_did(
     assert "Idempotent-Replayed" not in first.headers
     assert other.status_code == 200
     assert [each.id for each in sandbox.client.payment_intents.list().data] == [other.json()["id"]]
+
+
+@pytest.mark.parametrize("credentials", [b"\xe9", b"/w==", b"=", b"a", b""], ids=repr)
+def test_basic_credentials_that_cannot_be_read_are_no_key(new_sandbox: NewSandbox, credentials: bytes):
+    headers = {"Authorization": b"Basic " + credentials}
+    response = new_sandbox().http.get("/v1/balance", headers=headers)
+    assert (response.status_code, response.json()["code"]) == (401, "key_invalid")
+
+
+def test_what_was_done_is_answered_though_the_time_that_it_takes_cannot_be_written(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+):
+    def cannot(*_: object) -> None:
+        message = "the disk is full"
+        raise StorageFull(message)
+
+    monkeypatch.setattr(Driver, "advance", cannot)
+    made = sandbox.http.post("/v1/payment_intents", json=INTENT, headers={"Sandbox-Scenario": "slow"})
+    assert made.status_code == 200
+    assert [each.id for each in sandbox.client.payment_intents.list()] == [made.json()["id"]]
+
+
+def test_a_port_whose_server_does_not_start_says_why_at_once(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch):
+    def no_more(answering: Coroutine[Any, Any, None]) -> None:
+        answering.close()
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(asyncio, "run", no_more)
+    with pytest.raises(ServeRefused, match=r"did not start.*Too many open files"), server.listening(sandbox.engine, 0):
+        pass
+
+
+def test_a_server_whose_workers_are_not_ready_in_time_ends_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(server, "_START_S", 0)
+    with pytest.raises(SystemExit):
+        server._supervise(1, cast("Any", (None,) * 5), lambda: None)  # noqa: SLF001  no worker gets as far as these
+    assert "No worker process was ready within 0 s; so the server ends." in caplog.text

@@ -13,14 +13,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import is_true_soon
-from tests.sandbox.conftest import Merchant, Sandbox
+from tests.sandbox.conftest import SOON_S, START_MS, Merchant, NewSandbox, Sandbox
 from workbench.domain import webhooks
 from workbench.sandbox import driver
 from workbench.sandbox.driver import MAX_IN_FLIGHT
-
-NewSandbox = Callable[..., Sandbox]
-
-SOON_S = 10
 
 
 @contextmanager
@@ -202,6 +198,72 @@ def test_a_job_that_raises_is_put_off_and_the_others_go_on(
     in_process.schedule((0, "bug of our own"))
     with pytest.raises(RuntimeError):
         in_process.engine.run_due()
+
+
+def test_a_job_that_fails_between_the_commands_of_a_month_repeats_no_command(new_sandbox: NewSandbox, noted: list[Any]):
+    sandbox = new_sandbox()
+    sandbox.schedule((1_500, "bug"))
+    commands = [
+        {"what": "intent", "order": str(s), "amount_minor": 100, "at_ms": START_MS + 1_000 * s} for s in range(4)
+    ]
+    month = {"simulation": "march", "commands": commands}
+    with pytest.raises(RuntimeError):
+        sandbox.call("POST", "/sandbox/simulation", month)
+    assert [each.description for each in sandbox.client.payment_intents.list()][::-1] == ["0", "1"]
+    with sandbox.engine.store.transaction() as tx:
+        tx.unschedule("bug")
+    assert sandbox.call("POST", "/sandbox/simulation", month).json()["cursor"] == 4
+    assert [each.description for each in sandbox.client.payment_intents.list()][::-1] == ["0", "1", "2", "3"]
+    assert {ref for _, ref in noted} == {"bug"}
+
+
+def test_a_shop_that_pays_in_another_sandbox_holds_up_neither(new_sandbox: NewSandbox, merchant: Merchant):
+    first, second = new_sandbox(), new_sandbox()
+    statuses, began = list[int](), time.monotonic()
+
+    def order() -> None:
+        if len(merchant.arrivals) == 1:
+            second.event()
+            statuses.extend(each.advance(1).status_code for each in (second, first))
+
+    merchant.meanwhile = order
+    first.hook("/a")
+    second.hook("/b")
+    first.event()
+    first.engine.run_due()
+    assert statuses == [200, 409], "the clock of the first is being advanced"
+    assert time.monotonic() - began < 5, "refused at once"
+    assert first.advance(1).status_code == second.advance(1).status_code == 200
+
+
+INTERRUPTED: dict[str, tuple[str, Callable[[Sandbox], object]]] = {
+    "without waiting": ("DriverLock.is_wanted", lambda sandbox: sandbox.engine.run_due()),
+    "after a wait": ("_FileLock.free", lambda sandbox: sandbox.advance(1)),
+}
+"""How the driver lock is taken → what is called once it is, and what takes it."""
+
+
+@pytest.mark.parametrize("how", INTERRUPTED)
+def test_an_interrupt_once_the_driver_lock_is_taken_gives_it_back(
+    new_sandbox: NewSandbox, noted: list[Any], monkeypatch: pytest.MonkeyPatch, how: str
+):
+    sandbox, (called, act) = new_sandbox(), INTERRUPTED[how]
+    kind, _, name = called.partition(".")
+    do = getattr(vars(driver)[kind], name)
+
+    def interrupted(*whose: Any) -> None:  # noqa: ANN401  a lock
+        patch.undo()
+        do(*whose)
+        raise KeyboardInterrupt
+
+    sandbox.schedule((0, "a"))
+    with monkeypatch.context() as patch:
+        patch.setattr(vars(driver)[kind], name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            act(sandbox)
+    assert refs(noted) == []
+    assert sandbox.advance(1).status_code == 200
+    assert refs(noted) == ["a"]
 
 
 def test_a_delivery_that_cannot_be_recorded_is_sent_again_after_an_advance_and_not_within_it(

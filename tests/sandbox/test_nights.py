@@ -136,6 +136,7 @@ class TestLate:
 class TestPayouts:
     def test_it_is_paid_at_the_coming_midnight(self, shop: Shop):
         shop.charge(10_000)
+        assert "midnight" in payout(shop, 1).json()["detail"], "nothing is available before"
         shop.to_midnight()
         body = payout(shop, 97.50).json()
         expected = {"status": "pending", "amount": 97.5, "currency": "ZMW", "object": "payout", "destination": None}
@@ -150,16 +151,6 @@ class TestPayouts:
         assert shop.events()[-2:] == ["payout.created", "payout.paid"]
         told = shop.read("/v1/events?limit=1")["data"][0]["data"]
         assert (told["object"]["status"], told["previous_attributes"]) == ("paid", {"status": "pending"})
-
-    def test_one_asked_for_at_midnight_is_the_next_nights_and_there_is_nothing_to_pay_before(self, shop: Shop):
-        shop.charge(10_000)
-        assert "midnight" in payout(shop, 1).json()["detail"]
-        shop.to_midnight()
-        made = payout(shop, 1).json()["id"]
-        shop.advance(DAY_S - Decimal("0.001"))
-        assert shop.status(f"/v1/payouts/{made}") == "pending"
-        shop.advance(Decimal("0.001"))
-        assert shop.status(f"/v1/payouts/{made}") == "paid"
 
     def test_the_bank_may_refuse_it_or_return_it_a_day_later(self, shop: Shop):
         shop.charge(10_000)

@@ -4,6 +4,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -25,8 +26,10 @@ TOGETHER = [
     for place in range(max(len(gap.alternatives) for gap in SWITCHED))
 ]
 """Every alternative, in as few documents as rows have alternatives."""
+PLACES = [f"choice {place}" for place in range(len(TOGETHER))]
 
 
+@cache
 def described(**choices: object) -> Document:
     return json.loads(json.dumps(document(Gaps.chosen(choices))))
 
@@ -48,7 +51,9 @@ class TestTheWhole:
         assert errors_of({**DOCUMENT, "paths": {}, "components": {"schemas": {"Plant": {"type": "thing"}}}})
 
     @pytest.mark.parametrize(
-        "choices", [*TOGETHER, *(pytest.param(each, marks=pytest.mark.thorough) for each in ALTERNATIVES)], ids=str
+        "choices",
+        [*TOGETHER, *(pytest.param(each, marks=pytest.mark.thorough) for each in ALTERNATIVES)],
+        ids=[*PLACES, *map(str, ALTERNATIVES)],
     )
     def test_it_is_valid_with_every_alternative_of_the_register(self, choices: dict[str, object]):
         other = described(**choices)
@@ -60,7 +65,7 @@ class TestTheWhole:
         }
         assert other == DOCUMENT or errors_of({**other, **changed}) == []
 
-    @pytest.mark.parametrize("choices", [{}, *TOGETHER], ids=str)
+    @pytest.mark.parametrize("choices", [{}, *TOGETHER], ids=["default", *PLACES])
     def test_generators_of_clients_can_name_its_values_and_leave_out_what_may_be_left_out(
         self, choices: dict[str, object]
     ):
@@ -76,6 +81,10 @@ class TestTheWhole:
         assert sent
         kind = other["components"]["schemas"]["CreateApiKey"]["properties"]["kind"]
         assert kind["description"].endswith('Default: `"secret"`.')
+
+    def test_a_description_is_markdown_without_the_margin_of_its_docstring(self):
+        texts = [each["description"] for each in schemas_in(DOCUMENT) if isinstance(each.get("description"), str)]
+        assert [text for text in texts if re.search("^    ", text, re.MULTILINE)] == []
 
     def test_no_component_is_unused(self):
         used = set(re.findall(r'"#/components/(\w+/[\w-]+)"', json.dumps(DOCUMENT)))

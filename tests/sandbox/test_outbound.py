@@ -15,17 +15,18 @@ from typing import Any, NoReturn, cast
 
 import pytest
 
+from tests.sandbox.conftest import SOON_S, NewSandbox
 from workbench import Workbench
 from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.errors import InvalidRequest
 from workbench.sandbox import addresses, outbound
 from workbench.sandbox.addresses import Destination, NotLookedUp, destination_of
 from workbench.sandbox.driver import Dispatch
+from workbench.sandbox.messages import ERROR_FORMATS
 from workbench.sandbox.outbound import Outbound, Reply
 
 LIMIT_S, SHORT_S = 2, 0.25
 """For who answers, and for who does not."""
-SOON_S = 10
 resolved = partial(destination_of, patience_s=SOON_S)
 Behaviour = Callable[[socket.socket, threading.Event], None]
 
@@ -367,6 +368,14 @@ def test_a_name_that_leads_inside_is_not_registered_and_no_address_inside(
         finds(monkeypatch, *found)
         assert found[-1] in refused(register, url="https://merchant.example/")
         assert found[-1] in refused(resolved, url="https://merchant.example/")
+
+
+@pytest.mark.parametrize("error_format", ERROR_FORMATS)
+def test_an_address_inside_is_refused_to_a_server_in_every_format_of_errors(new_sandbox: NewSandbox, error_format: str):
+    with pytest.raises(InvalidRequest, match=r"169\.254\.169\.254") as caught:
+        new_sandbox(error_format=error_format).engine.registered("http://169.254.169.254/")
+    # The documented error has no code.
+    assert caught.value.code == ("request_invalid" if error_format == "plain" else "url_refused")
 
 
 def test_a_resolver_that_hangs_holds_nobody_up_for_long(monkeypatch: pytest.MonkeyPatch):

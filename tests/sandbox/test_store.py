@@ -8,10 +8,10 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import pytest
 
@@ -480,83 +480,56 @@ def test_a_number_is_given_once_and_one_that_was_undone_again(store_path: Path, 
             assert (tx.count_up("kind"), tx.count_up("other")) == (2, 1)
 
 
-class InterruptedWait(NamedTuple):
-    """A lock at which Ctrl-C comes before it is taken."""
-
-    lock: threading.RLock
-
-    def acquire(self, **_: object) -> bool:
-        raise KeyboardInterrupt
-
-    def release(self) -> None:
-        self.lock.release()
-
-
 class InterruptedLock:
-    """A lock at which Ctrl-C comes once, as it has been taken."""
+    """A lock at which Ctrl-C comes once, as it is `taken` or before."""
 
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self.interrupts = True
+    def __init__(self, lock: threading.RLock, *, taken: bool) -> None:
+        self._lock, self.release = lock, lock.release
+        self._takes, self._interrupts = taken, True
 
     def acquire(self, *, blocking: bool = True, timeout: float = -1) -> bool:
-        taken = self._lock.acquire(blocking, timeout)
-        if self.interrupts:
-            self.interrupts = False
+        if self._interrupts:
+            self._interrupts = False
+            assert not self._takes or self._lock.acquire(blocking, timeout)
             raise KeyboardInterrupt
-        return taken
-
-    def release(self) -> None:
-        self._lock.release()
+        return self._lock.acquire(blocking, timeout)
 
 
-def test_an_interrupt_before_the_connection_is_taken_leaves_it_with_the_thread_that_has_it(
-    store_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    with closing(opened(store_path)) as store:
-        with store.transaction() as tx:
-            pass
-        began, ends = threading.Event(), threading.Event()
+@contextmanager
+def another_thread_commits(store: Store) -> Iterator[threading.Event]:
+    """Another thread, whose command ends when the event is set, at the latest with the block."""
+    began, ends = threading.Event(), threading.Event()
 
-        def hold() -> None:
-            with store.transaction():
-                began.set()
-                ends.wait(10)
+    def commit() -> None:
+        with store.transaction():
+            began.set()
+            ends.wait(10)
 
-        holder = threading.Thread(target=hold, daemon=True)
-        holder.start()
-        assert began.wait(10)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(tx, "turn", InterruptedWait(tx.turn))
-            with pytest.raises(KeyboardInterrupt):
-                tx.begin_in_turn(reads_only=False)
-        assert not tx.turn.acquire(blocking=False)
-        ends.set()
-        holder.join(10)
-        assert not holder.is_alive()
+    other = threading.Thread(target=commit, daemon=True)
+    other.start()
+    assert began.wait(10), "nothing holds it up"
+    yield ends
+    ends.set()
+    other.join(10)
+    assert not other.is_alive()
 
 
 @pytest.mark.parametrize("begin", [lambda tx: tx.begin_in_turn(reads_only=False), Transaction.clock_if_due])
-def test_an_interrupt_as_the_connection_is_taken_holds_up_no_other_thread(
+def test_an_interrupt_as_the_connection_is_taken_or_before_leaves_it_with_whom_it_was(
     store_path: Path, begin: Callable[[Transaction], object]
 ):
     with closing(opened(store_path)) as store:
         with store.transaction() as tx:
             pass
-        own, tx.turn = tx.turn, InterruptedLock()
+        own, tx.turn = tx.turn, cast("threading.RLock", InterruptedLock(tx.turn, taken=True))
         with pytest.raises(KeyboardInterrupt):
             begin(tx)
-
-        def commit() -> None:
-            with store.transaction():
-                pass
-
-        other = threading.Thread(target=commit, daemon=True)
-        other.start()
-        other.join(10)
+        with another_thread_commits(store):
+            tx.turn = cast("threading.RLock", InterruptedLock(own, taken=False))
+            with pytest.raises(KeyboardInterrupt):
+                begin(tx)
+            assert not own.acquire(blocking=False)
         tx.turn = own
-        assert not other.is_alive()
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -14,20 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import StoreFile, bearer
+from tests.sandbox.test_store import opened
 from workbench import Workbench
 from workbench.domain.ledger import postings_for
 from workbench.domain.moments import DAY_MS, day_start_ms
 from workbench.sandbox import controls, operations
-from workbench.sandbox.store import Settings, Store, Transaction
+from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.database_files import _MOST_CALLS_WAIT
 from workbench.sandbox.store.records import StoredOutage
 
 EARLIER = Path(__file__).with_name("store_of_schema_3.sql")
 """A store as the sandbox made it before balances were kept: six payments, a refund and a payout over three nights."""
-
-
-def opened(path: Path | None = None) -> Store:
-    return Store(Settings(path=path), new_seed=lambda: "7")
 
 
 @pytest.fixture
@@ -64,12 +61,12 @@ def test_a_store_of_an_earlier_schema_has_all_that_a_new_one_has(earlier: Path, 
         connection.executescript("DROP VIEW payment; DROP INDEX event_object; PRAGMA user_version = 4;")
     for path in (before, earlier):
         assert made_of(path) != made_of(fresh)
-        opened(path).close()
+        opened(path, seed=None).close()
         assert made_of(path) == made_of(fresh)
 
 
 def test_a_store_of_an_earlier_schema_goes_on_as_one_of_this(earlier: Path):
-    with closing(opened(earlier)) as store, store.transaction() as tx:
+    with closing(opened(earlier, seed=None)) as store, store.transaction() as tx:
         # The chain covers every posting.
         assert tx.journal.verify()[0] == 18
         assert tx.journal.sums() == tx.journal.sums(as_of_ms=tx.now_ms)

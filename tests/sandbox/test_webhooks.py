@@ -1,7 +1,6 @@
 """Deliveries of a manual clock: attempts, the schedule, several endpoints, rolled secrets, replay, faults."""
 
 from collections import Counter
-from collections.abc import Callable
 from contextlib import closing, nullcontext
 from decimal import Decimal
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sandbox.conftest import START_MS, Hook, Merchant, Sandbox
+from tests.sandbox.conftest import START_MS, Hook, Merchant, NewSandbox, Sandbox
 from workbench import verify
 from workbench.domain.ids import Draws
 from workbench.domain.signatures import SCHEMES, sign
@@ -19,8 +18,6 @@ from workbench.errors import InvalidRequest, SignatureRefused
 from workbench.sandbox import driver
 from workbench.sandbox.service.webhooks import seconds_asked
 from workbench.sandbox.store import Transaction
-
-NewSandbox = Callable[..., Sandbox]
 
 SCHEDULE_S = (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 EIGHT = (0, 5, 300, 1800, 7200, 18000, 36000, 36000)
@@ -48,7 +45,8 @@ def test_after_the_last_attempt_it_is_a_dead_letter(sandbox: Sandbox, merchant: 
 ASKED: list[tuple[str, int | None]] = [
     ("90", 90), ("Mon, 05 Jan 2026 06:01:40 GMT", 100), ("Monday, 05-Jan-26 06:01:40 GMT", 100),
     ("Mon Jan  5 06:01:40 2026", 100), ("Mon, 05 Jan 2026 05:59:00 GMT", 0),
-    *((text, None) for text in ("", "soon", "-5", "9" * 40, "Wed, 99 Oct 2026 07:28:00 GMT")),
+    *((text, None) for text in ("", "soon", "-5", "9" * 40, "Wed, 99 Oct 2026 07:28:00 GMT",
+                                 f"Wed, {'9' * 40} Oct 2026 07:28:00 GMT")),
 ]  # fmt: skip
 """Retry-After → seconds from the sandbox's first moment on."""
 
@@ -59,18 +57,6 @@ def test_a_receiver_can_ask_for_time(merchant: Merchant, sandbox: Sandbox):
     sandbox.told()
     sandbox.advance(1_000)
     assert [each.at_ms - START_MS for each in sandbox.attempts()] == [0, 90_000]
-
-
-def test_a_receiver_that_fails_is_told_of_and_tried_again(sandbox: Sandbox, merchant: Merchant):
-    merchant.answers["/a"] = [RuntimeError("out of plants, +260961234567"), 200]
-    sandbox.told()
-    sandbox.advance(6)
-    first, second = sandbox.attempts()
-    # As from a server; what it says is the traceback.
-    assert (first.status_code, first.fault) == (500, None)
-    assert first.answer.startswith("Traceback")
-    assert first.answer.endswith("RuntimeError: out of plants, +26096••••567\n")
-    assert (second.status_code, second.fault) == (200, None)
 
 
 def test_of_an_answer_at_most_20_kb_are_kept_and_masked(sandbox: Sandbox, merchant: Merchant):
@@ -195,24 +181,6 @@ def test_deliveries_and_timers_share_one_order_and_the_clock_is_left_where_it_is
     sandbox.engine.run_due()
     assert noted == [(0, "before"), (0, "webhook"), (0, "after")]
     assert sandbox.now_ms() == 0
-
-
-def test_a_receiver_may_call_the_service_and_may_not_move_the_clock(sandbox: Sandbox, merchant: Merchant):
-    answers = []
-
-    def call_back() -> None:
-        if len(merchant.arrivals) == 1:
-            sandbox.event()
-            answers.append(sandbox.advance(5))
-
-    merchant.meanwhile = call_back
-    sandbox.hook()
-    sandbox.event()
-    sandbox.advance(1)
-    assert [(each.status_code, each.json()["code"]) for each in answers] == [(409, "clock_busy")]
-    # The event that the call back made went out in the same round.
-    assert len(merchant.arrivals) == 2
-    assert sandbox.now_ms() == 1_000
 
 
 def test_one_that_is_replayed_while_it_is_in_hand_is_sent_again_once(sandbox: Sandbox, merchant: Merchant):

@@ -27,6 +27,7 @@ _OPENS_WITH: Final = ("SELECT", "WITH", "VALUES")
 _UNREAD: Final = re.compile(
     r"""(?P<comment>--[^\n]*|/\*.*?\*/)|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$""", re.DOTALL
 )
+"""Comments and quoted text, which hold no words of the query."""
 _SENT_AS: Final = "COPY ("
 """The PostgreSQL driver puts the query into one of its own."""
 _SAID_BY_SQLITE: Final = re.compile(r"query: ([^\n]+)")

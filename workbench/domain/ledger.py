@@ -375,8 +375,8 @@ def _of_currency(postings: Sequence[Posting], fee: int, currency: str) -> Iterat
 def key_and_batch(entry: JournalEntry, known_as: str | None) -> tuple[str | None, str | None]:
     """The key that matches an entry's movement with the other side, and the id of the movement's batch, or None.
 
-    `known_as` is the external reference of the entry or, for a reversal without one, of the reversed entry. It is the
-    key, or for a part of a batch the batch; then the entry's id is the key.
+    `known_as` is the external reference of the entry or, for a reversal without one, of the reversed entry. A part of
+    a batch has the entry's id as key and `known_as` as batch; any other movement has `known_as` as key, and no batch.
     """
     # The other side may book several of these entries as one movement, as it does with a night's credits.
     follows = entry.reverses is not None or entry.settles is not None

@@ -49,8 +49,8 @@ def other_secret(secret: str, scheme: str) -> str:
 
 def _tampered(by: Signer, body: bytes) -> SignedMessage:
     """Signs the body, then changes it; it stays JSON, so that only a receiver that verifies notices."""
-    is_object = body.rstrip().endswith(b"}") and body.strip() != b"{}"
-    return SignedMessage(body.rstrip()[:-1] + b',"tampered":true}' if is_object else body + b" ", by.headers(body))
+    has_members = body.rstrip().endswith(b"}") and body.strip(b" \t\r\n{}") != b""
+    return SignedMessage(body.rstrip()[:-1] + b',"tampered":true}' if has_members else body + b" ", by.headers(body))
 
 
 def _reserialised(by: Signer, body: bytes) -> SignedMessage:
@@ -58,8 +58,8 @@ def _reserialised(by: Signer, body: bytes) -> SignedMessage:
     try:
         other = json.dumps(json.loads(body), indent=1, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        other = body + b"\n"
-    return SignedMessage(other, by.headers(body))
+        other = body
+    return SignedMessage(other if other != body else body + b"\n", by.headers(body))
 
 
 def _malformed(by: Signer, body: bytes) -> SignedMessage:

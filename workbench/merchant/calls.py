@@ -3,9 +3,10 @@
 import re
 import time
 from base64 import b64encode
+from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
 from threading import Lock
 from typing import Any, TypedDict, TypeVar, Unpack, cast
@@ -25,12 +26,15 @@ from workbench.errors import (
     ServiceFailed,
     ServiceUnreachable,
     UnexpectedResponse,
+    WorkbenchError,
 )
 from workbench.visible import visible
 
 T = TypeVar("T")
 _UNKNOWN_OUTCOME = "It may or may not have been carried out: repeat it with the same idempotency key."
 _VERSIONED = re.compile(r"(https?://[^/]+(?:/.*)?)/v1/*", re.IGNORECASE)
+_HOST = re.compile(r"https?://[^/?#]")
+_SECONDS = re.compile(r"[0-9]{1,9}")
 _ERRORS: dict[int, type[ApiError]] = {
     kind.status: kind for of in (ApiError, ServiceFailed) for kind in of.__subclasses__()
 }
@@ -44,6 +48,10 @@ _AS_IT_IS = httpx.Auth()
 _url = lru_cache(httpx.URL)
 """Parsing a URL takes httpx a fifth of a call, and few URLs differ."""
 _STARTED = "workbench.started"
+_BEFORE_SENDING = (
+    httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.LocalProtocolError, httpx.UnsupportedProtocol,
+)  # fmt: skip
+"""Errors of a request of which nothing was sent."""
 
 
 def ignore_cookies(client: httpx.Client) -> None:
@@ -56,7 +64,7 @@ class Latencies:
 
     def __init__(self, kept: int = 1000) -> None:
         self._most = kept
-        self._kept: dict[str, int] = {}
+        self._kept: OrderedDict[str, int] = OrderedDict()
 
     def watch(self, client: httpx.Client) -> None:
         """Measure this client's requests from now on, up to the headers of the response."""
@@ -78,7 +86,7 @@ class Latencies:
         took_s = time.perf_counter() - response.request.extensions[_STARTED]
         self._kept[request_id] = round(took_s * 1000)
         if len(self._kept) > self._most:
-            del self._kept[next(iter(self._kept))]
+            self._kept.popitem(last=False)  # in one step: another thread may end a request at the same time
 
 
 class RequestParts(TypedDict, total=False):
@@ -102,8 +110,8 @@ class Calls:
         """The headers of the last response."""
 
     def hold(self, key: str) -> None:
-        """Send this key from now on. Raises LiveKeyRefused: a live key."""
-        self._check(checked_text("The key", key, such_as="sk_test_…"))
+        """Send this key from now on. Raises LiveKeyRefused: a live key. Raises InvalidRequest: not a string."""
+        self._check(key)
         self.key = Secret(key)
 
     @property
@@ -114,14 +122,16 @@ class Calls:
     def send(self, method: str, url: str, shape: type[T], **parts: Unpack[RequestParts]) -> T:
         """Send one request and read its response as a `shape`.
 
-        Raises a subclass of ApiError by the status, ServiceUnreachable if no response came, UnexpectedResponse if the
-        response does not fit `shape`, and LiveKeyRefused for a live `key`.
+        - Raises a subclass of ApiError by the status.
+        - Raises InvalidRequest before anything is sent: a `key` that is no string, or a body that JSON cannot hold.
+        - Raises LiveKeyRefused before anything is sent: a live `key`.
+        - Raises ServiceUnreachable: no response came.
+        - Raises UnexpectedResponse: the response cannot be decoded, or not read as a `shape`.
         """
         body, key, query, basic = parts.get("body"), parts.get("key"), parts.get("query"), parts.get("basic")
-        content = b"" if body is None else to_json({k: v for k, v in body.items() if v is not None})
-        sent = {**parts.get("headers", {})}
+        content, sent = b"", {**parts.get("headers", {})}
         if body is not None:
-            sent["Content-Type"] = "application/json"
+            content, sent["Content-Type"] = _written(body), "application/json"
         if method != "GET":
             sent["Content-Length"] = str(len(content))
         if key is not None:
@@ -136,16 +146,18 @@ class Calls:
             )
         try:
             response = self._http.send(self._request(method, url, content, query, sent), auth=_AS_IT_IS, stream=True)
-            received = _content_of(response)
-        except httpx.TransportError as error:
-            raise _unreachable(method, url, error) from error
+            is_success = response.is_success
+            received = _content_of(response) if is_success else response.read()
+        except httpx.RequestError as error:
+            raise _lost(method, url, error) from error
         self._latest = response.headers
-        if not response.is_success:
+        if not is_success:
             raise error_from(response)
         try:
-            return cast("T", _read(cast("Hashable", shape), received))
-        except msgspec.MsgspecError as error:
+            read: T = _read(shape, received)
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise UnexpectedResponse(f"{method} {mask(url)} got an undocumented response: {error}.") from error
+        return read
 
     def _request(
         self, method: str, url: str, content: bytes, query: Mapping[str, str] | None, sent: Mapping[str, str]
@@ -164,7 +176,9 @@ class Calls:
         return request
 
     def _check(self, key: str) -> None:
-        if key.strip().startswith(("sk_live", "pk_live")) and not self._allow_live:
+        """Raises LiveKeyRefused: a live key, which this client may not send. Raises InvalidRequest: not a string."""
+        text = checked_text("The key", key, such_as="sk_test_…").strip()
+        if text.startswith(("sk_live", "pk_live")) and not self._allow_live:
             raise LiveKeyRefused(
                 "This is a live key; it moves real money.",
                 hint="Use a key that begins with sk_test_ or pk_test_. To move real money, use "
@@ -172,18 +186,30 @@ class Calls:
             )
 
 
-def _content_of(response: httpx.Response) -> bytes:
-    """The body of a response; without an encoding, this skips httpx's decoding, a third of its time."""
-    if not response.is_success or response.is_stream_consumed or "content-encoding" in response.headers:
-        return response.read()
+def _written(body: Mapping[str, Any]) -> bytes:
+    """The members of a body as JSON, without those that are None. Raises InvalidRequest: JSON cannot hold a value."""
     try:
-        return b"".join(cast("httpx.SyncByteStream", response.stream))
+        return to_json({name: value for name, value in body.items() if value is not None})
+    except (ValueError, TypeError, NotImplementedError, RecursionError) as error:
+        raise invalid(f"The request cannot be written as JSON: {error}.") from error
+
+
+def _content_of(response: httpx.Response) -> bytes:
+    """The body of a success; without an encoding, this skips httpx's decoding, a third of its time."""
+    try:
+        if response.is_stream_consumed or "content-encoding" in response.headers:
+            return response.read()
+        stream: Any = response.stream
+        return b"".join(stream)
     finally:
         response.close()
 
 
-def _unreachable(method: str, url: str, error: httpx.TransportError) -> ServiceUnreachable:
-    sent_nothing = method == "GET" or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+def _lost(method: str, url: str, error: httpx.RequestError) -> WorkbenchError:
+    """The error of a request without a response, or with a response whose content encoding is broken."""
+    if isinstance(error, httpx.DecodingError):
+        return UnexpectedResponse(f"{method} {mask(url)} got a response that cannot be decoded: {error}.")
+    sent_nothing = method == "GET" or isinstance(error, _BEFORE_SENDING)
     why = str(error).rstrip(".") or type(error).__name__
     hint = "Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME
     return ServiceUnreachable(f"{method} {mask(url)} got no response: {why}.", hint=hint)
@@ -197,11 +223,18 @@ def invalid(message: str, param: str | None = None, *, hint: str = "") -> Invali
 def host_of(url: str, name: str = "base_url") -> str:
     """The argument `name`, the URL of a service, without a slash at its end.
 
-    Raises InvalidRequest: the URL is not http or https, or ends in /v1, which the client adds itself.
+    Raises InvalidRequest: the URL is not http or https, has no host, has a query, cannot be parsed, or ends in /v1,
+    which the client adds itself.
     """
-    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+    if not isinstance(url, str) or not _HOST.match(url):
         message = f"{name} must begin with http:// or https://, as in 'http://127.0.0.1:4242', and is {url!r}."
         raise invalid(message, name)
+    if "?" in url or "#" in url:
+        raise invalid(f"{name} must end with its host or a path, without a query, and is {url!r}.", name)
+    try:
+        _url(url).host.encode("idna")
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise invalid(f"{name} cannot be parsed: {error}, and is {url!r}.", name) from error
     if versioned := _VERSIONED.fullmatch(url):
         hint = f"Pass {versioned[1].rstrip('/')!r}."
         raise invalid(f"{name} ends in /v1; leave it out, because the client adds the path.", name, hint=hint)
@@ -209,8 +242,15 @@ def host_of(url: str, name: str = "base_url") -> str:
 
 
 def checked_text(name: str, value: str, *, such_as: str = "") -> str:
-    """Returns `value`, the argument `name`. Raises InvalidRequest: not a string; the message names `such_as`."""
+    """Returns `value`, the argument `name`.
+
+    Raises InvalidRequest: not a string, where the message names `such_as`, or a string with half of a surrogate pair.
+    """
     if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise invalid(f"{name} has half of a surrogate pair, which cannot be sent.", name) from None
         return value
     wanted = f"a string such as {such_as!r}" if such_as else "a string"
     hint = "Pass its .id." if isinstance(getattr(value, "id", None), str) else ""
@@ -220,7 +260,7 @@ def checked_text(name: str, value: str, *, such_as: str = "") -> str:
 def segments(*identifiers: str) -> str:
     """Identifiers as segments of a path, a slash before each.
 
-    Raises InvalidRequest: an identifier is no string, empty, `.` or `..`.
+    Raises InvalidRequest: an identifier is empty, `.` or `..`, or `checked_text` refuses it.
     """
     for identifier in identifiers:
         if checked_text("The id", identifier, such_as="pi_…") in ("", ".", ".."):
@@ -249,20 +289,23 @@ def _held(kind: type, value: object) -> object:
     raise TypeError(message)
 
 
-def _read(shape: Hashable, content: bytes) -> object:
+def _read(shape: Any, content: bytes) -> Any:  # noqa: ANN401  an object of the type `shape`
     """A body as `shape`, or as the other form that the register may give this shape."""
     try:
         return _decoder(shape).decode(content)
+    except InvalidOperation as error:
+        message = "a number in it is too large"
+        raise msgspec.ValidationError(message) from error
     except msgspec.ValidationError:
         if shape not in OTHER_FORM:
             raise
-        return _decoder(OTHER_FORM[shape]).decode(content)
+        return _read(OTHER_FORM[shape], content)
 
 
 def error_from(response: httpx.Response) -> ApiError:
     """The error of a response, whatever the form of its body: the interface does not show the real service's form."""
     members: dict[str, Any] = {}
-    with suppress(msgspec.MsgspecError, RecursionError):
+    with suppress(msgspec.MsgspecError, RecursionError, InvalidOperation):
         members = _decoder(dict[str, Any]).decode(response.content)
     if isinstance(members.get("error"), dict):
         members = members["error"]
@@ -286,7 +329,7 @@ def error_from(response: httpx.Response) -> ApiError:
         # The id leads to the request in the log. As a note it stands below a traceback, but not in the message.
         error.add_note(f"Request-Id: {visible(error.request_id)}")
     waits = response.headers.get("Retry-After", "")
-    if waits.isascii() and waits.isdigit():
+    if _SECONDS.fullmatch(waits):
         error.facts["retry_after_s"] = int(waits)
     return error
 

@@ -300,7 +300,7 @@ class PaymentIntents(Retrieved[PaymentIntent]):
 
     def retrieve(self, intent_id: str, *, client_secret: str | None = None) -> PaymentIntent:
         """The intent as it is now."""
-        query = {"client_secret": client_secret} if client_secret else None
+        query = {"client_secret": checked_text("client_secret", client_secret)} if client_secret else None
         return self._send("GET", PaymentIntent, intent_id, query=query)
 
     def cancel(
@@ -412,7 +412,10 @@ class WebhookEndpoints(Retrieved[WebhookEndpoint]):
         return self._send("PATCH", WebhookEndpoint, endpoint_id, body=body)
 
     def roll_secret(self, endpoint_id: str) -> WebhookEndpoint:
-        """Roll the signing secret, which only this response shows; for a day both secrets sign messages."""
+        """Roll the signing secret, which only this response shows.
+
+        For a day the old secret signs messages too, if a message has room for two signatures.
+        """
         return self._send("POST", WebhookEndpoint, endpoint_id, "roll_secret")
 
     def delete(self, endpoint_id: str) -> Deleted:
@@ -505,7 +508,8 @@ class PaymentsClient(Closing):
     `base_url`. The three URLs go without /v1: the client writes the paths. `http` is the httpx client to send
     with; by default the client makes its own, and closes it. `pagination` is how the service pages its lists: by
     `cursor`, or by the number of a `page`.
-    Raises LiveKeyRefused for a live key unless `allow_live`, InvalidRequest for a URL that cannot be used.
+    Raises LiveKeyRefused for a live key unless `allow_live`, InvalidRequest for a URL or a `pagination` that cannot be
+    used.
     """
 
     def __init__(  # noqa: PLR0913  one argument per part of the interface that differs by deployment
@@ -524,6 +528,8 @@ class PaymentsClient(Closing):
         self._http = http or httpx.Client()
         self.calls = Calls(secret_key, self._http, allow_live=allow_live)
         self._sleep = sleep
+        if pagination not in ("cursor", "page"):
+            raise invalid(f"pagination is 'cursor' or 'page', not {pagination!r}.", "pagination")
         self.pagination = pagination
         self.headers: Mapping[str, str] = {}
         """Headers that go with every request."""

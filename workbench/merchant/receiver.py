@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, MutableSet
 from contextlib import contextmanager
 from decimal import Decimal
+from itertools import product
 from typing import Any, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 from wsgiref.types import StartResponse, WSGIEnvironment
@@ -39,6 +40,7 @@ _SIGNED_IN = frozenset(
 )
 """The headers of all schemes, as WSGI names them: a message signed by another scheme is recognised too."""
 _NAME = re.compile(r"\*|[a-z_]+\.(\*|[a-z_.]+)")
+_LENGTH = re.compile("[0-9]{1,19}")
 _JSON = json.JSONDecoder(parse_float=Decimal)
 _LOG = logging.getLogger(__name__)
 # Without a handler of yours nothing is printed: a traceback would land in a notebook's output.
@@ -124,7 +126,7 @@ class Receiver:
         if scheme not in SCHEMES:
             message = f"scheme is {' or '.join(map(repr, SCHEMES))}, not {scheme!r}"
             raise ValueError(message)
-        self.secrets = list(secrets)
+        self.secrets = [secrets] if isinstance(secrets, str) else list(secrets)
         self.scheme = scheme
         self.events = Events()
         self.keep = keep
@@ -163,9 +165,13 @@ class Receiver:
         return register
 
     def handlers(self, event_type: str) -> list[Handler]:
-        """The handlers of an event of this type: first handlers of the type, then of its family, then of `*`."""
+        """The handlers of an event of this type, once each: of the type, then of its family, then of `*`."""
         wanted = (event_type, f"{event_type.partition('.')[0]}.*", "*")
-        return [handler for name in wanted for handled, handler in self._handlers if handled == name]
+        found: list[Handler] = []
+        for name, (handled, handler) in product(wanted, self._handlers):
+            if handled == name and handler not in found:
+                found.append(handler)
+        return found
 
     def receive(self, body: bytes, headers: dict[str, str]) -> int:
         """Take one message, and return the HTTP status to answer with."""
@@ -174,7 +180,9 @@ class Receiver:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         """Responds to a WSGI request with 200, 400, 405, 413 or 500."""
         status, text = self._respond(environ)
-        start_response(_STATUS[status], [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))])
+        headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))]
+        headers += [] if environ["REQUEST_METHOD"] == "POST" else [("Allow", "POST")]
+        start_response(_STATUS[status], headers)
         return [text]
 
     @contextmanager
@@ -246,7 +254,7 @@ class Receiver:
             event = _event(body)
         except SignatureRefused as refused:
             return Arrival(400, "refused", refused.reason, body, headers)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ArithmeticError):
             return Arrival(400, "refused", "body_not_an_event", body, headers)
         if message_id in self._seen:
             return Arrival(200, "duplicate", message_id, body, headers)
@@ -277,7 +285,7 @@ def _body(environ: WSGIEnvironment) -> bytes | None:
     length = environ.get("CONTENT_LENGTH") or ""
     if not length and not environ.get("wsgi.input_terminated"):
         return b""
-    wanted = int(length) if length.isascii() and length.isdigit() else MAX_BODY_BYTES + 1
+    wanted = int(length) if _LENGTH.fullmatch(length) else MAX_BODY_BYTES + 1
     if wanted > MAX_BODY_BYTES and length:
         return None
     body = bytes(environ["wsgi.input"].read(wanted))

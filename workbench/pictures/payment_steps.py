@@ -225,7 +225,7 @@ def state_machine(of: str, transitions: Transitions) -> Drawing:
         parts.append(svg.box(_FINAL_X + 3, y + 3, _FINAL_WIDTH - 6, _FINAL_HEIGHT - 6, "none", svg.INK))
         parts.append(svg.centred(_FINAL_X + _FINAL_WIDTH / 2, y + 21, name))
     says = table(
-        f"{title}. It begins as {sources[0]}; final: {', '.join(finals)}.",
+        f"{title}. It begins as {sources[0]}; final: {', '.join(finals) or 'none'}.",
         ("state", "event", "next state"),
         [(*key, target) for key, target in transitions.items()],
     )

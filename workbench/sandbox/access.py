@@ -5,7 +5,6 @@ as the sandbox, and could read keys, ledger and handsets. `Host` or `Origin` of 
 """
 
 import base64
-import binascii
 import ipaddress
 import re
 from collections.abc import Iterable
@@ -19,7 +18,7 @@ from workbench.errors import AuthenticationFailed, HostRefused, InvalidRequest, 
 from workbench.sandbox.addresses import LAST_PORT
 from workbench.sandbox.messages import InForce, Request, Response
 from workbench.sandbox.operations import EITHER, Operation
-from workbench.sandbox.service.accounts import LIFETIME_MS, works_on
+from workbench.sandbox.service.accounts import LIFETIME_MS, still_works
 from workbench.sandbox.service.lists import NOBODY, Caller
 from workbench.sandbox.service.request_fields import LIVE_KEY, live_key
 from workbench.sandbox.store import Transaction
@@ -57,8 +56,8 @@ class Hosts:
     def check(self, host: str | None, origin: str | None) -> None:
         """Check a request's headers Host and Origin; a repeated header comes joined by commas.
 
-        Raises InvalidRequest: the host is missing or unreadable. Raises HostRefused: the host is not one of these.
-        Raises PermissionDenied: the origin's host is not one of these.
+        Raises InvalidRequest: the host is missing or unreadable. Raises HostRefused: the sandbox does not answer to the
+        host. Raises PermissionDenied: the sandbox does not answer to the origin's host.
         """
         name = _host_in(host or "")
         if name is None:
@@ -179,7 +178,7 @@ def credential_in(request: Request) -> Credential | None:
     if scheme.lower() == "basic":
         try:
             value, _, password = base64.b64decode(value, validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # also for what is not ASCII, or not UTF-8 once it is decoded
             message = "The Basic credentials are not base64 of key and colon."
             raise AuthenticationFailed(message, code="key_invalid") from None
         if LIVE_KEY.search(f"{value} {password}"):
@@ -217,7 +216,7 @@ def _caller_by_credential(tx: Transaction, credential: Credential) -> Caller:
     digest = secret_digest(credential.value)
     if found := tx.key_and_account(digest):
         key, account = found
-        if key.status == ROLLED and works_on(tx, key):
+        if key.status == ROLLED and still_works(tx, key):
             return Caller(key.kind, account.id, account.name, relied=("key_rotation",))
         if key.status == ROLLED:
             hint = "The newer key was shown once, when the key was rolled; pass it to bench.use_key."

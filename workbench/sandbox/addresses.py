@@ -78,11 +78,11 @@ class NotLookedUp(NotNow):
 
 
 def check_url(url: str, mounted: Container[str] = (), *, private: bool = False) -> None:
-    """Raises InvalidRequest unless `url` is http or https to a host that may be called, a `private` one on request.
+    """Raises InvalidRequest unless `url` is http or https to a host that may be called.
 
-    Applications of this process answer for the hosts `mounted`, which are never looked up. Raises NotLookedUp:
-    another name, not looked up yet. A name that does not resolve within a second is accepted, as this machine
-    may be offline; the look-up at each attempt decides.
+    With `private`, the host may be in a private network too. Applications of this process answer for the hosts
+    `mounted`, which are never looked up. Raises NotLookedUp: another name, not looked up yet. A name that does not
+    resolve within a second is accepted, as this machine may be offline; the look-up at each attempt decides.
     """
     host, port = split(url)
     numeric = _numeric(host)
@@ -206,16 +206,12 @@ class Port(NamedTuple):
     port: int
 
     @property
-    def reached_at(self) -> str:
-        """The address to connect to from this machine; nobody can connect to "every address"."""
-        address = _address(self.address)
-        return _LOOPBACKS[address.version] if address.is_unspecified else self.address
-
-    @property
     def base_url(self) -> str:
         """The URL that a client on this machine calls."""
-        host = f"[{self.reached_at}]" if ":" in self.reached_at else self.reached_at
-        return f"http://{host}:{self.port}"
+        address = _address(self.address)
+        # Nobody can connect to "every address".
+        host = _LOOPBACKS[address.version] if address.is_unspecified else self.address
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
 def serves_loopback(host: str) -> bool:

@@ -398,9 +398,9 @@ class _ConnectionServer:
         return []
 
     def _together(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Begun | None] | None:
-        """Answer these requests in one transaction. Empty if the transaction is lost, None if it cannot begin now.
+        """Answer these requests in one transaction, and return the responses, with None for a read that is a command.
 
-        In the list, None stands for a read that turns out to be a command.
+        The list is empty if the transaction is lost; there is no list if the transaction cannot begin now.
         """
         begun: list[_Begun | None] | None = None
         try:
@@ -466,7 +466,7 @@ class _ConnectionServer:
             self.loop.call_soon_threadsafe(self._send, exchange, answer)
 
     def sweep(self) -> None:
-        """Close or refuse what is late; ask for more of each stream if the store changed, or for a comment."""
+        """Close late connections and refuse late requests; send each stream the changes of the store, or a comment."""
         now_s, self.date = time.monotonic(), formatdate(usegmt=True)
         for connection in tuple(self.connections):
             connection.give_up(now_s)
@@ -525,7 +525,7 @@ def _resumed(arrived: Arrived) -> Arrived:
 
 
 def _streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
-    """A page as a part of a stream, the request for the next part, and whether that has rows already."""
+    """A page as a part of a stream, the request for the next part, and True if the next part has rows already."""
     page = msgspec.json.decode(answer.body, type=Changes)
     headers = [header for header in answer.headers if header[0] not in {"content-type", "content-length"}]
     headers += [("content-type", _EVENTS), ("cache-control", "no-store")]

@@ -50,8 +50,8 @@ def advance(tx: Transaction, caller: Caller, body: wire.Advance) -> int:
     """POST /sandbox/clock/advance: advance the clock, up to the end of 2099; everything that falls due happens.
 
     Returns the milliseconds to advance by; the driver advances outside of a transaction.
-    Raises InvalidRequest: no unit is named, or one negative, over ten years, or finer than a millisecond.
-    Raises StateConflict: it would be later than any moment that a request can name.
+    Raises InvalidRequest: no unit is named, or a value is negative, over ten years, or finer than a millisecond.
+    Raises StateConflict: the clock would pass the end of 2099.
     """
     units = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
     if not units:
@@ -98,7 +98,7 @@ def gaps(tx: Transaction, caller: Caller) -> Rows[dict[str, Any]]:
 
 
 def gaps_used(tx: Transaction, caller: Caller) -> Rows[wire.ReliedRow]:
-    """GET /sandbox/gaps/used: the rows of the register that what has happened since the last reset relied on."""
+    """GET /sandbox/gaps/used: the rows of the register that calls and events since the last reset have relied on."""
 
     def all_rows() -> Iterator[TraceRow]:
         page = TracePage([], has_more=True)
@@ -130,9 +130,9 @@ def reset(tx: Transaction, caller: Caller) -> wire.WasReset:
 def simulate(tx: Transaction, caller: Caller, body: wire.Simulate) -> wire.Simulated:
     """POST /sandbox/simulation: run the commands of a simulated month at their moments, for at most a second.
 
-    Each is one commit, and what falls due before it happens first. The response tells from where to go on: those that
-    are done already are not done again. Raises StateConflict: the cursor is ahead of what is done. Raises
-    InvalidRequest: too many commands, one that there is not, or a simulation without a name.
+    What falls due before a command happens first. The response says how many commands are done, and from where to go
+    on: a command that is sent again is not run again. Raises StateConflict: the cursor is ahead of what is done. Raises
+    InvalidRequest: too many commands, an unknown command, or a simulation without a name.
     """
     if not _SIMULATION.fullmatch(body.simulation):
         raise InvalidRequest("simulation is 1 to 40 letters and digits.", code="parameter_invalid", param="simulation")

@@ -21,8 +21,8 @@ MARKS = "deprecations"
 def deprecate(tx: Transaction, caller: Caller, body: Deprecate, *, operation_id: str) -> Deprecated:
     """POST /sandbox/operations/{operation_id}/deprecation: mark an operation as deprecated, or unmark it.
 
-    Its responses and /openapi.json then say so. Raises NotFound: no such operation. Raises StateConflict: it would be
-    gone before it is deprecated.
+    The operation's responses and /openapi.json then say so. Raises NotFound: no such operation. Raises StateConflict:
+    the operation would be gone before it is deprecated.
     """
     if operation_id not in {operation.id for operation in OPERATIONS}:
         raise NotFound(f"There is no operation {operation_id[:60]!r}.", code="operation_not_found", param="id")

@@ -112,20 +112,17 @@ class Driver:
         A receiver may call the service from another thread while the driver awaits the receiver's response.
         """
         # Checked again after each run: a job that came in a run's last moment is not left behind.
-        while (clock_mode := self._store.clock_if_due()) and self._lock.take():
-            with self._driving():
-                if clock_mode == "running":
-                    self._run_side_by_side()
-                else:
-                    self._run(None)
+        while clock_mode := self._store.clock_if_due():
+            run = self._run_side_by_side if clock_mode == "running" else partial(self._run, None)
+            if not self._drive(self._lock.take, run):
+                return
 
     def advance(self, by_ms: int) -> None:
         """Move the clock by `by_ms` milliseconds, running every job that falls due on the way.
 
         Raises StateConflict: the clock is being advanced, as in a delivery that an `advance` waits for.
         """
-        with self._turn():
-            self._run(by_ms)
+        self._drive_after_waiting(partial(self._run, by_ms))
 
     def do_all(self, planned: Callable[[Transaction], Iterable[Command]], for_s: float) -> None:
         """Run commands at their moments, after the jobs due before; stop after `for_s` seconds, but run at least one.
@@ -133,53 +130,66 @@ class Driver:
         `planned` makes the commands once the driver lock is taken. A failed command is undone and raises; earlier
         commands stay. Raises StateConflict as `advance` does.
         """
-        with self._turn():
+
+        def run() -> None:
             with self._command() as tx:
                 commands = [*planned(tx)]
             done, together, ends_s = 0, _TOGETHER, time.monotonic() + for_s
             while done < len(commands) and (not done or time.monotonic() < ends_s):
                 try:
-                    done += self._do(commands[done : done + together])
+                    ran, ahead_ms = self._do(commands[done : done + together])
                 except Exception:
                     if together == 1:
                         raise
                     together = 1
+                    continue
+                done += ran
+                if ahead_ms is not None:
+                    self._run(ahead_ms)
 
-    def _do(self, commands: list[Command]) -> int:
-        """Run commands in one commit, up to a due webhook, which is sent; returns the number of commands that ran."""
-        done = ahead_ms = 0
+        self._drive_after_waiting(run)
+
+    def _do(self, commands: list[Command]) -> tuple[int, int | None]:
+        """Run commands in one commit, until a webhook is due or a job fails; returns the number of commands that ran.
+
+        Also returns the milliseconds by which `_run` must then advance the clock; None if every command ran.
+        """
+        done = 0
         with self._command() as tx:
             while done < len(commands):
                 at_ms, do = commands[done]
                 until_ms = max(at_ms, tx.now_ms)
                 job, sending = self._next(tx, until_ms)
                 if sending is not None or self._bug is not None:
-                    ahead_ms = until_ms - tx.now_ms
-                    break
+                    self._bug = None  # the job is still due: `_run` runs it again, and raises
+                    return done, until_ms - tx.now_ms
                 if job is None:
                     do(tx)
                     done += 1
-        if ahead_ms or sending is not None:
-            self._run(ahead_ms)
-        return done
+        return done, None
 
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _drive_after_waiting(self, run: Callable[[], object]) -> None:
         # Once somebody waits, the driver starts no more attempts, and attempts in flight end within this time.
-        if not self._lock.wait(self._store.gaps.delivery_timeout_s + _SLACK_S):
+        patience_s = self._store.gaps.delivery_timeout_s + _SLACK_S
+        if not self._drive(partial(self._lock.wait, patience_s), run):
             raise StateConflict("The clock is already being advanced.", code="clock_busy")
-        with self._driving():
-            yield
 
-    @contextmanager
-    def _driving(self) -> Iterator[None]:
-        """Start a run's report of progress, and give the driver lock back at the end of the run."""
+    def _drive(self, take: Callable[[], bool], run: Callable[[], object]) -> bool:
+        """Call `run` as the driver; False if `take` does not get the driver lock, or in code that the driver runs."""
+        if self._lock.is_drivers():
+            return False
+        # Code that another sandbox's driver runs may call this sandbox.
+        before = _DRIVES.get()
         try:
+            if not take():
+                return False
             self._done, self._report_s = 0, time.monotonic() + _REPORT_EVERY_S
-            yield
+            run()
+            return True
         finally:
-            self._lock.give_back()
-            if self._has_reported:
+            gave_back = self._lock.give_back()
+            _DRIVES.set(before)
+            if gave_back and self._has_reported:
                 self._report("")
                 self._has_reported = False
 
@@ -197,7 +207,7 @@ class Driver:
 
     def pass_time(self, seconds: int) -> None:
         """Let `seconds` go by: advance a manual clock, or sleep while the running clock goes on."""
-        with self._store.transaction() as tx:
+        with self._store.reading() as tx:
             mode = tx.clock_mode()
         if mode == "manual":
             self.advance(seconds * 1000)
@@ -228,7 +238,7 @@ class Driver:
     def _next(self, tx: Transaction, until_ms: int | None) -> tuple[Job | None, Sending | None]:
         """Run the next job and return the job, with the attempt to send for a delivery; None twice if no job is due.
 
-        The last job moves the clock to `until_ms`. Jobs run singly here, so a claimed job is a dead driver's.
+        Once no job is due, the clock moves to `until_ms`. Jobs run singly here, so a claimed job is a dead driver's.
         """
         job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms, takes_over=True)
         if job is not None:
@@ -280,7 +290,7 @@ class Driver:
         return True
 
     def _begun(self, tx: Transaction, job: Job) -> Sending | None:
-        """Run a job at its moment; of a delivery, return the attempt, which is sent outside of the transaction."""
+        """Run a job at its moment; of a delivery, only prepare and return the attempt: it is sent after the commit."""
         if job.due_ms > tx.now_ms:
             tx.move_clock(job.due_ms)
         if job.kind == DELIVER:
@@ -416,9 +426,9 @@ class DriverLock:
         return True
 
     def wait(self, patience_s: float) -> bool:
-        """Take the lock within `patience_s` seconds, while its holder sees the wait; False in code the holder runs."""
+        """Take the lock within `patience_s` seconds, while its holder sees that somebody waits; False otherwise."""
         until = time.monotonic() + patience_s
-        if self._is_drivers() or not self._next.take(patience_s):
+        if not self._next.take(patience_s):
             return False
         try:
             return self._taken(max(0.0, until - time.monotonic()))
@@ -438,26 +448,31 @@ class DriverLock:
         self._look_again = time.monotonic() + _LOOK_AGAIN_S
         return False
 
-    def give_back(self) -> None:
-        """Give the lock back."""
+    def give_back(self) -> bool:
+        """Give the lock back; False if the caller did not have it."""
+        if not self.is_drivers():
+            return False
         self._holder = None
         self._held.free()
+        return True
 
     def close(self, patience_s: float | None = None) -> None:
         """Close the files, once the driver is done or after `patience_s` seconds; nobody drives afterwards."""
         self._held.close(patience_s)
         self._next.close(patience_s)
 
-    def _taken(self, patience_s: float) -> bool:
-        if self._is_drivers() or not self._held.take(patience_s):
-            return False
-        self._holder = object()
-        _DRIVES.set(self._holder)
-        return True
-
-    def _is_drivers(self) -> bool:
+    def is_drivers(self) -> bool:
         """True if the caller runs on behalf of the lock's holder, in any thread."""
         return self._holder is not None and _DRIVES.get() is self._holder
+
+    def _taken(self, patience_s: float) -> bool:
+        # Once the lock is taken, its holder is noted with no call in between: Ctrl-C comes only at a call.
+        holder = object()
+        _DRIVES.set(holder)
+        if not self._held.take(patience_s):
+            return False
+        self._holder = holder
+        return True
 
 
 class _FileLock:

@@ -95,7 +95,7 @@ class Engine:
         return app
 
     def mount(self, url: str, app: object, *, by_sandbox_clock: bool = False) -> None:
-        """Let a WSGI or ASGI application of this process answer for the host of a URL; None stands in for a later one.
+        """Let a WSGI or ASGI application of this process answer for the host of a URL; with None, nobody answers yet.
 
         `by_sandbox_clock` is for the workbench's own application; a merchant's uses this machine's clock.
         Raises TypeError: `app` is neither. Raises ServeRefused: the ASGI application did not start.
@@ -126,13 +126,10 @@ class Engine:
         arrived = Arrived(register.method, register.path.encode(), headers, to_json({"url": url}))
         made = msgspec.json.decode(self.app.respond(arrived).body)
         if "secret" not in made:
-            raise InvalidRequest(made.get("detail") or made["message"], code=made.get("code", ""), param="url")
+            # By `error_format`, the member `error` is the whole error, or the status beside the error's members.
+            refused = made["error"] if isinstance(made["error"], dict) else made
+            raise InvalidRequest(refused["message"], code=refused.get("code", ""), param="url")
         return str(made["secret"])
-
-    @property
-    def is_due(self) -> bool:
-        """True if a job is due now."""
-        return self.store.clock_if_due() is not None
 
     def run_due(self) -> None:
         """Run the jobs that are due now; a job that cannot be written stays due."""
@@ -161,8 +158,8 @@ def _called(app: object) -> tuple[Post, Callable[[], object]]:
 class InProcess(httpx.BaseTransport):
     """Calls the application in this process, then runs the due jobs: webhooks arrive before a script's next line.
 
-    Afterwards `watchers` are notified. Both are left out for a GET or HEAD that asks to leave no trace, or that a
-    watcher sends.
+    Then it notifies `watchers`. A GET or HEAD that asks to leave no trace, or that a watcher sends, neither runs jobs
+    nor notifies anybody.
     """
 
     def __init__(self, engine: Engine, watchers: Watchers) -> None:
@@ -272,8 +269,8 @@ class Application:
         return response
 
     def _slow(self, response: Response) -> Response:
-        # A call from within a delivery that moves the clock cannot let time go by.
-        with suppress(StateConflict):
+        # Time cannot go by in a call from within a delivery that moves the clock, nor while nothing can be written.
+        with suppress(StateConflict, *UNWRITTEN):
             self._driver.pass_time(_SLOW_S)
         return response
 
@@ -281,7 +278,7 @@ class Application:
         """Advance the clock or simulate traffic, after the transaction that read the request; returns the response."""
         try:
             if operation is controls.SIMULATE:
-                return self._responder.respond(month.done(self._driver, request), operation)
+                return self._responder.respond(month.run_commands(self._driver, request), operation)
             self._driver.advance(msgspec.json.decode(response.body, type=int))
         except ApiError as error:
             return self._responder.refuse(request, error, operation)

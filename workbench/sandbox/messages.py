@@ -89,7 +89,7 @@ class Response(msgspec.Struct, frozen=True):
     is_slow: bool = False
     """True if the scenario `slow` delays the response."""
     relied: tuple[str, ...] = ()
-    """Rows of the register that this response relied on, beyond those of every such response."""
+    """Rows of the register that this response relied on, beside the rows of every response of its operation."""
     made: Callable[[], bytes] | None = None
     """Makes the body of a page, which takes long, outside of any transaction; `body` is empty until then."""
 

@@ -29,7 +29,7 @@ _ERRORS: Final = 400
 _OPERATIONS: Final = {operation.id: operation for operation in operations.OPERATIONS}
 
 
-def done(driver: Driver, request: Request) -> Request:
+def run_commands(driver: Driver, request: Request) -> Request:
     """Run the commands of a valid request, and return a request that asks for the number of commands done.
 
     Raises ApiError: a command fails; earlier commands are kept.
@@ -46,7 +46,7 @@ def done(driver: Driver, request: Request) -> Request:
 
 
 def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction) -> None:
-    """Run one command and count it in the same commit. Raises StateConflict: its order repeats."""
+    """Run one command and count it in the same commit. Raises StateConflict: another charge has its order."""
     try:
         _DO[command.what](tx, caller, command)
     except IdempotencyKeyReused as error:

@@ -22,15 +22,13 @@ class Quota(NamedTuple):
     window_s: int
 
 
-QUOTAS: Final[Mapping[str, Quota | None]] = {"none": None, "100_per_60": Quota(100, 60)}
-"""Choice of `rate_limit` → its quota."""
+QUOTAS: Final[Mapping[str, Quota]] = {"100_per_60": Quota(100, 60)}
+"""Choice of `rate_limit` → its quota; with `none`, nobody asks for it."""
 
 
 def check_quota(tx: Transaction, account: str) -> None:
     """Raises RateLimited: the account has used up the calls of its window."""
     quota = QUOTAS[tx.gaps.rate_limit]
-    if quota is None:
-        return
     left, ends_s = _window(tx, account, quota)
     if left == 0:
         message = f"The account has made {quota.calls} calls in {quota.window_s} s and may make no more for now."
@@ -39,10 +37,8 @@ def check_quota(tx: Transaction, account: str) -> None:
 
 
 def count_call(tx: Transaction, account: str, status: int) -> dict[str, str]:
-    """Count a call that gets this status, and return the headers of its response; none without a limit."""
+    """Count a call that gets this status, and return the headers of its response."""
     quota = QUOTAS[tx.gaps.rate_limit]
-    if quota is None:
-        return {}
     left, ends_s = _window(tx, account, quota)
     if status != RateLimited.status:
         if left == quota.calls:
@@ -58,7 +54,7 @@ def count_call(tx: Transaction, account: str, status: int) -> dict[str, str]:
 
 def forget_calls(tx: Transaction) -> None:
     """Give every account its full quota again."""
-    if QUOTAS[tx.gaps.rate_limit] is not None:
+    if tx.gaps.rate_limit in QUOTAS:
         for account in tx.accounts.all("id"):
             tx.note(_CALLS.format(account.id), 0)
 

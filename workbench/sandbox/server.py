@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -18,7 +19,7 @@ from multiprocessing import connection, resource_tracker
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from workbench.errors import WorkbenchError
+from workbench.errors import ServeRefused, WorkbenchError
 from workbench.sandbox.access import Hosts, Origins
 from workbench.sandbox.addresses import LOOPBACK, listener
 from workbench.sandbox.connections import answer_until
@@ -89,33 +90,47 @@ def listening(
     what a publishable key may. `after_each` is called after responses, once the jobs that the calls made due are done.
     `ticks` is for a clock that runs: due jobs run at their moment, and not after the next call.
     Requests in flight are finished before the block is left.
-    Raises ServeRefused: no name of a host, or no origin. Raises PortTaken: the port is in use.
+    Raises ServeRefused: an allowed host or origin is malformed, or the server does not start. Raises PortTaken: the
+    port is in use.
     """
     app = engine.app_to_serve(Hosts(allow_hosts), Origins(allow_origins))
     bound, address = listener(LOOPBACK, port)
-    runner, is_up, end = _Runner(engine, after_each), threading.Event(), list[Callable[[], object]]()
+    runner, end = _Runner(engine, after_each), list[Callable[[], object]]()
     on_tick = partial(_tick, engine, runner) if ticks else lambda: None
+    began: Future[None] = Future()
 
     async def answering() -> None:
-        ended = asyncio.Event()
+        ended, ready = asyncio.Event(), partial(began.set_result, None)
         end.append(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set))
-        await answer_until(ended, engine, app, bound, after_each=runner.wake, on_tick=on_tick, ready=is_up.set)
+        await answer_until(ended, engine, app, bound, after_each=runner.wake, on_tick=on_tick, ready=ready)
 
-    thread = threading.Thread(target=lambda: asyncio.run(answering()), name="workbench-serve", daemon=True)
+    def run() -> None:
+        try:
+            asyncio.run(answering())
+        except Exception as error:
+            if began.done():
+                raise
+            began.set_exception(error)
+
+    thread = threading.Thread(target=run, name="workbench-serve", daemon=True)
     thread.start()
-    is_up.wait(_START_S)
     try:
+        if error := began.exception(_START_S):
+            raise ServeRefused(f"The server did not start: {error}.") from error
         yield address.base_url
     finally:
-        end[0]()
+        with suppress(IndexError, RuntimeError):  # it did not start
+            end[0]()
         thread.join()
         runner.end(None)
+        bound.close()
 
 
 class Address(NamedTuple):
     """The URL of a served sandbox, its test keys, and the signing secret of `webhook`, if one was given.
 
-    `email` and `password` get a token; they are None if any do. `console_url` opens the console, once.
+    `email` and `password` get a token; both are None if any e-mail address and password do. `console_url` opens the
+    console, once.
     """
 
     base_url: str
@@ -142,13 +157,18 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
 ) -> None:
     """Serve a sandbox at `host` until interrupted; call it from the main thread.
 
-    `announce` is called once requests are answered. Without a path in `settings` the store is
-    thrown away at the end. Port 0 takes a free port. `webhook` is a URL that is sent every event: an
-    enabled endpoint of the store with this URL is used again, or a new one is made. `allow_hosts` are names to answer
-    to beside the loopback's own and `host`, `allow_origins` are origins of pages that may call what a publishable key
-    may. Unless `quiet`, standard error has a line for each request and each delivery. Each process calls `opened` with
-    its sandbox, and the function that `opened` returns before the sandbox closes.
-    Raises PortTaken: the port is in use. Raises ServeRefused: no address of this machine, no host name, no origin.
+    - `settings`: without a path, the store is thrown away at the end.
+    - `port`: 0 takes a free port.
+    - `webhook`: a URL that is sent every event. An enabled endpoint of the store with this URL is used again.
+    - `allow_hosts`: names to answer to beside the loopback's own and `host`.
+    - `allow_origins`: origins of pages that may call what a publishable key may.
+    - `announce`: called once requests are answered.
+    - `opened`: called by each process with its sandbox. The function that it returns is called before the sandbox
+      closes.
+    - `quiet`: standard error has no lines about requests and deliveries.
+
+    Raises PortTaken: the port is in use. Raises ServeRefused: `host` is no address of this machine, or an allowed host
+    or origin is malformed.
     Raises StoreRefused: the file cannot be used. Raises InvalidRequest: `webhook` may not be called.
     """
     with ExitStack() as at_end:
@@ -197,7 +217,7 @@ async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callab
 def _tick(engine: Engine, runner: _Runner) -> None:
     """Wake the runner if a job is due, and write waiting calls into the trace."""
     try:
-        if engine.is_due:
+        if engine.store.clock_if_due():
             runner.wake()
         engine.store.write_calls()
     except (NotNow, WorkbenchError) as error:
@@ -213,7 +233,7 @@ _Shared = tuple[Settings, _Who, _Opened, bool, socket.socket]
 
 
 def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> None:
-    """Run worker processes until this process is asked to end, or a worker ends by itself."""
+    """Run worker processes until this process is asked to end, a worker ends by itself, or none is ready in time."""
     # Spawned, not forked: no connection and no lock of this process is carried into a worker.
     context = multiprocessing.get_context("spawn")
     told, tells = context.Pipe(duplex=False)
@@ -223,12 +243,14 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
             for process in family:
                 process.start()
         ends = [process.sentinel for process in family]
-        if told in connection.wait([told, *ends], _START_S):
+        began = connection.wait([told, *ends], _START_S)
+        if told in began:
             # Closed here, so that nobody can connect and wait once no worker listens.
             shared[-1].close()
             ready()
             connection.wait(ends)
-        _LOG.error("A worker process has ended; so does the server.")
+        why = "A worker process has ended" if began else f"No worker process was ready within {_START_S} s"
+        _LOG.error("%s; so the server ends.", why)
         sys.exit(1)
     finally:
         with _signals_mean(lambda: None):

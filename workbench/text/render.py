@@ -252,10 +252,18 @@ def pairs(caption: str, values: Mapping[str, str]) -> Table:
     return Table(caption, (Column("field"), Column("value")), tuple(values.items()))
 
 
-def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence[str]]) -> Table:
-    """A table from headings and rows."""
+def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence[object]]) -> Table:
+    """A table from headings and rows; a cell that is not text is shown as `str` writes it.
+
+    Raises ValueError: a row has more or fewer cells than there are headings.
+    """
     made = tuple(column if isinstance(column, Column) else Column(column) for column in columns)
-    return Table(caption, made, tuple(tuple(row) for row in rows))
+    cells = tuple(tuple(map(str, row)) for row in rows)
+    for row in cells:
+        if len(row) != len(made):
+            message = f"a row has {len(row)} cells, and the table has {len(made)} headings: {row}"
+            raise ValueError(message)
+    return Table(caption, made, cells)
 
 
 def _title(hover: str) -> str:

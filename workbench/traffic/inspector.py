@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from workbench.domain.masking import mask
 from workbench.domain.wire.ledger_and_trace import call_of
 from workbench.errors import InvalidRequest
-from workbench.merchant.calls import Latencies
+from workbench.merchant.calls import Latencies, checked_text
 from workbench.text.render import bundle, indented, is_live, preformatted
 from workbench.text.snippets import Snippet, snippet_of
 from workbench.visible import visible
@@ -78,7 +78,7 @@ class Exchange:
 
         Raises InvalidRequest: the number is not in this call.
         """
-        masked, sent = mask(number), self._call.request
+        masked, sent = mask(checked_text("number", number, such_as="+260961234567")), self._call.request
 
         def whole(text: str) -> str:
             return text.replace(f"+{masked[1:]}", number).replace(f"%2B{masked[1:]}", quote(number, safe=""))

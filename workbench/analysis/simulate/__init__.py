@@ -361,7 +361,7 @@ def simulate(  # noqa: PLR0913  settings of the month
     if out is None and breaks is not None:
         raise SimulationRefused("Breaks are planted in statements: name their folder with `out`.")
     asked = kinds.checked(breaks, payments)
-    gaps = _usable(session.control)
+    gaps = _usable_gaps(session.control)
     with ExitStack() as closing:
         target = None if out is None else closing.enter_context(_prepared(Path(out)))
         # The clock moves to the last moment before midnight: the statements show what the month clears and sweeps.
@@ -383,11 +383,11 @@ def simulate(  # noqa: PLR0913  settings of the month
             books = Books(target / LEDGER, month.info, chances, gaps, after)
             numbers = {**asked, **{name: kind.by_default for name, kind in DECOYS.items()}}
             planting = Planting(numbers, chances, exactly=breaks is not None, first_key=payments)
-            _tell(session, made, books, planting, target)
+            _fill(session, made, books, planting, target)
     return made
 
 
-def _usable(control: SandboxControl) -> Gaps:
+def _usable_gaps(control: SandboxControl) -> Gaps:
     """The sandbox's register. Raises SimulationRefused: no month can be simulated with it."""
     if control.clock().mode != "manual":
         raise SimulationRefused(
@@ -421,7 +421,7 @@ def _quiet(session: Session) -> Iterator[None]:
             endpoints.update(name, enabled_events=events, status=None if has_one else "enabled")
 
 
-def _tell(session: Session, made: Simulation, books: Books, planting: Planting, target: Path) -> None:
+def _fill(session: Session, made: Simulation, books: Books, planting: Planting, target: Path) -> None:
     """Keep the ledger, plant the breaks and decoys, post their entries, and write the statements and answers."""
     planting.expect(LATE_SUCCESS, made.outcomes.get(LATE, 0))
     books.keep(Ledger(session.control).movements(), made.last_day)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.statements.cells import Cell, Column, refused
+from workbench.analysis.statements.cells import Cell, Column, refused, text_of
 from workbench.analysis.statements.dialect import Body, CellRows
 from workbench.analysis.statements.layouts import AMOUNTS, Layout, heading_key
 from workbench.analysis.statements.recognising import Found
@@ -38,11 +38,12 @@ def cells_in(name: str, given: pa.Table, layout: Layout) -> tuple[Found, Sequenc
         raise refused(name, text, headings=tuple(given.column_names))
     made = [_cells_of(name, column, given.column(column.name), field, layout) for column, field in used]
     body = Body(np.arange(1, len(given) + 1), [Column.of(*cells) for cells in made], {})
-    moments = next(column.type for column, field in used if field == "moment")
+    kinds = {field: column.type for column, field in used}
     formats: Sequence[str] = layout.dates
-    if pa.types.is_date(moments):
+    # A column of times beside the days is read by the layout's formats.
+    if pa.types.is_date(kinds["moment"]) and "time" not in kinds:
         formats = ["%Y-%m-%d"]
-    elif pa.types.is_timestamp(moments):
+    elif pa.types.is_timestamp(kinds["moment"]) and "time" not in kinds:
         formats = ["%Y-%m-%d %H:%M:%S"]
     rows = CellRows(name, "table", None, lambda: iter(()), None, name, lambda *_: body)
     return Found(rows, layout, header, 0, ()), formats
@@ -69,7 +70,7 @@ def _cells_of(
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _moments(name, column, timedelta(hours=layout.utc_offset_hours)), lambda moment: moment
     if pa.types.is_decimal(kind) or is_numeric:
-        return column, _exact if is_money else lambda value: value if isinstance(value, str) else format(value, "f")
+        return column, _exact if is_money else lambda value: text_of(_exact(value))
     if pa.types.is_floating(kind):
         precision = kind.to_pandas_dtype()
         # A float of 32 bits has another shortest decimal than the float of 64 bits with the same value.

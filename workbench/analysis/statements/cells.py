@@ -232,7 +232,7 @@ def spread(values: pa.Array, codes: NDArray[Any]) -> pa.Array:
 
 
 def all_hold(masks: Iterable[Mask]) -> Mask:
-    """True for the rows where all masks hold; once no row is left, later masks are not read."""
+    """A mask of the rows where all masks hold; once no row is left, later masks are not read."""
     holds = np.zeros(0, bool)
     for nth, mask in enumerate(masks):
         holds = holds & mask if nth else mask
@@ -373,9 +373,9 @@ class Amounts:
         )
 
     def quick(self, read: Callable[[Cell], Any], *, exact: bool = False) -> Quick:
-        """A reader of plain digits at once, which gives them the signs that `read` gives to the amounts 1 and -1.
+        """A function that reads texts of plain digits all at once, with the signs that `read` gives to 1 and -1.
 
-        With `exact` the texts are exact numbers: they have a point, no thousands, and zeros at their ends.
+        With `exact`, the texts are exact numbers: with a point, without thousands, and with zeros at the end.
         """
         one = 10**self._decimals
         above, below = ({one: 1, -one: -1}.get(read(text), 0) for text in ("1", "-1"))
@@ -403,7 +403,7 @@ class Amounts:
         return several
 
     def _undressed(self, text: str) -> tuple[str, str]:
-        """The digits and the style of a text; the style is empty for an unclear sign, both if it is no amount."""
+        """The digits and the style of an amount; an empty style if its sign is unclear, both empty for other text."""
         if len(text) > _LONGEST_AMOUNT:
             return "", ""
         parts = [

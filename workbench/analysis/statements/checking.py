@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Unpack
 
+from workbench.analysis.frames import money
 from workbench.analysis.statements.layouts import Layout
-from workbench.analysis.statements.statement import Reading, Statement, read_statement
+from workbench.analysis.statements.statement import Reading, Statement, read_statement, reasons_in
 from workbench.analysis.statements.writing import absent
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import LUSAKA
-from workbench.domain.money import major_text
 from workbench.text.render import Column, Table, Tabular, table, wrapped
 from workbench.visible import visible
 
@@ -50,7 +50,7 @@ class Check(Tabular):
 
     def _table(self) -> Table:
         """The first rows, in the columns that have anything in them."""
-        rows = [*map(_row, self.statement.rows.head(_SHOWN).to_dict("records"))]
+        rows = [*map(_row, money(self.statement.rows.head(_SHOWN)).to_dict("records"))]
         told = [name for name in dict.fromkeys(chain(*rows)) if any(row[name] not in _NOTHING for row in rows)]
         columns = [Column(name, name in _AMOUNTS_SHOWN) for name in told]
         caption = f"{self.statement.name}, read as {self.statement.layout}"
@@ -74,12 +74,8 @@ class Check(Tabular):
     def reasons(self) -> dict[str, tuple[int, int]]:
         """Reason why rows cannot be used → first line and number of rows, for the five commonest reasons."""
         bad = self.statement.rows.dropna(subset=["problem"])
-        found: dict[str, tuple[int, int]] = {}
-        for line, problem in zip(bad["line"].tolist(), bad["problem"], strict=True):
-            for why in map(mask, str(problem).split("; ")):
-                first, count = found.get(why, (line, 0))
-                found[why] = first, count + 1
-        return dict(sorted(found.items(), key=lambda reason: -reason[1][1])[:_REASONS])
+        found = reasons_in(zip(bad["line"].tolist(), bad["problem"].map(mask), strict=True))
+        return dict(islice(found.items(), _REASONS))
 
 
 _SHOWN_TEXTS: Final = ("key", "phone", "type", "status", "words", "description")
@@ -95,14 +91,10 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
     def text(name: str) -> str:
         return "" if absent(row[name]) else shortened(" ".join(mask(str(row[name])).split()), _LONGEST)
 
-    def money(name: str) -> str:
-        minor = row[f"{name}_minor"]
-        return "" if absent(minor) else major_text(int(minor), str(row["currency"] or "ZMW"))
-
     when = "" if absent(row["occurred_at"]) else f"{row['occurred_at'].tz_convert(LUSAKA):%Y-%m-%d %H:%M:%S}"
     told = {"line": str(row["line"]), "when": when or text("business_date"), "way": text("direction")}
-    told |= {name: money(name) for name in _AMOUNTS_SHOWN}
-    return told | {name: text(name) for name in _SHOWN_TEXTS}
+    amounts = {name: "" if absent(row[name]) else row[name] for name in _AMOUNTS_SHOWN}
+    return told | amounts | {name: text(name) for name in _SHOWN_TEXTS}
 
 
 def summary(statement: Statement) -> list[str]:

@@ -111,10 +111,12 @@ def assigned(
 
 
 class _Money(NamedTuple):
-    """A column read as amounts: signed minor units, 0 for a cell without an amount."""
+    """A column read as amounts."""
 
     values: NDArray[np.int64]
+    """Signed minor units, 0 for a cell without an amount."""
     told: NDArray[np.bool_]
+    """A mask of the cells that are amounts."""
     debits: NDArray[np.int64]
     """The values as debits: an amount in the commonest style is above zero."""
     decimals: int
@@ -140,8 +142,10 @@ class Proof(NamedTuple):
     columns: dict[str, str]
     lines: tuple[int, ...]
     of: int
+    """The number of lines whose balance was compared."""
     newest_first: bool
     moves: NDArray[np.int64]
+    """The effect of each row on the balance."""
     agreed: int
     """The number of these columns that the headings suggest too."""
     rank: tuple[int, bool, bool]
@@ -228,7 +232,10 @@ columns alone show the direction. Without words the sizes are signed."""
 
 
 def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
-    """Candidate columns of the moves: debit and credit, or an amount with its sign, with words or by the balance."""
+    """Yields candidate columns that may move the balance: debit and credit, or an amount.
+
+    The direction of an amount is its sign, the word or the parties beside it, or what the balance shows.
+    """
     money = sample.money
     for debit, credit in permutations(money, 2):
         out, into = money[debit], money[credit]

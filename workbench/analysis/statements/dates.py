@@ -18,7 +18,6 @@ from workbench.analysis.statements.cells import (
     Column,
     Wrong,
     distinct_rows,
-    mask_of,
     matched,
     refused,
     shown,
@@ -37,9 +36,6 @@ _MONTH_NUMBER = {
 }  # fmt: skip
 _NOON = 12
 _CENTURY = 2000
-_NINE = 9
-_SMALL = 0x20
-"""The bit by which a small letter differs from its capital."""
 _YEARS = range(1900, 3000)
 _NANO = 9
 _SECONDS = 3
@@ -62,6 +58,11 @@ DIRECTIVES: Final[dict[str, tuple[str, Callable[[datetime], str]]]] = {
 Days, months and hours may lack their zero, and a month's name may be short or long. Fractions of a second are cut
 to milliseconds. A moment with its zone is read as UTC.
 """
+_FIXED: Final = {
+    "%Y": "(?:19|2[0-9])[0-9]{2}", "%y": "[0-9]{2}", "%m": "(?:0[1-9]|1[0-2])", "%b": f"(?i:{'|'.join(_SHORT_MONTHS)})",
+    "%d": "(?:0[1-9]|[12][0-9]|3[01])", "%H": "(?:[01][0-9]|2[0-3])", "%M": "[0-5][0-9]", "%S": "[0-5][0-9]",
+}  # fmt: skip
+"""Directive → the pattern of a value with all its digits, for directives that Arrow reads as this module does."""
 _pieces = cache(re.compile("%.|.", re.DOTALL).findall)
 _NAME = re.compile(r"\(\?P<.>")
 _DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H[^ T]*|%I[^ T]*(?: ?%p)?)")
@@ -70,7 +71,7 @@ _DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H[^ T]
 class DateFormat:
     """One way to write a day, or a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`.
 
-    Raises StatementRefused: an unknown directive, or not exactly one day, one month and one year.
+    Raises StatementRefused: an unknown directive, not exactly one day, one month and one year, or `%I` without `%p`.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -86,11 +87,14 @@ class DateFormat:
                 format=pattern,
                 directives=tuple(DIRECTIVES),
             )
+        if "%I" in used and "%p" not in used:
+            text = f"{pattern!r} is not a date format: after %I, the hour of twelve, %p says which half of the day."
+            raise StatementRefused(text, format=pattern)
         self.has_time = "%H" in used or "%I" in used
         self.has_zone = "%z" in used
-        is_fixed = used <= _FIXED.keys() and pattern.isascii()
-        self.fixed = sum(_FIXED.get(piece, 1) for piece in pieces) if is_fixed else 0
-        """The length of a text with all its digits; 0 if the length varies."""
+        fixed = "".join(_FIXED.get(piece) or re.escape(piece) for piece in pieces)
+        self.fixed = f"^{fixed}$" if used <= _FIXED.keys() else ""
+        """A pattern of the texts with all their digits, with some that are no day; empty if their length varies."""
         split = _DAY_WITH_TIME.fullmatch(pattern)
         self._parts = split.group("day", "time") if split else (pattern, "")
         gap = split["gap"] if split else ""
@@ -109,8 +113,11 @@ class DateFormat:
         return None if day_ms is None or time_ms is None else day_ms + time_ms
 
     def all_in(self, text: str) -> list[int | None]:
-        """The dates within a text such as `From 01-10-2026 To 31-10-2026`; None for an impossible date."""
-        return [self.read(found[0]) for found in re.finditer(_regex(self.pattern), text)]
+        """The dates within a text such as `From 01-10-2026 To 31-10-2026`; None for an impossible date.
+
+        A date with further digits before or behind it, such as 01-10-20 in 01-10-2026, is none.
+        """
+        return [self.read(found[0]) for found in re.finditer(f"(?<![0-9]){_regex(self.pattern)}(?![0-9])", text)]
 
     def with_time(self, day: datetime, time: str) -> datetime | None:
         """A workbook's day with a time of this format; None for a time of another format."""
@@ -315,45 +322,23 @@ def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray
 
 
 _AT_A_TIME: Final = 1 << 16
-_FIXED: Final = {"%Y": 4, "%y": 2, "%m": 2, "%b": 3, "%d": 2, "%H": 2, "%M": 2, "%S": 2}
-_WITHIN: Final = {
-    "%Y": (_YEARS.start, _YEARS.stop - 1), "%m": (1, 12), "%d": (1, 31), "%H": (0, 23), "%M": (0, 59), "%S": (0, 59),
-}  # fmt: skip
 
 
 def _read_fixed(by: DateFormat, texts: pa.Array, values: NDArray[np.int64]) -> NDArray[np.int64]:
     """Set the values of texts with every digit of the format, ABSENT for no such day; return the other places."""
-    pattern, width = by.pattern, by.fixed
-    places = np.flatnonzero(mask_of(pc.equal(pc.binary_length(texts), width)))
-    if not places.size:
-        return np.arange(len(values))
-    like = texts.take(pa.array(places)).cast(pa.binary(width))
-    octets = np.frombuffer(like.buffers()[1], np.uint8)[: width * len(places)].reshape(-1, width)
-    parts = {name: np.zeros(len(places), np.int32) for name in _FIXED}
-    at, holds = 0, np.ones(len(places), bool)
-    for piece in _pieces(pattern):
-        for _ in range(_FIXED.get(piece, 1)):
-            if piece == "%b":
-                parts[piece] = parts[piece] << 8 | octets[:, at] | _SMALL
-            elif piece in _FIXED:
-                # A character below 0 becomes a large number.
-                digit = octets[:, at] - np.uint8(ord("0"))
-                holds &= digit <= _NINE
-                parts[piece] = parts[piece] * 10 + digit
-            else:
-                holds &= octets[:, at] == ord(piece)
-            at += 1
-    has_digits = holds.copy()
-    if "%y" in pattern:
-        parts["%Y"] = _CENTURY + parts["%y"]
-    for number, name in enumerate(_SHORT_MONTHS, 1) if "%b" in pattern else ():
-        parts["%m"][parts["%b"] == int.from_bytes(name.lower().encode())] = number
-    for name, (least, most) in _WITHIN.items():
-        holds &= (parts[name] >= least) & (parts[name] <= most)
-    months = np.where(holds, (parts["%Y"] - 1970) * 12 + parts["%m"] - 1, 0).astype("datetime64[M]")
-    days = months.astype("datetime64[D]") + (parts["%d"] - 1)
-    # A day beyond the end of its month has become a day of the next month.
-    holds &= days.astype("datetime64[M]") == months
-    clock = (parts["%H"] * 60 + parts["%M"]) * 60 + parts["%S"]
-    values[places] = np.where(holds, (days.astype(np.int64) * 86_400 + clock) * 1000, ABSENT)
-    return np.setdiff1d(np.arange(len(values)), places[has_digits], assume_unique=True)
+    is_like = matched(texts, by.fixed)
+    like, pattern = texts.filter(pa.array(is_like)), by.pattern.replace("%y", "%Y")
+    if pattern != by.pattern:
+        begin = _place("%y", by.pattern)
+        like = pc.utf8_replace_slice(like, begin, begin, str(_CENTURY // 100))
+    moments = pc.strptime(like, pattern, "s", error_is_null=True)
+    # Arrow takes 31 February for 3 March.
+    begin = _place("%d", pattern)
+    is_day = pc.equal(pc.day(moments), pc.utf8_slice_codeunits(like, begin, begin + 2).cast(pa.int64()))
+    values[is_like] = pc.if_else(is_day, pc.multiply(moments.cast(pa.int64()), 1000), ABSENT).fill_null(ABSENT)
+    return np.flatnonzero(~is_like)
+
+
+def _place(directive: str, pattern: str) -> int:
+    """The place where a directive begins in each text with all its digits."""
+    return len(_written(pattern.partition(directive)[0], moment(0)))

@@ -4,7 +4,6 @@ import codecs
 import csv
 import hashlib
 import io
-import re
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,9 +37,10 @@ from workbench.analysis.statements.cells import (
     text_of,
 )
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.layouts import PREAMBLE_FIELDS, Layout, Preamble, heading_key
+from workbench.analysis.statements.layouts import CODE, PREAMBLE_FIELDS, Layout, Preamble, heading_key
 from workbench.analysis.statements.workbooks import MOST_CELLS, Failed, inspected
 from workbench.domain.moments import moment
+from workbench.domain.money import ISO_4217
 from workbench.errors import StatementRefused
 
 Line = tuple[int, list[Cell]]
@@ -418,7 +418,7 @@ def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:
 
 
 def without_strays(body: Body, told: Iterable[int]) -> Body:
-    """The body without rows whose columns `told` are empty and whose other cells are at most errors of formulas."""
+    """Leaves out rows that are empty in the columns `told`, and elsewhere hold nothing but errors of formulas."""
     is_stray = all_hold(body.columns[place].has("") for place in told)
     for place in np.flatnonzero(is_stray).tolist():
         is_stray[place] = all(cell == "" or error_in(cell) for cell in body.row(place))
@@ -480,18 +480,17 @@ def _cell(value: object) -> Cell:
     return str(value)
 
 
-_CODE: Final = re.compile(r"[A-Za-z]{3}\b")
 _ENDS: Final = {"first": 0, "last": -1}
 """Field → the place of its day in a value that has both days."""
 _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "closing": "an amount"}
 
 
 def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str | None = None) -> tuple[Preamble, int]:
-    """The preamble, from `Label,value`, `Label:,value` or `Label: value`, and the line of its closing balance, else 0.
+    """Reads the preamble, and returns it with the line of its closing balance, or 0 without one.
 
-    A line may have several labels, each before its value. `currency` is the caller's. Raises StatementRefused: a value
-    that is no day, code or amount, a label with two different values, a balance in another currency than the file's,
-    or a period that ends before it begins.
+    A line has labels, each before its value: `Label,value`, `Label:,value` or `Label: value`. `currency` is the
+    caller's. Raises StatementRefused: a value that is no day, code or amount, a label with two different values, a
+    balance in another currency than the file's, or a period that ends before it begins.
     """
     labels = {field: heading_key(label) for field, label in layout.preamble.items()}
     made: dict[str, tuple[int, Any]] = {}
@@ -504,7 +503,7 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str 
         if labels[field] == heading_key(label) and value != ""
     ]
     # The currency first: the balances are read by its decimals, and may stand above it.
-    told = next((code for _, field, _, value in said if field == "currency" and (code := _code(value))), None)
+    told = next((code for _, field, _, value in said if field == "currency" and (code := code_in(value))), None)
     of_file = currency or told or layout.currency
     readers = _readers(layout, of_file, [(field, value) for _, field, _, value in said if field in _ENDS])
     for line, field, label, value in said:
@@ -535,14 +534,16 @@ def pairs_of(cells: list[Cell]) -> Iterator[tuple[str, Cell]]:
         yield text_of(heading).strip().removesuffix(":"), cell
 
 
-def _code(cell: Cell) -> str | None:
-    found = _CODE.match(text_of(cell).strip())
-    return found[0].upper() if found else None
+def code_in(cell: Cell) -> str | None:
+    """The code of a currency in a cell above the header; words may follow a known code, as in `ZMW (Kwacha)`."""
+    text = text_of(cell).strip().upper()
+    code = text[:3]
+    return code if CODE.fullmatch(text) or (code in ISO_4217 and not text[3:4].isalnum()) else None
 
 
 def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) -> dict[str, Callable[[Cell], Any]]:
     """Field → the reader of its value; of the formats of days, those that read all `ends` are used, if any do."""
-    amounts = Amounts(layout.decimal, layout.thousands, currency)
+    amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
     is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")
 
     def read(days: DateFormat, field: str, cell: Cell) -> date | None:
@@ -564,7 +565,7 @@ def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) ->
 
     return {
         "account": lambda cell: text_of(cell).strip(),
-        "currency": _code,
+        "currency": code_in,
         **{field: partial(day, field) for field in _ENDS},
         **dict.fromkeys(("opening", "closing"), amounts.read),
     }

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from workbench.analysis.match_rules import MatchRule
 from workbench.analysis.statements.cells import Amounts, Cell, refused, text_of
 from workbench.analysis.statements.checking import NOT_TOLD, read_as
 from workbench.analysis.statements.dates import DateFormat
@@ -25,9 +26,9 @@ MOST_ROWS: Final = 20_000
 """The most rows of a file that a draft looks at; `read_statement` reads them all."""
 _SETTINGS: Final = [setting.name for setting in fields(Layout)]
 _ORDER: Final = (
-    "account", "currency", "encoding", "delimiter", "dates", "sections", "utc_offset_hours", "decimal", "thousands",
-    "debits", "negative", "openings", "footers", "key_pattern", "makes_keys", "own", "party", "preamble_date", "kinds",
-    "optional", "ignored",
+    "name", "account", "currency", "encoding", "delimiter", "dates", "sections", "utc_offset_hours", "units", "decimal",
+    "thousands", "debits", "negative", "openings", "footers", "key_pattern", "makes_keys", "own", "party",
+    "preamble_date", "kinds", "optional", "ignored", "match",
 )  # fmt: skip
 WORDS: Final = ("accounts", "directions", "statuses", "types")
 _TABLES: Final = ("columns", *WORDS, "preamble")
@@ -200,12 +201,13 @@ class Draft:
     def _setting(self, where: str, key: str, value: object) -> Iterator[str]:
         for doubt in self.doubts.get(where, ()):
             yield f"# ? {masked(doubt)}"
-        if value or where.startswith(WORDS):
+        is_declared = bool(value) or type(value) is int
+        if is_declared or where.startswith(WORDS):
             proof = self.proofs.get(where)
             named = key if re.fullmatch("[A-Za-z0-9_-]+", key) else toml_value(key)
             line = f"{named} = {toml_value(value)}" + (f"  # {masked(proof)}" if proof else "")
             # A word without a meaning stands as a comment.
-            yield line if value else f"# ? {line}"
+            yield line if is_declared else f"# ? {line}"
 
     def statement(self) -> Statement:
         """The file, read by this draft. Raises StatementRefused: see `read_statement`."""
@@ -246,13 +248,15 @@ def masked(text: str) -> str:
 
 
 def toml_value(value: object) -> str:
-    """A text, a list or a boolean as TOML writes it; invisible characters are written by their code."""
+    """The value of a setting as TOML writes it; invisible characters are written by their code."""
     if isinstance(value, str) and "\\" in value and value.isprintable() and "'" not in value:
         return f"'{value}'"
     if isinstance(value, str):
         # JSON's escapes are TOML's too, except beyond 16 bits.
         quoted = json.dumps(value, ensure_ascii=False)
         return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in quoted)
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(toml_value, value))}]"
-    return json.dumps(value)
+    if isinstance(value, list | tuple | frozenset):
+        return f"[{', '.join(map(toml_value, value if isinstance(value, list | tuple) else sorted(value)))}]"
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{name} = {toml_value(cell)}' for name, cell in value.items())} }}"
+    return str(value) if isinstance(value, MatchRule) else json.dumps(value)

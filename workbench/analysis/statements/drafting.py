@@ -25,7 +25,7 @@ from workbench.analysis.statements.columns import (
     time_of,
 )
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.dialect import cell_rows_of, digest_of
+from workbench.analysis.statements.dialect import cell_rows_of, code_in, digest_of
 from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, named_currency, toml_value
 from workbench.analysis.statements.layouts import AMOUNTS, DEBITS, LAYOUTS, TYPES, Layout, heading_key
 from workbench.analysis.statements.recognising import HEADER_WITHIN, head_of, headings_of, recognised
@@ -90,6 +90,7 @@ def cut(path: Path, *, ledger: bool = False) -> Cut:
 
 
 def _is_row(cells: Sequence[Cell]) -> bool:
+    """True for a line with a day and an amount."""
     day = next((place for place, cell in enumerate(cells) if is_date(cell)), None)
     others = [cell for place, cell in enumerate(cells) if place != day]
     amounts = (Amounts(*marks).styled(cell) for marks in SEPARATORS for cell in others)
@@ -390,15 +391,17 @@ def _keys(draft: Draft) -> None:
         draft.doubt("columns.key", f"{repeated} {of_rows} have the key of another: told twice, or parts of one payment")
     if lacking:
         draft.found("makes_keys", value=True, proof=f"{lacking} {of_rows} have no key: it is made of what they say")
-    found = [(line, match) for line, text in draft.texts("description") for match in _REFERENCE.finditer(text)]
-    for head, count in Counter(match[1] for _, match in found).most_common(1) if lacking or repeated else ():
+    said = [(line, text) for line, text in draft.texts("description") if line in draft.moving]
+    found = [(line, match) for line, text in said for match in _REFERENCE.finditer(text)]
+    heads = Counter(head for _, head in dict.fromkeys((line, match[1]) for line, match in found))
+    for head, count in heads.most_common(1) if lacking or repeated else ():
         (line, first), *_ = alike = [(line, match) for line, match in found if match[1] == head]
         lengths = sorted({len(match[2]) for _, match in alike})
         kind = "[0-9]" if all(match[2].isdigit() for _, match in alike) else "[0-9A-Z.]"
         pattern = f"(?P<key>{head}{kind}{{{','.join(map(str, dict.fromkeys((lengths[0], lengths[-1]))))}}})"
         would = f"would find {first[0]!r} in line {line}, and one in {count} {of_rows}"
         draft.doubt("key_pattern", f"key_pattern = {toml_value(pattern)}  # {would}")
-    phones = [line for line, text in draft.texts("description") if _PHONE.search(text)]
+    phones = [line for line, text in said if _PHONE.search(text)]
     if phones and draft.columns.keys().isdisjoint(("phone", "from")):
         would = f"would find a number in line {phones[0]}, and one in {len(phones)} {of_rows}"
         draft.doubt("key_pattern", f"key_pattern = {toml_value(f'(?P<phone>{_PHONE.pattern})')}  # {would}")
@@ -418,7 +421,8 @@ def _preamble(draft: Draft) -> None:
         if name == "number":
             numbers.append(f"the file calls it {text} (line {line}, {label!r})")
             continue
-        if name in ("opening", "closing") and isinstance(amounts.read(value), Wrong):
+        is_balance = name in ("opening", "closing")
+        if (is_balance and isinstance(amounts.read(value), Wrong)) or (name == "currency" and not code_in(value)):
             draft.doubt("preamble", f"{name} = {toml_value(label)}  # {text!r} in line {line} is not read")
             continue
         is_day = name in ("first", "last", "period") and not isinstance(value, datetime)
@@ -512,7 +516,7 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
     return draft
 
 
-_OPTIONS: Final = {"account": "account", "date_format": "dates"}
+_OPTIONS: Final = {"account": "account", "date_format": "dates", "currency": "currency"}
 """Option of `read_statement` → the setting that it overrides."""
 
 

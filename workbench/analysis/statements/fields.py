@@ -35,12 +35,11 @@ from workbench.analysis.statements.cells import (
 )
 from workbench.analysis.statements.dates import DateFormat, Dates, dates_in
 from workbench.analysis.statements.dialect import Body
-from workbench.analysis.statements.layouts import AMOUNTS, FOUND, Layout, heading_key
+from workbench.analysis.statements.layouts import AMOUNTS, CODE, FOUND, Layout, heading_key
 from workbench.analysis.statements.recognising import Found
 from workbench.domain.masking import mask_numbers
 from workbench.domain.phones import COUNTRY_CODE, MARK, masked_number
 
-_CODE: Final = re.compile("[A-Z]{3}")
 _WILD: Final = re.compile(r"[*?\[].*[*?\]]|[*?\[\]]")
 """The wildcards of a party, from the first to the last, with the text between them."""
 
@@ -142,7 +141,7 @@ def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Callabl
 def _currency(cell: Cell, otherwise: str) -> str | Wrong:
     """The code of three letters in a cell, known or not; `otherwise` for an empty cell, words for any other text."""
     text = text_of(cell).strip().upper() or otherwise
-    return text if _CODE.fullmatch(text) else Wrong(f"{shown(cell)} is not a currency")
+    return text if CODE.fullmatch(text) else Wrong(f"{shown(cell)} is not a currency")
 
 
 _BATCH_ROWS: Final = 50_000
@@ -259,7 +258,10 @@ class Fields:
         return {**made, "phone": found["phone"], "description": self.descriptions()}
 
     def phones(self, found: pa.Array, directions: pa.Array) -> list[pa.Array]:
-        """Customers' numbers, masked, and their hashes: `found` in descriptions, else of a column or other party."""
+        """Customers' numbers, masked, and their hashes.
+
+        A number is `found` in the description, or else stands in the column `phone`, or else is the other party's.
+        """
         numbers = [self.all_are(None, pa.string())] * 2
         if "phone" in self.cells:
             numbers = self._numbers(self.cells["phone"])
@@ -413,7 +415,7 @@ def _by_sign(fields: Fields) -> Made:
 
 
 def _by_columns(fields: Fields) -> Made:
-    """Direction and amount by the one of debit and credit that is not zero; below zero it is a supposed reversal."""
+    """Direction and amount by debit or credit, whichever is not zero; an amount below zero is a supposed reversal."""
     debits = fields.money("debit", absent=0)
     told = pc.unique(debits.drop_null()).to_numpy()
     if (told < 0).any() and not (told > 0).any() and not fields.negative and "balance" not in fields.cells:

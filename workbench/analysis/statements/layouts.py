@@ -1,6 +1,7 @@
 """Layouts: how operators and banks write their statements; the shipped layouts, and layouts in TOML files."""
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -36,6 +37,8 @@ DEBITS: Final = ("plain", "minus", "parentheses")
 NEGATIVE: Final = ("reversal", "debit")
 FOUND: Final = ("key", "phone", "related")
 """The fields that a pattern may find in a description."""
+CODE: Final = re.compile("[A-Z]{3}")
+"""The code of a currency."""
 SUFFIX: Final = ".toml"
 _WAYS: Final = {
     "words": ("direction", "amount"), "columns": ("debit", "credit"), "parties": ("from", "to", "amount"),
@@ -87,8 +90,8 @@ class Layout:
     currency: of the file, if neither a column nor the preamble says it. Amounts have as many decimals as their
     currency has in ISO 4217: 150.00 of ZMW, 15,000 of UGX, 15.500 of KWD. Zeros beyond them, as in 15,000.00 of UGX,
     are read; other digits are not.
-    units: what amounts are in, `major` (150.00) or `minor` (15000). Without this setting, they are minor units if
-    the headings of all amounts end in `_minor`.
+    units: what amounts are in, also those above the header: `major` (150.00) or `minor` (15000). Without this setting,
+    they are minor units if the headings of all amounts end in `_minor`.
     accounts: word in the column `account` → the ledger account; by default the column has the accounts themselves.
     sections: whether the account stands in the first column of a line of its own above its rows, as QuickBooks writes a
     general ledger. Totals, and lines without an amount, are left out.
@@ -99,7 +102,8 @@ class Layout:
     encoding: of CSV files that are not UTF-8 and have no byte order mark. They are written as UTF-8.
     decimal, thousands: the separators in amounts; `thousands` is none by default. A sign, parentheses, CR or DR and
     a currency are read wherever they stand.
-    directions: word → `in` or `out` of the account. Of several words for one value the first is written, as also below.
+    directions: word → `in` or `out` of the account. Of several words for one value, files are written with the first;
+    the same holds for `statuses` and `types`.
     own: how the account's own party is written, `*` standing for anything: `FRI:*/USER`.
     party: how a customer's number is written, `*` standing for anything: `FRI:{phone}/MSISDN`, `{phone} - *`.
     statuses: word → `completed`, `failed` or `pending`; without a column `status`, every row is completed.
@@ -187,6 +191,11 @@ class Layout:
         twice = sorted(key for key, count in Counter(self.known_headings).items() if count > 1)
         self._demand(not twice, f"the heading {', '.join(twice)} is declared twice")
         self._demand(self.dates and self.preamble_dates, "no date format is declared")
+        self._demand(CODE.fullmatch(self.currency), f"currency is three capital letters, not {self.currency!r}")
+        for name in ("openings", "footers"):
+            self._demand(
+                "" not in map(str.strip, getattr(self, name)), f"{name} has an empty text, which begins all rows"
+            )
         self._demand(self.units in _UNITS, f"units are {' or '.join(_UNITS[1:])}, not {self.units!r}")
         mixed = self.units or len({*map(_is_minor, self._amounts)}) <= 1
         self._demand(mixed, f"some of {', '.join(self._amounts)} end in _minor and some do not: set units")

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -32,6 +31,7 @@ from workbench.analysis.statements.cells import (
     Whole,
     Wrong,
     codes_of,
+    distinct_rows,
     key_of,
     mask_of,
     matched,
@@ -50,10 +50,12 @@ from workbench.analysis.statements.statement import (
     follow,
     made_keys,
     newest_first,
+    passed_currency,
     read_rows,
+    reasons_in,
     tried_layouts,
-    whole_of,
 )
+from workbench.analysis.statements.vocabulary import SWAPPED
 from workbench.domain.moments import DAY_MS, milliseconds
 from workbench.errors import StatementRefused
 from workbench.text.render import Table, Tabular, pairs, table
@@ -293,8 +295,7 @@ def _named_alike(name: str, headers: Iterable[_Header]) -> Layout:
 
 def _books(layout: Layout) -> Layout:
     """The layout with debit and credit exchanged: in books a debit is what comes in."""
-    swapped = {"debit": "credit", "credit": "debit"}
-    return replace(layout, columns={swapped.get(name, name): heading for name, heading in layout.columns.items()})
+    return replace(layout, columns={SWAPPED.get(name, name): heading for name, heading in layout.columns.items()})
 
 
 def _read(
@@ -302,7 +303,7 @@ def _read(
 ) -> Ledger:
     """The ledger with all its rows. Raises StatementRefused: a row cannot be read."""
     name, layout = taken.name, found.layout
-    passed = currency and currency.strip().upper()
+    passed = passed_currency(currency)
     said, _ = declared_in(name, layout, found.above, passed)
     if "account" not in found.places:
         account = agreed(name, "account", account, said.account, layout.account)
@@ -313,33 +314,57 @@ def _read(
     offset = timedelta(hours=layout.utc_offset_hours) if by_day else None
     read = read_rows(found, formats, whole_currency, key, same, offset)
     rows, local, is_opening = read.table, read.local, read.is_opening
-    is_turned, _ = newest_first(local, partial(follow, rows, said))
     cells = {field: read.body.columns[place] for field, place in found.places.items() if field in LEDGER_FIELDS}
     readers = _readers_of(layout)
-    # The oldest comes last, and counts.
-    told = np.flatnonzero(is_opening & mask_of(rows["balance_minor"].is_valid()))[:: 1 if is_turned else -1]
-    accounts = (readers["account"][0](cells["account"].row(row)) if "account" in cells else account for row in told)
-    openings = dict(zip(accounts, rows["balance_minor"].take(told).to_pylist(), strict=True))
+    accounts = cells["account"].read(*readers["account"])[0] if "account" in cells else rows["account"]
+    pairs, codes = distinct_rows((Column.of(accounts), Column.of(rows["currency"])))
+    by = np.argsort(codes, kind="stable")
+    is_turned, _ = newest_first(local, partial(follow, with_column(rows, "account", pa.array(codes)).take(by), said))
+    places = np.arange(local.size)[:: -1 if is_turned else 1]
+    openings: dict[tuple[Cell, ...], int] = {}
     if is_opening.any():
-        rows, local = rows.filter(pa.array(~is_opening)), local[~is_opening]
+        stated, opening_of = _stated(rows, is_opening, codes, places)
+        openings = {pairs[code]: balance for code, balance in opening_of.items()}
+        rows = with_column(rows, "balance_minor", pc.coalesce(rows["balance_minor"], stated))
+        rows, local, places = rows.filter(pa.array(~is_opening)), local[~is_opening], places[~is_opening]
     made: dict[str, pa.Array] = {}
     problems: list[tuple[int, str]] = []
     for field, column in cells.items():
         made[field], bad = column.only(~is_opening).read(*readers.get(field, (key_of, pa.string(), quick_keys)))
         problems += [(rows["line"][row].as_py(), f"{layout.columns.get(field, field)} {why}") for row, why in bad]
-    if said.opening_minor is not None:
-        of_rows = made["account"].unique().to_pylist() if "account" in made else [account]
-        openings = dict.fromkeys(of_rows, said.opening_minor)
     _refuse_unreadable(taken, rows, problems)
+    if said.opening_minor is not None:
+        named = {of for of, _ in pairs}
+        if len(named) > 1:
+            text = f"has an opening balance above its header, and the rows of {len(named):,} accounts below."
+            raise refused(name, text, hint="Remove opening from the layout: it does not say whose balance this is.")
+        openings = {(of, whole_currency): said.opening_minor for of in named}
     # The cells take as much memory as what was read of them.
     del read, cells
     if layout.makes_keys:
+        rows = with_column(rows, "account", made.get("account", rows["account"]))
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
-    places = np.arange(local.size)[:: -1 if is_turned else 1]
     called: dict[str, str] = {}
     for word, account in layout.accounts.items():
         called[account] = f"{called[account]} / {word}" if account in called else word
     return Ledger(name, taken.sha256, layout.name, _ledger(rows, made, local, places, openings), called, layout.sha256)
+
+
+def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tuple[pa.Array, dict[int, int]]:
+    """The balance after each row that an opening row states, null elsewhere; and the opening balances by code.
+
+    An opening row states the balance after the row of its code that comes before it, in the order of `places`; without
+    one it states the opening balance.
+    """
+    stated, openings = np.full(len(codes), ABSENT), dict[int, int]()
+    told = np.flatnonzero(is_opening & mask_of(rows["balance_minor"].is_valid()))
+    for row, balance in zip(told.tolist(), rows["balance_minor"].take(told).to_pylist(), strict=True):
+        before = np.flatnonzero((codes == codes[row]) & ~is_opening & (places < places[row]))
+        if before.size:
+            stated[before[np.argmax(places[before])]] = balance
+        else:
+            openings[int(codes[row])] = balance
+    return pa.array(stated, mask=stated == ABSENT), openings
 
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
@@ -394,34 +419,33 @@ _HINTS: Final = {
 def _refuse_unreadable(taken: _Taken, rows: pa.Table, problems: Sequence[tuple[int, str]]) -> None:
     """Raises StatementRefused: rows have a problem. The message has each reason, its number of rows and the first."""
     bad = rows.select(["line", "problem"]).filter(rows["problem"].is_valid()).to_pydict()
-    said = [(line, why) for line, whys in zip(*bad.values(), strict=True) for why in whys.split("; ")]
-    said += problems
+    said = [*zip(*bad.values(), strict=True), *problems]
     if not said:
         return
-    counts, first = Counter(why for _, why in said), {why: line for line, why in sorted(said, reverse=True)}
+    reasons = reasons_in(said)
     listed = [
-        f"{why} ({count:,} row{'s' * (count > 1)}, {'the first is ' * (count > 1)}{taken.row} {first[why]})"
-        for why, count in counts.most_common(_MOST_REASONS)
+        f"{why} ({count:,} row{'s' * (count > 1)}, {'the first is ' * (count > 1)}{taken.row} {first})"
+        for why, (first, count) in islice(reasons.items(), _MOST_REASONS)
     ]
-    listed += [f"and {len(counts) - _MOST_REASONS:,} more reasons"] if len(counts) > _MOST_REASONS else []
+    listed += [f"and {len(reasons) - _MOST_REASONS:,} more reasons"] if len(reasons) > _MOST_REASONS else []
     many = len({line for line, _ in said})
     raise refused(
         taken.name,
         f"has {many:,} of {len(rows):,} rows that cannot be read: {'; '.join(listed)}.",
-        hint=next((hint for words, hint in _HINTS.items() if any(words in why for why in counts)), ""),
+        hint=next((hint for words, hint in _HINTS.items() if any(words in why for why in reasons)), ""),
         rows=many,
         first=min(line for line, _ in said),
     )
 
 
+_Openings = Mapping[tuple[Cell, ...], int]
+"""Account and currency → the opening balance."""
 _TEXTS: Final = ("account", "entry", "kind", "payment", "reverses", "state")
 _IN_A_MILLISECOND: Final = 1_000_000
 """The numbers that are kept free for the rows of one millisecond."""
 
 
-def _ledger(
-    rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: Whole, openings: Mapping[Any, int]
-) -> pa.Table:
+def _ledger(rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: Whole, openings: _Openings) -> pa.Table:
     """The rows in the shape LEDGER, with defaults for missing columns. `places` number the rows from the oldest."""
     columns: dict[str, Any] = dict.fromkeys(_TEXTS, pa.nulls(len(rows), pa.string()))
     columns |= {name: in_one_piece(rows[name]) for name in LEDGER if name in rows.column_names}
@@ -431,13 +455,12 @@ def _ledger(
     if "kind" not in made:
         columns["kind"] = pc.if_else(pc.equal(rows["type"], "payout"), "payout_paid", None)
     # In the order of the moments, then of the rows: a row has the same number in each file that has it.
-    number = local * _IN_A_MILLISECOND + _nth(_groups(local, np.argsort(places)))
+    number = local * _IN_A_MILLISECOND + _nth(local, np.argsort(places))
     if "number" in made:
         number = made["number"].to_numpy()
     booked = np.lexsort((places, number))
-    account, key, currency = (Column.of(columns[name]) for name in ("account", "key", "currency"))
     if "entry" not in made:
-        nth = _nth(_groups(codes_of((account, key)), booked)) + 1
+        nth = _nth(codes_of([Column.of(columns[name]) for name in ("account", "key")]), booked) + 1
         columns["entry"] = columns["key"]
         if (nth > 1).any():
             further = pc.binary_join_element_wise(
@@ -445,46 +468,27 @@ def _ledger(
             )
             columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], further)
     columns["number"] = pa.array(number)
-    columns["balance_minor"] = _balances(rows, _groups(codes_of((account, currency)), booked), account, openings)
+    pairs, codes = distinct_rows([Column.of(columns[name]) for name in ("account", "currency")])
+    columns["balance_minor"] = _balances(rows, codes, booked, [openings.get(pair) for pair in pairs])
     return compact(columns, LEDGER)
 
 
-_Groups = tuple[Whole, Whole]
-"""The rows, one group after the other, and for each row the place where its group begins."""
+def _nth(codes: Whole, order: Whole) -> Whole:
+    """The place of each row among those of its code, from 0, in this order."""
+    ordered = pd.Series(codes).iloc[order]
+    return np.asarray(ordered.groupby(ordered, sort=False).cumcount().sort_index(), np.int64)
 
 
-def _groups(codes: Whole, order: Whole) -> _Groups:
-    """Groups the rows by code, in this order within each group."""
-    by = order[np.argsort(codes[order], kind="stable")]
-    is_new = np.diff(codes[by], prepend=ABSENT) != 0
-    return by, np.maximum.accumulate(np.where(is_new, np.arange(len(by)), 0))
+def _balances(rows: pa.Table, codes: Whole, order: Whole, openings: Sequence[Any]) -> pa.Array:
+    """The balance after each row, in the order of booking among the rows of its code.
 
-
-def _nth(groups: _Groups) -> Whole:
-    """The place of each row in its group, from 0."""
-    by, first = groups
-    nth = np.empty_like(by)
-    nth[by] = np.arange(len(by)) - first
-    return nth
-
-
-def _balances(rows: pa.Table, groups: _Groups, account: Column, openings: Mapping[Any, int]) -> pa.Array:
-    """The balance after each row, in the order of booking within its group, worked out from the nearest known one.
-
-    The balance is null in a group without a known or an opening balance.
+    It follows from the last known balance, else from the next one, else from the code's own in `openings`; without any
+    of them it is null.
     """
-    by, first = groups
-    signed, balance = effects_of(rows)[0][by], whole_of(rows, "balance_minor")[by]
-    is_told = mask_of(rows["balance_minor"].is_valid())[by]
-    total, at = np.cumsum(signed), np.arange(len(by))
-    moved = total - (total - signed)[first]
-    before = np.maximum.accumulate(np.where(is_told, at, -1))
-    after = np.minimum.accumulate(np.where(is_told, at, len(at))[::-1])[::-1]
-    # A balance of another group does not count.
-    is_after = first[np.minimum(after, len(at) - 1)] == first
-    near = np.where(before >= first, before, np.where(is_after & (after < len(at)), after, -1))
-    begins = np.array([openings.get(cell, ABSENT) for cell in account.cells()], np.int64)[account.codes][by]
-    begins = np.where(near >= 0, (balance - moved)[near], begins)
-    made, is_known = np.empty_like(balance), np.empty(len(by), bool)
-    made[by], is_known[by] = np.where(is_told, balance, moved + begins), is_told | (begins != ABSENT)
-    return pa.array(made, mask=~is_known)
+    told: pd.Series = rows["balance_minor"].to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get).iloc[order]
+    by = pd.Series(codes).iloc[order]
+    moved = pd.Series(effects_of(rows)[0]).iloc[order].groupby(by).cumsum()
+    known = (told - moved).groupby(by)
+    opening = pd.Series(openings, dtype="Int64").reindex(by).set_axis(by.index)
+    begins = known.ffill().fillna(known.bfill()).fillna(opening)
+    return pa.array(told.fillna(moved + begins).sort_index(), pa.int64())

@@ -146,6 +146,7 @@ def headings_of(cells: Sequence[Cell], known: Container[str] | None = None) -> t
 
 
 def _check(name: str, found: Found) -> None:
+    """Raises StatementRefused: a heading that is read stands twice, or a row stands above the header."""
     headings = headings_of(found.header, found.layout.known_headings)
     twice = sorted({heading for heading in found.layout.keys.values() if headings.count(heading) > 1})
     if twice:
@@ -162,7 +163,7 @@ def _check(name: str, found: Found) -> None:
 
 
 def _unreadable(heads: Sequence[Head]) -> StatementRefused | None:
-    """The failure to cut the file, if it explains more than the headings do; None otherwise."""
+    """The failure to cut the file into cells; None if a reading without a failure has lines of several cells."""
     if any(head.is_cut and not head.failure for head in heads):
         return None
     is_unread = not any(head.lines for head in heads)

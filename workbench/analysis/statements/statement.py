@@ -18,11 +18,11 @@ from workbench.analysis.frames import compact, release_unused, releasing, typed,
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import MADE, STATEMENT_ROW
-from workbench.analysis.statements.cells import Mask, Whole, mask_of, refused, spread, text_of
+from workbench.analysis.statements.cells import Column, Mask, Whole, mask_of, refused, spread, text_of
 from workbench.analysis.statements.dates import ABSENT, DateFormat
 from workbench.analysis.statements.dialect import Body, declared_in, digest_of
 from workbench.analysis.statements.fields import fields_of
-from workbench.analysis.statements.layouts import LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
+from workbench.analysis.statements.layouts import CODE, LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
 from workbench.domain.money import money_text
@@ -74,12 +74,13 @@ class Statement(Tabular):
     def _table(self) -> Table:
         rows = len(self.table)
         invalid = rows - self.table["problem"].null_count
+        no_day = "no day that can be read" if rows else "no rows"
         return pairs(
             self.name,
             {
                 "layout": self.layout,
                 "account": self.account,
-                "period": " to ".join(map(str, self.period)) if self.period else "no rows",
+                "period": " to ".join(map(str, self.period)) if self.period else no_day,
                 "rows": f"{rows:,}" + (f", of which {invalid:,} invalid" if invalid else ""),
                 "opening balance": self._money(self.opening_minor),
                 "closing balance": self._money(self.closing_minor),
@@ -104,9 +105,9 @@ class Statement(Tabular):
                 return "not given"
             whole = self.followed == rows
             return "agrees in every row" if whole else f"agrees where compared, in {self.followed:,} of {rows:,} rows"
-        lines = [str(line) for line in self.findings["line"].head(_SHOWN_FINDINGS)]
-        more = ", …" if len(self.findings) > _SHOWN_FINDINGS else ""
-        return f"does not agree in {len(self.findings):,} lines: {', '.join(lines)}{more}"
+        many, lines = len(self.findings), [str(line) for line in self.findings["line"].head(_SHOWN_FINDINGS)]
+        more = ", …" if many > _SHOWN_FINDINGS else ""
+        return f"does not agree in {many:,} line{'s' * (many > 1)}: {', '.join(lines)}{more}"
 
     def _money(self, minor: int | None) -> str:
         return "not given" if minor is None else money_text(minor, self.currency)
@@ -125,8 +126,8 @@ class Followed(NamedTuple):
     """None if the file does not show it; the same holds for the closing balance."""
     closing_minor: int | None
     findings: dict[str, Whole]
-    compared: int
-    """The number of rows whose balance was compared with the one before."""
+    is_compared: Mask
+    """The rows whose balance was compared with the one before; the first balance counts, too."""
     is_ordinary: Mask
     """The supposed reversals that are ordinary rows, by the balance or as the layout's `negative` says."""
 
@@ -143,7 +144,8 @@ def follow(
     """Follow the running balance through rows of STATEMENT_ROW, from the last row if the newest stands first.
 
     `said` holds the file's declarations, with the closing balance in `closing_line`; `is_back` marks supposed
-    reversals. Two balances are compared only if every row between them can be read.
+    reversals. Two balances are compared only if every row between them can be read. Each account has its own balance,
+    and the rows of an account stand together.
     """
     step, count, ends = -1 if newest_first else 1, len(rows), (said.opening_minor, said.closing_minor)
 
@@ -151,7 +153,10 @@ def follow(
         return np.concatenate([[first], values[::step], [last]]).astype(np.int64)
 
     effects, known, turns = effects_of(rows)
-    effects, unread = between_ends(effects), between_ends(~known)
+    accounts = Column.of(rows["account"]).coded()
+    # No balance goes on from one account to the next.
+    is_next = np.diff(accounts[::step], prepend=accounts[::step][:1])[::step] != 0
+    effects, unread = between_ends(effects), between_ends(~known | is_next)
     balances = between_ends(whole_of(rows, "balance_minor"), *(end or 0 for end in ends))
     is_told = mask_of(rows["balance_minor"].is_valid())
     at = np.flatnonzero(between_ends(is_told, *(end is not None for end in ends)))
@@ -179,9 +184,10 @@ def follow(
     moved = between(effects)
     wrong = (changes != moved) & is_read
     opening, closing = ends
-    of_rows, told = is_read[at[1:] <= count], at[(at > 0) & (at <= count)]
-    # Without a declared opening balance the others are followed from the first balance, which counts, too.
-    compared = int(of_rows.sum()) + bool(opening is None and of_rows.any())
+    told, is_compared = at[(at > 0) & (at <= count)], np.zeros(count + 2, bool)
+    is_compared[at[1:][is_read]] = True
+    # Without a declared opening balance the others are followed from the first balance.
+    is_compared[at[:1]] = is_compared[1:-1].any()
     # At an end the balance follows from the nearest one, unless a row on the way cannot be read.
     if told.size and opening is None and not unread[: told[0] + 1].any():
         opening = int(balances[told[0]] - effects[: told[0] + 1].sum())
@@ -190,7 +196,7 @@ def follow(
     lines = between_ends(whole_of(rows, "line"), last=closing_line)[at][1:]
     expected, found = balances[at][:-1] + moved, balances[at][1:]
     findings = {"line": lines[wrong], "expected_minor": expected[wrong], "found_minor": found[wrong]}
-    return Followed(opening, closing, findings, compared, is_ordinary[1:-1][::step])
+    return Followed(opening, closing, findings, is_compared[1:-1][::step], is_ordinary[1:-1][::step])
 
 
 def _turned(rows: pa.Table, is_turned: Mask, types: pa.Array) -> pa.Table:
@@ -258,7 +264,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     source, key = Path(path), key_from(phone_key)
     digest = digest_of(source)
     found = recognised(source, tried_layouts(layout, layouts), named=layout is not None)
-    passed = currency and currency.strip().upper()
+    passed = passed_currency(currency)
     said, closing_line = declared_in(source.name, found.layout, found.above, passed)
     account = agreed(source.name, "account", account, said.account, found.layout.account)
     whole_currency = agreed(source.name, "currency", passed, said.currency, found.layout.currency)
@@ -272,7 +278,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
     is_back = mask_of(otherwise.is_valid())
     followed = partial(follow, rows, said, closing_line, is_back=is_back, negative=found.layout.negative)
-    is_turned, balance = newest_first(local[local != ABSENT], followed)
+    is_turned, balance = newest_first(local, followed)
     rows = _turned(rows, balance.is_ordinary, otherwise) if balance.is_ordinary.any() else rows
     rows = rows.filter(pa.array(~is_opening)) if is_opening.any() else rows
     if found.layout.makes_keys:
@@ -290,7 +296,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         closing_minor=balance.closing_minor,
         period=(first, last) if first and last else None,
         findings=pd.DataFrame(balance.findings).astype(FINDING),
-        followed=balance.compared - int(is_opening.sum()),
+        followed=int((balance.is_compared & ~is_opening).sum()),
         joined=joined,
         layout_sha256=found.layout.sha256,
         match=found.layout.match,
@@ -326,6 +332,14 @@ def tried_layouts(
         text = f"{str(layout)!r} is not a layout; there are {', '.join(known)}, and those in {SUFFIX} files."
         raise StatementRefused(text, layout=str(layout), layouts=tuple(known))
     return (known[str(layout)],)
+
+
+def passed_currency(currency: str | None) -> str | None:
+    """The caller's currency in capitals. Raises StatementRefused: it is not a code of three letters."""
+    code = currency and currency.strip().upper()
+    if code and not CODE.fullmatch(code):
+        raise StatementRefused(f"A currency is a code of three letters, such as ZMW, not {currency!r}.")
+    return code
 
 
 def agreed(name: str, what: str, passed: str | None, declared: str | None, otherwise: str | None) -> str:
@@ -403,9 +417,12 @@ def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) ->
     return body.only(np.arange(len(body.lines)) < count)
 
 
-def newest_first(read: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
-    """True if the newest row stands first, by most dates unless the balances disprove it; and the balance so read."""
-    steps = np.sign(np.diff(read))
+def newest_first(local: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
+    """True if the newest row stands first, by most dates unless the balances disprove it; and the balance so read.
+
+    `local` has the moments of the rows, ABSENT where a row has none.
+    """
+    steps = np.sign(np.diff(local[local != ABSENT]))
     told = bool(steps.sum() < 0)
     found = followed(newest_first=told)
     if not (wrong := len(found.findings["line"])):
@@ -417,19 +434,34 @@ def newest_first(read: Whole, followed: Callable[..., Followed]) -> tuple[bool, 
     return (not told, other) if is_other else (told, found)
 
 
+def reasons_in(problems: Iterable[tuple[int, str]]) -> dict[str, tuple[int, int]]:
+    """Reason why rows cannot be read → the first line and the number of rows, the most frequent reason first.
+
+    `problems` has the lines, each with one or several reasons as in the column `problem`.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for line, problem in problems:
+        for why in problem.split("; "):
+            first, count = found.get(why, (line, 0))
+            found[why] = min(first, line), count + 1
+    return dict(sorted(found.items(), key=lambda reason: -reason[1][1]))
+
+
 def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:
     """The keys of the rows; a usable row without a key gets a hash of its fields, equal in every export of the day.
 
-    Equal rows are numbered from the oldest. The description's numbers are masked, since hashes can be tried out.
+    Equal rows of an account are numbered from the oldest. The description's numbers are masked, since hashes can be
+    tried out.
     """
     keys, count = rows["key"].to_pylist(), Counter[tuple[str, ...]]()
     is_without = pc.and_(rows["key"].is_null(), rows["problem"].is_null())
     without = np.flatnonzero(mask_of(is_without)).tolist()
     texts = [rows[name].filter(is_without).cast(pa.string()).fill_null("").to_pylist() for name in _SAID]
     said = [tuple(" ".join(text.split()) for text in row) for row in zip(*texts, strict=True)]
-    for place, says in [*zip(without, said, strict=True)][:: -1 if newest_first else 1]:
-        count[says] += 1
-        content = "\0".join((*says, str(count[says]))).encode(errors="replace")
+    accounts = rows["account"].filter(is_without).to_pylist()
+    for place, account, says in [*zip(without, accounts, said, strict=True)][:: -1 if newest_first else 1]:
+        count[account, *says] += 1
+        content = "\0".join((*says, str(count[account, *says]))).encode(errors="replace")
         keys[place] = MADE + hashlib.blake2b(content, digest_size=8).hexdigest()
     return pa.array(keys, pa.string())
 

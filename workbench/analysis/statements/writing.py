@@ -22,7 +22,7 @@ from workbench.errors import StatementRefused
 
 Row = Mapping[str, Any]
 Written = str | Decimal
-"""A text, or an amount in major units with its currency's decimals."""
+"""A text, or an amount: in major units with its currency's decimals, or in minor units as the layout says."""
 _OWN_NAME: Final = "merchant"
 _ANY_NAME: Final = "CUSTOMER"
 _TEXTS: Final = ("key", "description", "currency", "batch", "related")
@@ -59,7 +59,7 @@ class StatementWriter:
         declared: dict[str, Any] = dict(zip(PREAMBLE_FIELDS, astuple(preamble), strict=True))
         for name in ("opening", "closing"):
             if (minor := declared[name]) is not None:
-                declared[name] = major(minor, preamble.currency or layout.currency)
+                declared[name] = self._amount(minor, preamble.currency or layout.currency)
         for label in dict.fromkeys(layout.preamble.values()):
             values = [declared[name] for name, other in layout.preamble.items() if other == label]
             told = [day.write(value) if isinstance(value, date) else value for value in values if value is not None]
@@ -105,11 +105,14 @@ class StatementWriter:
         told = local or (None if self._dates.has_time else day)
         return {"moment": self._dates.write(told) if told else ""}
 
+    def _amount(self, minor: int, currency: str) -> Decimal:
+        return Decimal(minor) if self._layout.is_minor else major(minor, currency)
+
     def _amounts(self, has: Row) -> dict[str, Written]:
         """Field → amount; without a column of types, a reversal is an amount below zero in the opposite column."""
         layout, code, goes = self._layout, has.get("currency", self._layout.currency), has.get("direction")
         amount, fee, balance = (
-            major(int(has[name]), code) if name in has else ""
+            self._amount(int(has[name]), code) if name in has else ""
             for name in ("amount_minor", "fee_minor", "balance_minor")
         )
         below = amount.copy_negate() if isinstance(amount, Decimal) and amount else amount

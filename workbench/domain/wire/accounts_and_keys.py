@@ -36,7 +36,7 @@ def _who(anybody: str) -> Meta:
 
 
 class TokenRequest(View):
-    """Section 4, illustrative."""
+    """The e-mail address and the password that get a bearer token (section 4, illustrative)."""
 
     __source__ = Source("4", ("email", "password"))
     email: Annotated[str, meaning(pattern=f"^{EMAIL.pattern}$"), _who("Any e-mail address.")]
@@ -44,7 +44,7 @@ class TokenRequest(View):
 
 
 class RefreshRequest(View):
-    """Section 4, illustrative; empty if the bearer token in the header is to be refreshed."""
+    """A refresh token (section 4, illustrative); empty if the bearer token in the header is to be refreshed."""
 
     # Without a bearer in the header, which this operation does not ask for, the body is what names the pair.
     __whole__ = required("refresh_token")
@@ -83,7 +83,7 @@ class CreateApiKey(View):
 
 
 class ApiKey(Made):
-    """Assumed; `masked` tells keys apart, `value` is there once, when the key is created or rolled."""
+    """Assumed; `masked` tells keys apart, `value` is shown once, when the key is created or rolled."""
 
     __source__ = Source(gap="5")
     id: Annotated[str, is_id("key")]
@@ -121,7 +121,7 @@ class NewAccountKeys(View):
 
 
 class MerchantKeys(View):
-    """The merchant's oldest active keys; the publishable one is empty where the last was revoked."""
+    """The merchant's oldest active keys; the publishable key is empty if the last one was revoked."""
 
     __source__ = Source(gap="")
 
@@ -131,7 +131,7 @@ class MerchantKeys(View):
 
 
 class NewPlant(View):
-    """Section 2.4."""
+    """A new plant (section 2.4)."""
 
     __source__ = Source("2.4", ("id", "name", "tag"))
     id: Annotated[Int64, meaning("Identification number of the plant.", format="int64")]
@@ -140,7 +140,7 @@ class NewPlant(View):
 
 
 class Plant(View):
-    """Section 2.4."""
+    """A plant, without the id that the request gave it (section 2.4)."""
 
     __source__ = Source("2.4", ("name", "tag"))
     name: Annotated[str, meaning("Name of the plant.")]
@@ -148,7 +148,7 @@ class Plant(View):
 
 
 class PlantError(View):
-    """Section 2.4, Error."""
+    """The error of the sample API (section 2.4)."""
 
     __source__ = Source("2.4", ("error", "message"))
     error: Annotated[int, Meta(ge=-(2**31), le=2**31 - 1), meaning("Error code.", format="int32")]

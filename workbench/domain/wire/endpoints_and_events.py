@@ -62,7 +62,7 @@ EventFilter = Annotated[list[str], by_register(lambda gaps: {"items": _event_nam
 
 
 class CreateWebhookEndpoint(View):
-    """Assumed."""
+    """Assumed: a URL that receives events, and the events that it receives."""
 
     __source__ = Source(gap="6")
     url: Url
@@ -79,9 +79,9 @@ class UpdateWebhookEndpoint(View):
 
 
 class WebhookEndpoint(Made):
-    """Assumed; `secret` is there once, when the endpoint is created or its secret rolled.
+    """Assumed; `secret` is shown once, when the endpoint is created or its secret is rolled.
 
-    Until `secret_overlap_until` messages are signed with a secret before as well.
+    Until `secret_overlap_until` older secrets sign messages too.
     """
 
     __source__ = Source(gap="6")
@@ -112,7 +112,7 @@ class EventData(View):
 
 
 class EventRequest(View):
-    """The request that caused the event; both None when no request did."""
+    """The request that caused the event; both fields are None if no request caused the event."""
 
     __source__ = Source(gap="6")
     id: str | None = None
@@ -133,9 +133,9 @@ class Event(View):
 
 
 class CloudEvent(View):
-    """The body of a webhook as CloudEvents 1.0 in structured mode, where the register says so.
+    """The body of a webhook as CloudEvents 1.0 in structured mode, if the register says so.
 
-    What our own envelope has beside are extension attributes; `data` is what it is there.
+    Members that CloudEvents does not define are extension attributes; `data` is the same as in our own envelope.
     """
 
     __source__ = Event.__source__
@@ -154,7 +154,7 @@ class CloudEvent(View):
 
     @property
     def timestamp(self) -> str:
-        """When it happened."""
+        """The moment of the event."""
         return self.time
 
     @property
@@ -185,7 +185,10 @@ class EventsQuery(ListQuery):
 
 
 class DeliveryAttempt(View):
-    """One attempt; if no response came, `status_code` is None and `fault` says why. `answer`: first 20,000 bytes."""
+    """One attempt; if no response came, `status_code` is None and `fault` says why.
+
+    `answer` is the first 20,000 bytes of the response.
+    """
 
     __source__ = Source(gap="6")
     number: Positive

@@ -141,8 +141,8 @@ def _settles(*, entry: bool, fee: bool) -> Schema:
 class Settle(OfSandbox):
     """A difference from a statement, and the recipe that settles it; amounts in minor units.
 
-    `account` is the one that differs, `reference` the id by which the other side knows the movement, and
-    `entry` the one that it is about: needed by the recipes whose amounts follow from it.
+    `account` is the account that differs, and `reference` the other side's id of the movement. Recipes whose amounts
+    follow from an entry need `entry`, the entry that they settle.
     """
 
     __whole__: ClassVar = {

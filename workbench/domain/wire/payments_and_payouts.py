@@ -63,7 +63,7 @@ def _method_types(gaps: Gaps) -> Schema:
 
 
 class CreatePaymentIntent(View):
-    """Section 2.1."""
+    """A payment that a wallet confirms later (section 2.1)."""
 
     __source__ = Source("2.1", ("amount", "currency", "payment_method_types", "description"), gap="2.5")
     amount: Annotated[Decimal, by_register(_bounded_amount)]
@@ -74,7 +74,7 @@ class CreatePaymentIntent(View):
 
 
 class MobileMoney(View):
-    """Section 2.2."""
+    """The customer's wallet (section 2.2)."""
 
     __source__ = Source("2.2", ("phone", "provider"))
     phone: Phone
@@ -82,7 +82,7 @@ class MobileMoney(View):
 
 
 class MobileMoneyMethod(View):
-    """Section 2.2: the required container."""
+    """The container of the customer's wallet (section 2.2)."""
 
     __source__ = Source("2.2", ("type", "mobile_money"))
     type: MobileMoneyType
@@ -90,7 +90,7 @@ class MobileMoneyMethod(View):
 
 
 class ConfirmPaymentIntent(View):
-    """Section 2.2."""
+    """The wallet that is to pay an intent (section 2.2)."""
 
     __source__ = Source("2.2", ("payment_method",))
     __whole__ = required("payment_method", "client_secret", client_secret_on_confirm="always")  # noqa: S106  a choice
@@ -99,13 +99,13 @@ class ConfirmPaymentIntent(View):
 
 
 class CancelPaymentIntent(View):
-    """Assumed."""
+    """Assumed: the reason for canceling an intent, in the merchant's words."""
 
     cancellation_reason: str | None = None
 
 
 class ClientSecretQuery(View):
-    """The client secret, which a publishable key needs beside it."""
+    """The client secret, which a call with a publishable key needs."""
 
     client_secret: (
         Annotated[str, parameter("The intent's secret: needed with a publishable key, checked whenever you send it.")]
@@ -137,7 +137,7 @@ class PaymentError(View):
 
 
 class ShownMobileMoney(MobileMoney):
-    """Section 2.2."""
+    """The customer's wallet, its number masked (section 2.2)."""
 
     __source__ = Source(gap="2.5")
     __prints_as__ = "MobileMoney"
@@ -146,7 +146,7 @@ class ShownMobileMoney(MobileMoney):
 
 
 class ShownMethod(MobileMoneyMethod):
-    """Section 2.2: the required container."""
+    """The container of the customer's wallet (section 2.2)."""
 
     __source__ = Source(gap="2.5")
     __prints_as__ = "MobileMoneyMethod"
@@ -224,7 +224,7 @@ def _whole_amount(gaps: Gaps) -> Schema:
 
 
 class CreateCharge(View):
-    """Section 2.3."""
+    """A payment in a single call (section 2.3)."""
 
     __source__ = Source("2.3", ("amount", "currency", "type", "channel", "phone", "reference"), gap="2.5")
     __whole__ = required(*__source__.shows, required_fields="with_reference")
@@ -294,7 +294,10 @@ def _of_one(gaps: Gaps) -> Schema:
 
 
 class CreateRefund(View):
-    """Assumed: refunds a charge or an intent; `amount` in its unit, by default everything not refunded yet."""
+    """Assumed: refunds a charge or an intent.
+
+    `amount` is in the unit of the charge or intent, and by default all that is not refunded yet.
+    """
 
     __whole__ = _of_one
     charge: str | None = None

@@ -72,7 +72,7 @@ class Deprecate(OfSandbox):
 
 
 class Deprecated(OfSandbox):
-    """An operation and the moments in its headers; None if it is not marked."""
+    """An operation and the moments in its headers; both are None if the operation is not marked."""
 
     operation: str
     deprecated_at: DateTime | None = None
@@ -94,10 +94,12 @@ MAX_COMMANDS: Final = 1_000
 class SimulatedCommand(OfSandbox):
     """An action at a moment of a simulated month; which fields count depends on `what`.
 
-    `script`: the next attempt on `phone` runs `scenario`. `charge`: asks `phone`, of `provider`, for `amount_minor` for
-    an `order`; `intent` and `confirm` do so in two steps, one after the other. `pin`: enters the right PIN. `refund`:
-    sends back `amount_minor` of the payment by `phone` for `order`, or with 0 all that is left. `payout`: pays out the
-    available balance, if there is any.
+    - `script`: the next attempt on `phone` runs `scenario`.
+    - `charge`: asks `phone`, of `provider`, for `amount_minor` for an `order`.
+    - `intent` and `confirm`: do the same in two steps, one after the other.
+    - `pin`: enters the right PIN on `phone`.
+    - `refund`: sends back `amount_minor` of the payment by `phone` for `order`, or with 0 all that is left.
+    - `payout`: pays out the available balance, if there is any.
     """
 
     at_ms: Annotated[int, Meta(ge=0, le=MAX_AT_MS), meaning("Milliseconds since 1970; not before the command before.")]
@@ -118,7 +120,7 @@ class Simulate(OfSandbox):
 
 
 class Simulated(OfSandbox):
-    """The progress of a simulation: `cursor` counts its finished commands, `done` those since the cursor sent."""
+    """The progress of a simulation: `cursor` counts its finished commands, `done` those after the request's cursor."""
 
     simulation: str
     cursor: NeverNegative
@@ -340,7 +342,7 @@ class Code(OfSandbox):
 
 
 class CodeQuery(View):
-    """The sandbox's address for the texts."""
+    """The sandbox's address in the texts."""
 
     base_url: Annotated[str, Meta(max_length=200, description="Written instead of `$BASE_URL`.")] = ""
 
@@ -350,7 +352,7 @@ CHANGED: Final = ("payment", "delivery", "prompt", "request", "entry", "clock")
 
 
 class Change(OfSandbox):
-    """A changed object and the `seq` of its last change; the clock, which has none, gets the latest `seq`."""
+    """A changed object and the `seq` of its last change; the clock, which has no `seq` of its own, gets the latest."""
 
     seq: int
     kind: Annotated[str, meaning(enum=[*CHANGED])]

@@ -8,6 +8,8 @@ import { lusaka, masked, phoneText, visible } from "./words.js";
 
 const RING_MS = 6000;
 const AGAIN_MS = 300;
+const KEEPS_MS = 2000;
+const MOST_TIMES = 3;
 const MOST_DIGITS = 12;
 const MOST_MESSAGES = 50;
 const LETTERS = { 2: "ABC", 3: "DEF", 4: "GHI", 5: "JKL", 6: "MNO", 7: "PQRS", 8: "TUV", 9: "WXYZ" };
@@ -45,6 +47,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   const [loud, setLoud] = useState(false);
   const task = useTask();
   const [root, field, back, thread, again] = [useRef(), useRef(), useRef(null), useRef(), useRef(0)];
+  const [used, moved, taken] = [useRef(0), useRef(0), useRef(0)];
   const isOn = Boolean(handset) && store.isOn();
   const waits = isOn && handset.waiting;
   const now = useNow(Boolean(waits));
@@ -59,6 +62,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     setPin("");
     task.forget();
     if (!prompt) return undefined;
+    [used.current, taken.current] = [performance.now(), 0];
     setRings(true);
     if (loud) beep();
     const calm = setTimeout(() => setRings(false), RING_MS);
@@ -76,10 +80,23 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   };
   useLayoutEffect(() => {
     take();
-    // A notebook that has just run a cell takes the focus once more.
-    again.current = setTimeout(take, AGAIN_MS);
+    // A notebook that has just run a cell takes the focus once more; somebody who has moved it keeps it.
+    again.current = setTimeout(() => moved.current < used.current && take(), AGAIN_MS);
     return () => clearTimeout(again.current);
   }, [prompt, isFront]);
+  useEffect(() => {
+    const moves = () => (moved.current = performance.now());
+    document.addEventListener("pointerdown", moves, true);
+    return () => document.removeEventListener("pointerdown", moves, true);
+  }, []);
+  // JupyterLab takes the focus on its way to the next cell, at times in the middle of a PIN. Soon after the ring or a digit,
+  // the phone takes the focus back, unless a click or a key has moved it, or it went to a field.
+  const lost = ({ relatedTarget }) => {
+    const at = performance.now();
+    const isKept = at - used.current < KEEPS_MS && at - moved.current > AGAIN_MS;
+    if (!isKept || !relatedTarget || root.current.contains(relatedTarget)) return;
+    if ((taken.current += 1) <= MOST_TIMES) setTimeout(take);
+  };
   useLayoutEffect(() => {
     if (thread.current) thread.current.scrollTop = thread.current.scrollHeight;
   }, [messages.length, waits, number]);
@@ -87,6 +104,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
 
   const type = (digit) => {
     setRings(false);
+    used.current = performance.now();
     if (waits) setPin((before) => (before + digit).slice(0, MOST_DIGITS));
   };
   const press = (what, value) => task.run(async () => {
@@ -103,7 +121,9 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     return undefined;
   };
   const keydown = (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const isPages = event.ctrlKey || event.metaKey || event.altKey;
+    if (isPages || ["Tab", "Escape"].includes(event.key)) moved.current = performance.now();
+    if (isPages) return;
     // Keys that are pressed here are not meant for the page around.
     event.stopPropagation();
     if (event.target.tagName === "SELECT" || event.key === "Tab") return;
@@ -145,7 +165,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
         <div class=${classes("prompt", !waits && "away")}><div role="status" aria-live="assertive">
           ${waits && html`<p class="words">${visible(handset.screen.split("\n").slice(1).join("\n"))}</p>`}</div>
           <input ref=${field} class="pin" type="password" inputmode="none" autocomplete="off" data-1p-ignore data-lpignore="true" aria-label="PIN" readonly=${!waits}
-            tabindex=${waits ? 0 : -1} value=${pin}
+            tabindex=${waits ? 0 : -1} value=${pin} onBlur=${lost}
             onInput=${(event) => setPin(event.currentTarget.value.replace(/\D/g, "").slice(0, MOST_DIGITS))} />
           ${waits && html`<p class="left"><span>${minutes(handset.expires_at - now / 1000)} left${store.clock.mode === "manual" ? ", the clock stands" : ""}</span>
             <span>${handset.tries_left} ${handset.tries_left === 1 ? "try" : "tries"}${handset.queued ? `, ${handset.queued} behind` : ""}</span></p>`}

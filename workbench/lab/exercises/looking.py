@@ -72,9 +72,9 @@ _sold: "WeakKeyDictionary[Any, dict[str, tuple[set[str], bool]]]" = WeakKeyDicti
 
 
 def sale_of(plant: str, *, is_sold_once: bool = False) -> Callable[[_Judge], Callable[[Bench], Iterator[Verdict]]]:
-    """A decorator that makes a check of each sale of this plant; a cell may run again, and the best sale counts.
+    """A decorator that turns a judge of one sale of this plant into a check, in which the best sale counts.
 
-    With `is_sold_once`, the check rejects a cell that has sold two.
+    A cell may run again, and so sell again; with `is_sold_once`, the check rejects a cell that sold two in one run.
     """
     return lambda judge: partial(_best_sale, judge, plant, is_sold_once)
 

@@ -62,7 +62,7 @@ class Question(NamedTuple):
         return box
 
     def verdict(self) -> str:
-        """HTML that says the choice and, after the run, whether it was right: a pressed button only looks different."""
+        """HTML that says the choice in words, for a screen reader too, and after the run whether it was right."""
         letter, state = _chosen.get(self.name), _found.get(self.name, State.NOT_YET)
         says = {State.DONE: f" {state.sign} right", State.WRONG: f" {state.sign} wrong"}.get(state, "")
         return f'<span role="status">{f"Your choice: {letter}{says}" if letter else ""}</span>'

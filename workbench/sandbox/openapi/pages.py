@@ -76,7 +76,11 @@ def of_console(request: Request, choices: InForce) -> Response:
     """
     name = request.path_params.get("name", "index.html")
     file = resources.console(f"vendor/{name}" if "/vendor/" in request.path else name)
-    if file.suffix not in _CONSOLE or file.name != name or not file.is_file():
+    try:
+        is_there = file.suffix in _CONSOLE and file.name == name and file.is_file()
+    except OSError:  # no file may have so long a name
+        is_there = False
+    if not is_there:
         raise NotFound(f"There is no file {name[:60]!r}.", code="path_not_found")
     return Response(200, _CONSOLE[file.suffix], file.read_bytes(), _PAGE_HEADERS)
 
@@ -240,7 +244,6 @@ def _reference(gaps: Gaps, deprecated: frozenset[str], base_url: str) -> bytes:
     return _rendered(
         "docs.html",
         described=described,
-        about=rendered(described["info"]["description"], _served).html,
         codes=CODES,
         base_url=base_url.removeprefix(IN_PROCESS_URL),
         # Events have a section of their own.
@@ -308,4 +311,5 @@ def _rendered(template: str, **values: object) -> str:
 def _templates() -> "Environment":
     environment = templates(__package__)
     environment.filters["laid_out"] = lambda value: json.dumps(value, indent=2, ensure_ascii=False)
+    environment.filters["in_html"] = lambda text: rendered(text, _served).html
     return environment

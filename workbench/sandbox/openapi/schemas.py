@@ -3,6 +3,7 @@
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping
+from inspect import cleandoc
 from typing import Any, Final, Union, get_args, get_origin
 
 import msgspec
@@ -142,7 +143,10 @@ def _structs() -> Mapping[str, type[View]]:
 
 
 def _components(shapes: Iterable[Any]) -> dict[str, Schema]:
+    """The components of structs, described by docstrings without their margin, which Markdown would take for code."""
     _, components = _described(shapes)
+    for schema in components.values():
+        schema["description"] = cleandoc(schema["description"])
     return {_component(name): _plain_schema(schema) for name, schema in components.items()}
 
 

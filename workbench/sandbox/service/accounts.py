@@ -25,7 +25,7 @@ def _ends_ms(tx: Transaction, key: StoredKey) -> int | None:
     return tx.last(f"end of {key.id}") or None if key.status == ROLLED and _OVERLAP_MS[tx.gaps.key_rotation] else None
 
 
-def works_on(tx: Transaction, key: StoredKey) -> bool:
+def still_works(tx: Transaction, key: StoredKey) -> bool:
     """True if a rolled key still works."""
     return tx.now_ms < (_ends_ms(tx, key) or 0)
 
@@ -67,7 +67,7 @@ def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
 def revoke_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
     """DELETE /v1/api_keys/{key_id}: revoke a key at once; the last secret key cannot be revoked."""
     key = KEYS.find(tx, caller, key_id)
-    if key.status != ACTIVE and not works_on(tx, key):
+    if key.status != ACTIVE and not still_works(tx, key):
         raise _not_active(key)
     is_last = tx.api_keys.count(account=caller.account, kind="secret", status=ACTIVE) == 1
     if is_last and key.status == ACTIVE and key.kind == "secret":

@@ -33,8 +33,8 @@ _SHARED: Final = {ledger.WRITE_OFF.name, ledger.ROUNDING.name}
 def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> Rows[wire.LedgerAccount]:
     """GET /sandbox/ledger/accounts: every account with postings, with its sums in minor units.
 
-    With `as_of` and `known_at`: of what had occurred and been recorded by then.
-    Raises InvalidRequest: no moment with its zone.
+    With `as_of` and `known_at`, only what had occurred and been recorded by then counts.
+    Raises InvalidRequest: one of them is not a moment with its zone.
     """
     as_of = None if query.as_of is None else milliseconds_in(query.as_of, param="as_of")
     known = None if query.known_at is None else milliseconds_in(query.known_at, param="known_at")
@@ -88,7 +88,7 @@ def verify(tx: Transaction, caller: Caller) -> wire.LedgerVerified:
 
 
 def _cut_page(found: Iterator[JournalEntry], limit: int | None, rows: Callable[[JournalEntry], Iterable[R]]) -> Page[R]:
-    """The rows of at most `limit` entries, of all for None, and whether more entries follow."""
+    """The rows of at most `limit` entries, or of all for None, and whether more entries follow."""
     shown = list(itertools.islice(found, limit))
     return Page([row for entry in shown for row in rows(entry)], has_more=next(found, None) is not None)
 
@@ -135,7 +135,7 @@ def _state_of(tx: Transaction, entry: JournalEntry) -> str:
 def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> wire.LedgerEntry:
     """POST /sandbox/ledger/entries/{entry_id}/repeat: post an entry a second time: a fault for reconciliation to find.
 
-    Raises NotFound: no such entry. Raises StateConflict: nobody else knows its movement by an id, or it answers
+    Raises NotFound: no such entry. Raises StateConflict: the entry has no external reference, or it reverses or settles
     another entry.
     """
     entry = _find_entry(tx, entry_id, param="entry_id")
@@ -152,10 +152,10 @@ def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> wire.LedgerEntr
 def settle(tx: Transaction, caller: Caller, body: wire.Settle) -> wire.LedgerEntry:
     """POST /sandbox/ledger/entries: settle a difference from a statement with an ordinary entry.
 
-    The recipe decides which entry. It can be reversed like any other.
+    The recipe decides what is posted. The new entry can be reversed like any other.
     Raises InvalidRequest: no such recipe, account or moment, or an amount or field that the recipe does not
-    take. Raises NotFound: no such entry. Raises StateConflict: settled already, not of the kind that the
-    recipe settles, or at a moment before what it settles or still to come.
+    take. Raises NotFound: no such entry. Raises StateConflict: the difference was settled before; the recipe does not
+    settle this kind of entry; or the moment is before the entry to settle, or in the future.
     """
     return next(_rows_of_entry(wire.LedgerEntry, _post_settlement(tx, body)))
 
@@ -163,9 +163,9 @@ def settle(tx: Transaction, caller: Caller, body: wire.Settle) -> wire.LedgerEnt
 def settle_suspense(tx: Transaction, caller: Caller, body: wire.SettleSuspense, *, item: str) -> Suspense:
     """POST /sandbox/suspense/{item}/settle: credit late money to the merchant, or return it to the customer.
 
-    Credited money is less the usual fee; returned money is a movement of the operator.
-    Raises InvalidRequest: neither. Raises NotFound: none of this name. Raises StateConflict: settled before, or several
-    wait.
+    The merchant is credited the money less the usual fee; returned money is a movement of the operator.
+    Raises InvalidRequest: `how` is neither of the two. Raises NotFound: no late money has this name. Raises
+    StateConflict: the money was settled before, or several late sums wait.
     """
     request_fields.check_known([body.how], wire.SETTLED_BY, "is no way to settle late money; they are", param="how")
     late = suspense.late_money_named(tx, caller, item)

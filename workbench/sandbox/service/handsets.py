@@ -31,7 +31,10 @@ def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset:
 
 
 def list_phones(tx: Transaction, caller: Caller, *, query: wire.PhonesQuery) -> Rows[wire.Handset]:
-    """GET /sandbox/phones: the handsets on which a prompt waits, then those that were used last; twenty at most."""
+    """GET /sandbox/phones: the handsets on which a prompt waits, then the handsets used last; twenty at most.
+
+    The handset of `payment`, if named, comes first.
+    """
     payment = tx.payments.first(id=query.payment, account=caller.account) if query.payment else None
     waiting = tx.sessions.page(_LATEST, older_than=None, newer_than=None, ended_seq=None, screen=ussd.OPEN)
     latest = tx.sessions.page(_LATEST, older_than=None, newer_than=None)
@@ -120,7 +123,7 @@ def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[wire.M
 
 
 def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: str) -> Iterator[Receipt]:
-    """Receipts for money of this attempt that came back to the wallet, among those of the intent's attempts."""
+    """Receipts for the money of this attempt, not of the intent's other attempts, that came back to the wallet."""
     for entry in tx.journal.of_payment(charge.payment_intent or charge.id, (_REFUND_SENT, _LATE_MONEY_RETURNED)):
         settled = tx.journal.get(entry.settles) if entry.settles else None
         is_late_money = settled is not None and settled.external_reference == known_as

@@ -139,7 +139,7 @@ def create_intent(tx: Transaction, caller: Caller, body: wire.CreatePaymentInten
     with request_fields.EveryFault() as every:
         every.read(request_fields.read_currency, tx.gaps, body.currency, str.upper)
         money = every.read(
-            request_fields.intent_money, tx.gaps, body.amount, request_fields.currency_or_only(body.currency)
+            request_fields.intent_money, tx.gaps, body.amount, request_fields.currency_or_kwacha(body.currency)
         )
         every.read(request_fields.check_method_types, tx.gaps, body.payment_method_types)
     intent_id = tx.new_id("pi")
@@ -179,8 +179,13 @@ def confirm_intent(
         warnings=warnings,
     )
     session = _begin(tx, caller, charge, phone, intent.description)
-    moved = tx.intents.put(
+    shown = _change_intent(
+        tx,
+        caller.cause,
         intent,
+        "payment_intent.requires_action",
+        late,
+        session,
         status=status,
         phone=phone.e164,
         provider=asked.id,
@@ -188,8 +193,6 @@ def confirm_intent(
         warnings=warnings,
         failure_code=None,
     )
-    shown = _intent_view(tx, moved, session, late)
-    emit(tx, caller.cause, intent.account, "payment_intent.requires_action", shown, before={"status": intent.status})
     _let_act(tx, session)
     return shown
 
@@ -199,13 +202,11 @@ def cancel_intent(
 ) -> wire.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/cancel: cancel an intent, and withdraw an open prompt."""
     intent = INTENTS.find(tx, caller, intent_id)
-    _checked_status(tx, intent, "cancel")
+    status = _checked_status(tx, intent, "cancel")
     if prompt := _open_prompt(tx, intent):
         press(tx, caller.cause, prompt, "withdraw")
-    why = body.cancellation_reason
-    return _move_intent(
-        tx, caller.cause, intent, "cancel", "payment_intent.canceled", cancellation_reason=why, canceled_ms=tx.now_ms
-    )
+    changes = {"status": status, "cancellation_reason": body.cancellation_reason, "canceled_ms": tx.now_ms}
+    return _change_intent(tx, caller.cause, intent, "payment_intent.canceled", **changes)
 
 
 def retrieve_intent(
@@ -245,7 +246,7 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
     with request_fields.EveryFault() as every:
         every.read(request_fields.read_currency, tx.gaps, body.currency, str.lower)
         money = every.read(
-            request_fields.charge_money, tx.gaps, body.amount, request_fields.currency_or_only(body.currency)
+            request_fields.charge_money, tx.gaps, body.amount, request_fields.currency_or_kwacha(body.currency)
         )
         every.read(request_fields.check_type, body.type, "type")
         asked = every.read(operator_named, body.channel, param="channel", zed=tx.gaps.zed_mobile)
@@ -331,7 +332,7 @@ def _scenario_for(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn
 
 
 def _number_of(tx: Transaction, charge: Charge) -> int:
-    """The number of an attempt at its intent; without an intent, of a charge with this phone and reference.
+    """The number of an attempt at its intent; without an intent, among the charges with this phone and reference.
 
     Intents that end with their first attempt are counted together, by phone and description.
     """
@@ -347,7 +348,10 @@ def _number_of(tx: Transaction, charge: Charge) -> int:
 
 
 def with_script(tx: Transaction, caller: Caller, number: str) -> Caller:
-    """The caller with the next answer of a number's script; a fault is used up as the scenario of a call with none."""
+    """The caller with the next answer of a number's script.
+
+    If that answer is a fault and the call asks for no scenario, the fault becomes the call's scenario and is used up.
+    """
     number = e164_of(number) if tx.gaps.phone_format == "national" else number
     script = tx.scripts.first(order="seq", phone=number)
     if script is None:
@@ -500,34 +504,37 @@ def _pay_late(tx: Transaction, charge: Charge, intent: PaymentIntent | None) -> 
     if intent:
         # The intent now names the charge that paid it: a refund of the intent is a refund of that charge.
         paid_by = {"latest_charge": charge.id, "phone": charge.phone, "provider": charge.channel, "warnings": warnings}
-        intent = tx.intents.put(intent, **paid_by)
-        _move_intent(tx, BY_ITSELF, intent, payments.LATE_FUNDS, "payment_intent.succeeded", failure_code=None)
+        status = next_state(tx.intent_transitions, intent.status, payments.LATE_FUNDS)
+        event_type = "payment_intent.succeeded"
+        _change_intent(tx, BY_ITSELF, intent, event_type, status=status, failure_code=None, **paid_by)
 
 
 def _intent_of(tx: Transaction, charge: Charge) -> PaymentIntent | None:
     return tx.intents.get(charge.payment_intent) if charge.payment_intent else None
 
 
-def _move_intent(
+def _change_intent(
     tx: Transaction,
     cause: Cause,
     intent: PaymentIntent,
-    event: str,
     event_type: str,
-    **changes: str | int | None,
+    late: Sequence[Late] | None = None,
+    prompt: UssdSession | None = None,
+    /,
+    **changes: object,
 ) -> wire.PaymentIntent:
-    """Move an intent by its transition table, with `changes`, and send an event; returns the intent's view."""
-    before = intent.status
-    moved = tx.intents.put(intent, status=next_state(tx.intent_transitions, before, event), **changes)
-    shown = _intent_view(tx, moved, None, _late_money(tx, intent.id))
-    return emit(tx, cause, intent.account, event_type, shown, before={"status": before})
+    """Change an intent, its status among the `changes`, and send an event; returns the intent's view."""
+    late = _late_money(tx, intent.id) if late is None else late
+    shown = _intent_view(tx, tx.intents.put(intent, **changes), prompt, late)
+    return emit(tx, cause, intent.account, event_type, shown, before={"status": intent.status})
 
 
 def _move_intent_of(
     tx: Transaction, cause: Cause, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
 ) -> None:
     if intent := _intent_of(tx, charge):
-        _move_intent(tx, cause, intent, event, event_type, failure_code=failure_code)
+        status = next_state(tx.intent_transitions, intent.status, event)
+        _change_intent(tx, cause, intent, event_type, status=status, failure_code=failure_code)
 
 
 def _move_charge(

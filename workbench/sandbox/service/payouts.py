@@ -38,7 +38,7 @@ def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> w
     """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
     with request_fields.EveryFault() as every:
         every.read(currency_named, body.currency, OFFERED[tx.gaps.currencies])
-        money = every.read(money_from_major, body.amount, request_fields.currency_or_only(body.currency))
+        money = every.read(money_from_major, body.amount, request_fields.currency_or_kwacha(body.currency))
     available = clearing.balance_of(tx, ledger.MERCHANT_AVAILABLE, money.currency, merchant=caller.account)
     if money.amount_minor > available:
         message = f"{money} is more than the {Money(max(0, available), money.currency)} that is available."

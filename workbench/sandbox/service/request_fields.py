@@ -56,7 +56,7 @@ class EveryFault:
             raise first
 
 
-def currency_or_only(text: str) -> Currency:
+def currency_or_kwacha(text: str) -> Currency:
     """The currency named, or the kwacha for a wrong name, so that the amount beside it can be judged."""
     return ISO_4217.get(text.upper(), ZMW)
 

@@ -181,7 +181,7 @@ def seconds_asked(retry_after: str, now_s: int) -> int | None:
         return int(retry_after) if len(retry_after) <= _MOST_DIGITS else None
     try:
         until = parsedate_to_datetime(retry_after)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     # An HTTP-date is in UTC, whether it says so or not.
     return max(0, int(until.replace(tzinfo=until.tzinfo or UTC).timestamp()) - now_s)

@@ -135,7 +135,7 @@ class Store:
         self._prepare(settings, new_seed)
 
     def close(self) -> None:
-        """Close the file; the last to close leaves one file without files beside it."""
+        """Close the file; the last process to close it leaves no files beside it."""
         if self.path is not None:
             # Writes the calls that only read and a running clock's moment; nothing if the store was closed before.
             with suppress(*UNWRITTEN, sqlite3.ProgrammingError), self.transaction():
@@ -156,14 +156,9 @@ class Store:
                 self.write_calls()
         return UnitOfWork(self._transaction, reads_only=True)
 
-    @property
-    def calls_wait(self) -> bool:
-        """True while reads are still to be written into the trace."""
-        return self._transaction.calls_wait > 0
-
     def write_calls(self) -> None:
         """Write the calls that only read into the trace, if any wait for it."""
-        if self.calls_wait:
+        if self._transaction.calls_wait:
             with self.transaction():
                 pass
 

@@ -156,9 +156,9 @@ class Table(Generic[R]):
     """The rows of one table as structs of one type; `key` is the column that names a row.
 
     New rows get ids that begin with `prefix`. Each connection has its own tables, which build their SQL once. One
-    cursor runs the statements of all these tables: each has its rows before the next one runs. A table of `few` rows
-    remembers the records of its queries until the table is written to, or until `forget` is called because others may
-    have written.
+    cursor runs the statements of all these tables: all rows of a statement are read before the next statement runs.
+    A table of `few` rows remembers the records of its queries until the table is written to, or until `forget` is
+    called because others may have written.
     """
 
     def __init__(
@@ -600,7 +600,7 @@ class Transaction:
             return self._look() // 1000
 
     def version(self) -> tuple[int, int, int]:
-        """Three numbers, some of which change with every write of any process, and with a reset."""
+        """Three numbers. At least one of them changes with every write of any process, and with a reset."""
         connection = self._connection
         return connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes, self.last("seq")
 
