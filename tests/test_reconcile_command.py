@@ -290,6 +290,16 @@ class TestForAPerson:
         taken = clean.run_with(clean.ledger, clean.statement, *out("b.csv", "b-suggestions.csv"))
         assert (taken.exit_code, "cannot be written twice" in taken.stderr) == (2, True)
 
+    @pytest.mark.parametrize(
+        ("outs", "where"), [([], ": --out breaks.csv writes them all"), (["b.csv"], " in b-suggestions.csv")]
+    )
+    def test_of_many_suggestions_the_first_are_shown_and_the_file_with_all_is_named(
+        self, outs: list[str], where: str, tmp_path: Path
+    ):
+        ours = [row | {"phone": None} for row in BOTH[:7]]
+        case = written(tmp_path, ours, [row | {"key": f"9{row['key'][1:]}"} for row in ours])
+        assert re.search(f"^- and [0-9]+ more{where}$", case.run(*out(*outs)).stdout, re.MULTILINE)
+
     @pytest.mark.thorough
     def test_what_does_not_add_up_is_said_with_by_how_much(self, tmp_path: Path):
         done, _ = of_the_shop(tmp_path, changed=("3699.97", "3709.97"))
@@ -503,7 +513,7 @@ UNUSABLE = {
     "a layout": (["{ledger}", "{statement}", "--layout", "mtm"], "mtm"),
     "another account": (["{ledger}", "{statement}", "--account", "nobody"], "nobody"),
     "a date format": (["{ledger}", "{statement}", "--date-format", "%q"], "%q"),
-    "a tolerance": (["{ledger}", "{statement}", "--tolerance", "time", "1"], "amount, fee, days"),
+    "a tolerance": (["{ledger}", "{statement}", "--tolerance", "time", "1"], "none of amount, fee."),
     "half a ngwee": (["{ledger}", "{statement}", "--tolerance", "fee", "0.005"], "0.005"),
     "half a day": (["{ledger}", "{statement}", "--tolerance", "days", "0.5"], "0.5"),
     "days": (["{ledger}", "{statement}", "--tolerance", "days", "3"], 'Write match = [{ on = ["key"], days = 3 }].'),
@@ -515,8 +525,14 @@ UNUSABLE = {
         ["{ledger}", "{statement}", "--pair-by", "amount,day"],
         '{ on = ["key"] }, { on = ["amount"], days = 1 }',
     ),
+    "no day": (["{ledger}", "{statement}", "--as-of", ""], "'' is not a day"),
     "a cut-off": (["{ledger}", "{statement}", "--cut-off", "-1"], "--cut-off"),
     "nothing carried": (["{ledger}", "{statement}", "--carry-forward", "nowhere"], "--carry-to"),
+    "a journal that is a workbook": (["{ledger}", "{statement}", "--journal", "j.xlsx"], "does not end in .csv"),
+    "a journal's account": (
+        ["{ledger}", "{statement}", "--out", "b.csv", "--journal", "j.csv", "--journal-account", "7901"],
+        "NAME=CODE",
+    ),
     "an engine": (["{ledger}", "{statement}", "--engine", "abacus"], "duckdb"),
     "no statement": (["{ledger}"], "STATEMENT"),
 }

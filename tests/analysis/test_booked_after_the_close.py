@@ -203,37 +203,6 @@ def test_an_open_row_that_the_ledger_lacks_pairs_with_its_line_and_the_proof_say
     assert "lacks them: T1 of 2026-01-05, T3 of 2026-01-31, T4 of 2026-01-31" in result.proof["note"][0]
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("made", ["csv", "workbook", "frame", "database"])
-def test_a_ledger_is_the_same_rows_wherever_it_comes_from(made: str, tmp_path: Path):
-    texts = pd.DataFrame([row.entry.split(",") for row in (ONE, TWO, LAST)], columns=HEADINGS.split(","))
-    statement(tmp_path / "january.csv", [ONE, TWO, LATE, LAST])
-    statement(tmp_path / "february.csv", [NEXT], 280_000)
-    first = reconcile(read_ledger(texts), read_statement(tmp_path / "january.csv"), phone_key=KEY)
-    rows = pd.DataFrame([row.entry.split(",") for row in (LATE, NEXT, ONE, LAST, TWO)], columns=texts.columns)
-    typed = rows.assign(occurred_at=pd.to_datetime(rows["occurred_at"]), amount=rows["amount"].astype(float).round(2))
-    path, query = tmp_path / "books", None
-    if made == "csv":
-        rows.to_csv(path := tmp_path / "books.csv", index=False)
-    elif made == "workbook":
-        typed.to_excel(path := tmp_path / "books.xlsx", index=False)
-    elif made == "database":
-        pytest.importorskip("adbc_driver_sqlite", reason="the extra `sql` is not installed")
-        import sqlite3
-
-        with sqlite3.connect(tmp_path / "books.db") as connection:
-            rows.to_sql("books", connection, index=False)
-        path, query = f"sqlite:///{tmp_path / 'books.db'}", "select * from books"
-    ledger = read_ledger(rows if made == "frame" else path, **({"query": query} if query else {}))
-    second = reconcile(
-        ledger, read_statement(tmp_path / "february.csv"), carry_forward=first.carry_forward, phone_key=KEY
-    )
-    said = f"{MTN}: 1 row of the ledger is booked after the close of 2026-01-31, and read now: T3 of 2026-01-20."
-    assert second.notes == (said,)
-    assert proven(second) == [(MTN, 285_000, 285_000, True)]
-    assert second.breaks.empty
-
-
 def test_a_payment_that_was_pending_at_the_close_is_read_when_it_is_completed(tmp_path: Path):
     statement(tmp_path / "january.csv", [ONE, TWO, LATE, LAST])
     statement(tmp_path / "february.csv", [NEXT], 280_000)

@@ -38,8 +38,7 @@ def written(month: int) -> None:
     ours = [row for rows in BOOKED[: month + 1] for row in rows]
     told = [{**row, "statement": f"{month}.csv", "line": line} for line, row in enumerate(TOLD[month], 2)]
     ledger, statement = tables(ours, told)
-    moved = ledger["amount_minor"].where(ledger["direction"] == "in", -ledger["amount_minor"])
-    files.write(ledger.assign(balance_minor=moved.cumsum()), Path("l.parquet"), LEDGER_MOVEMENT)
+    files.write(ledger, Path("l.parquet"), LEDGER_MOVEMENT)
     files.write(statement, Path(f"{month}.parquet"), STATEMENT_ROW)
 
 
@@ -86,10 +85,9 @@ def test_over_three_months_what_is_decided_to_zero_closes_and_what_is_not_stays(
 def month(ours: list[Row], told: list[Row], *verdicts: tuple[str, ...], **more: Any) -> Reconciliation:  # noqa: ANN401  settings
     """One period of books that tell their balance, with decisions of break, verdict and perhaps partner."""
     ledger, statement = tables(ours, [{**row, "line": line} for line, row in enumerate(told, 2)])
-    moved = ledger["amount_minor"].where(ledger["direction"] == "in", -ledger["amount_minor"])
     rows = [(*(*each, "")[:3], "Ann", "2026-03-01", "seen") for each in verdicts]
     decisions = pd.DataFrame(rows, columns=list(DECIDED)[:6]) if rows else None
-    return reconcile(ledger.assign(balance_minor=moved.cumsum()), statement, decisions=decisions, **more)
+    return reconcile(ledger, statement, decisions=decisions, **more)
 
 
 @pytest.mark.thorough

@@ -19,14 +19,14 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.analysis.test_reconcile import ACCOUNT, KINDS, movement
+from tests.analysis.test_reconcile import ACCOUNT, KINDS, ledger_of, movement
+from tests.analysis.test_reconcile import statement_of as with_balances
 from workbench.analysis import files
 from workbench.analysis.break_codes import VERDICTS
-from workbench.analysis.frames import frame
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.reconcile.deciding import DecisionTable
 from workbench.analysis.reconcile.decisions import Rule, decisions_in, ruled, rules_in
-from workbench.analysis.shapes import BREAK, DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW, Columns
+from workbench.analysis.shapes import BREAK, DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.cli import app
 from workbench.errors import ReconcileRefused
 
@@ -39,25 +39,11 @@ SLOW = settings(
 """A run takes a tenth of a second, and what is made smaller takes hundreds."""
 OF_DECISIONS = ["verdict", "partner", "who", "when", "why"]
 Row = dict[str, Any]
-row = partial(movement, day=3)
+row, statement_of = partial(movement, day=3), partial(with_balances, opening=None)
 
 
 def moment(day: int, minute: int) -> datetime:
     return datetime(2026, 1, day, 10, minute, tzinfo=UTC)
-
-
-def framed(rows: list[Row], columns: Columns, **usual: object) -> pd.DataFrame:
-    counted = [{"number": n, "line": n, "entry": f"je_{n}"} for n, _ in enumerate(rows, start=1)]
-    empty: Row = dict.fromkeys(columns)
-    return frame([{**empty, **usual, **count, **each} for count, each in zip(counted, rows, strict=True)], columns)
-
-
-def ledger_of(*rows: Row) -> pd.DataFrame:
-    return framed(list(rows), LEDGER_MOVEMENT, kind="funds_secured", state="posted", balance_minor=0)
-
-
-def statement_of(*rows: Row, name: str = "mtn.csv") -> pd.DataFrame:
-    return framed(list(rows), STATEMENT_ROW, statement=name, type="payment")
 
 
 OURS = [row("A", 500), row("K", 100), row("L", 200), row("LATE", 900, day=20)]
@@ -188,12 +174,14 @@ class TestApplied:
     def test_what_became_of_a_decision_is_said(self):
         found = ids(plain())
         about = everything(found).assign(account=ACCOUNT, key=["A", "00K", "L", "FEE"])
-        about = pd.concat([about, decided((ONE, "accept")).assign(account="bank:settlement"), decided((TWO, "ignore"))])
-        changed = [OURS[0], row("K", 101), row("L", 200), OURS[3]]
+        zeros = decided((THREE, "accept")).assign(account=ACCOUNT, key="000")
+        elsewhere = decided((ONE, "accept")).assign(account="bank:settlement")
+        about = pd.concat([about, elsewhere, decided((TWO, "ignore")), zeros])
+        changed = [OURS[0], row("K", 101), row("L", 200), OURS[3], row(None, 5)]
         result = ran(changed, [THEIRS[0], THEIRS[1], row("L", 200), THEIRS[3]], decisions=about)
         states = dict(zip(result.decisions["break"], result.decisions["state"], strict=True))
         assert states == {found["A"]: "applied", found["K"]: "stale", found["L"]: "settled", found["FEE"]: "settled",
-                          ONE: "elsewhere", TWO: "stale"}  # fmt: skip
+                          ONE: "elsewhere", TWO: "stale", THREE: "settled"}  # fmt: skip
         assert not result.is_decided
         assert "; 2 stale" in result.sign_off
         assert set(result.carry_forward.decisions["break"]) == {found["A"], ONE}

@@ -123,13 +123,6 @@ class TestByAmount:
         assert pairs_of(result) == {("P0", "S0"), ("P4", "S6")}
 
     @pytest.mark.thorough
-    @settings(max_examples=4)
-    @given(seed=st.integers(0, 10**6), amounts=st.sampled_from([3, 30, 300]), days=st.integers(2, 4))
-    def test_no_match_is_wrong_where_each_partner_is_there(self, seed: int, amounts: int, days: int):
-        made = world(seed, rows=400, amounts=amounts, days=90, missing=(0, 0))
-        assert pairs_of(matched(made.ledger, made.statement, within(days))) <= made.pairs
-
-    @pytest.mark.thorough
     @pytest.mark.parametrize("missing", [(0, 0), (0.1, 0), (0, 0.1)])
     @pytest.mark.parametrize("days", [2, 3, 4])
     def test_no_match_is_wrong_where_rows_are_missing_on_one_side(self, missing: tuple[float, float], days: int):
@@ -151,6 +144,33 @@ class TestByAmount:
             found, wrong = found + len(pairs), wrong + len(pairs - made.pairs)
         assert found > 10_000
         assert wrong * 10_000 <= found
+
+
+@pytest.mark.parametrize("rules", [(), (within(3),)], ids=["by key", "by amount"])
+def test_rows_after_the_day_pair_are_known_when_they_are_told_again_and_wait_for_their_day(rules: Sequence[Row]):
+    def told(days: dict[str, int], file: str) -> list[Row]:
+        rows = ((f"{name}{'' if not rules else ' of the bank'}", day) for name, day in days.items())
+        return [on(day, key, 100 * ord(key[0]), statement=file, line=n) for n, (key, day) in enumerate(rows, start=2)]
+
+    def booked(days: dict[str, int]) -> list[Row]:
+        return [on(day, name, 100 * ord(name)) for name, day in days.items()]
+
+    statement = told({"a": 30, "b": 31, "c": 35, "d": 36, "far": 9_999}, "1.csv")
+    first = matched(booked({"a": 30, "b": 30, "c": 34}), statement, *rules, as_of=date(2026, 1, 31))
+    assert {key[0]: code for key, code in zip(first.breaks["key"], first.breaks["code"], strict=True)} == {
+        "d": "invalid_row", "f": "invalid_row",
+    }  # fmt: skip
+    assert first.carry_forward.closed["closing_date"].tolist() == [date(2026, 1, 31)]
+    ledger = booked({"a": 30, "b": 30, "c": 34, "d": 37, "e": 50})
+    statement, settings = told({"b": 31, "c": 35, "d": 36, "e": 50}, "2.csv"), {"carry_forward": first.carry_forward}
+    with pytest.raises(ReconcileRefused, match=r"reported again: 2\.csv, 2 lines from line 2"):
+        matched(ledger, statement, *rules, **settings)
+    for as_of in (None, date(2026, 2, 28)):
+        second = matched(ledger, statement, *rules, skip_settled=True, as_of=as_of, **settings)
+        assert second.breaks["code"].tolist() == ["invalid_row"]
+        assert second.breaks["reason"].str.contains("after 2026-01-31, the day of the reconciliation").all()
+        assert second.breaks["since_date"].tolist() == [date(2026, 1, 31)]
+        assert second.proof["holds"].all()
 
 
 class TestInNarratives:

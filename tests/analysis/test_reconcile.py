@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from workbench import Workbench
-from workbench.analysis import files, shapes
+from workbench.analysis import shapes
 from workbench.analysis.break_codes import BREAK_CODES
 from workbench.analysis.frames import python_rows, untyped
 from workbench.analysis.reconcile import BUCKETS, CarryForward, Reconciliation, Tolerance, reconcile
@@ -330,6 +330,12 @@ SINGLE: dict[str, tuple[Case, Row]] = {
         (ledger_of(A), [statement_of(A, movement("r", 100, direction="out", type="reversal", related="a"))]),
         {"codes": [("r", "reversed_unmatched")], "proposed of": ["je_1"]},
     ),
+    "a key of zeros is not a key of spaces": (
+        (ledger_of(movement("\u00a0", 50), movement("000", 100)),
+         [statement_of(movement("\u00a0", 50), movement("000", 100),
+                       movement("r", 100, direction="out", type="reversal", related="0"))]),
+        {"codes": [("r", "reversed_unmatched")], "proposed of": ["je_2"]},
+    ),
     "without the entry that it reverses it is unknown money, and once": (
         (ledger_of(A | {"entry": None}), [statement_of(A, movement("r", 100, direction="out", type="reversal",
                                                                    related="a", fee_minor=1))]),
@@ -505,14 +511,7 @@ TWICE = ledger_of(A, A, movement("b", 50))
 B50 = movement("b", 50)
 JANUARY = [movement("a", 100, day=30), movement("b", 200, day=31), movement("x", 5, day=3)]
 FEBRUARY = [movement("c", 40, day=33), movement("d", 60, day=34)]
-MANY = ledger_of(
-    *(movement(key, amount, day=3) for key, amount in (("a", 100), ("b", 200), ("c", 7))),
-    *(movement(key, 5, day=day) for key, day in (("d", 3), ("d", 9), ("e", 9), ("e", 10), ("f", 3), ("g", 9))),
-)
-MANY_TOLD = statement_of(
-    *(movement(key, amount, day=3) for key, amount in (("a", 101), ("z", 9), ("d", 5), ("f", 5), ("f", 5))),
-    *(movement(key, amount, day=9) for key, amount in (("c", 7), ("e", 5), ("g", 5), ("g", 5))),
-)
+AGAIN_LATER = ledger_of(LATEST, movement("c", 50, day=7))
 BOOKED_AHEAD = ledger_of(A, movement("b", 50, day=8), movement("b", 50, day=8))
 TOLD_BY_TWO = [statement_of(A, name="one.csv"), statement_of(A, A, name="two.csv")]
 AHEAD_OF_CLOSING = ledger_of(
@@ -529,9 +528,6 @@ TWO_PERIODS: dict[str, tuple[Case, Row, Case, Row]] = {
         (ledger_of(*JANUARY, *FEBRUARY), [statement_of(JANUARY[1], *FEBRUARY, opening=101, name="feb.csv")]),
         {"codes": [("q", "missing_in_ledger"), ("x", "missing_in_statement")], "age_days": [31, 3],
          "read": [4, 4], "holds": True},
-    ),
-    "nothing new": (
-        (MANY, [MANY_TOLD]), {}, (MANY, [without_rows(int(MANY_TOLD["balance_minor"].iloc[-1]))]), {"holds": True},
     ),
     "a duplicate stays one until the other side has it as often": (
         (TWICE, [statement_of(A, B50, B50)]), {"codes": DUPLICATES},
@@ -565,6 +561,10 @@ TWO_PERIODS: dict[str, tuple[Case, Row, Case, Row]] = {
         (BOOKED_AHEAD, [statement_of(movement("b", 50, day=8), movement("c", 9, day=12), opening=100, name="n.csv")]),
         {"codes": [("b", "duplicate_in_ledger"), ("c", "timing")], "entry": ["je_3", None], "holds": True},
     ),
+    "a second entry after the closing date is a duplicate of the first when nothing is new": (
+        (AGAIN_LATER, [statement_of(LATEST)]), {"codes": [("c", "duplicate_in_ledger")]},
+        (AGAIN_LATER, [without_rows(50)]), {"codes": [("c", "duplicate_in_ledger")], "holds": True},
+    ),
     "a duplicate of a line that two files told stays one": (
         (ledger_of({**A, "amount_minor": 90}), TOLD_BY_TWO), {"variance_minor": [-10, -100]},
         (ledger_of({**A, "amount_minor": 90}), [without_rows(200)]), {"variance_minor": [-10, -100]},
@@ -593,39 +593,25 @@ TWO_PERIODS: dict[str, tuple[Case, Row, Case, Row]] = {
 
 
 @cache
-def two_periods(kind: str) -> tuple[Reconciliation, Reconciliation]:
-    first = together({name: case for name, (case, *_) in TWO_PERIODS.items()}, kind)
+def two_periods() -> tuple[Reconciliation, Reconciliation]:
+    first = together({name: case for name, (case, *_) in TWO_PERIODS.items()})
     following = {name: case for name, (*_, case, _) in TWO_PERIODS.items()}
-    return first, together(following, kind, carry_forward=first.carry_forward)
+    return first, together(following, carry_forward=first.carry_forward)
 
 
-@pytest.mark.parametrize("kind", SOME_KINDS)
 class TestCarryForward:
     @pytest.mark.parametrize("name", TWO_PERIODS)
-    def test_of_two_periods_it_says(self, name: str, kind: str):
-        for result, expected in zip(two_periods(kind), TWO_PERIODS[name][1::2], strict=True):
+    def test_of_two_periods_it_says(self, name: str):
+        for result, expected in zip(two_periods(), TWO_PERIODS[name][1::2], strict=True):
             found = facts(result, name)
             assert {each: found[each] for each in expected} == expected
 
-    def test_another_run_with_nothing_new_finds_the_same(self, kind: str):
-        first, again = two_periods(kind)
-        found = facts(first, "nothing new")["codes"]
-        assert {("d", "duplicate_in_ledger"), ("e", "duplicate_in_ledger"), ("f", "duplicate_in_statement"),
-                ("g", "duplicate_in_statement")} < set(found)  # fmt: skip
-        assert facts(again, "nothing new")["codes"] == found
-        for name in ("rows", "closed", "ahead"):
-            left, before = (
-                getattr(each.carry_forward.of(["nothing new"]), name).reset_index(drop=True) for each in (again, first)
-            )
-            pd.testing.assert_frame_equal(left, before, check_categorical=False)
-
     @pytest.mark.thorough
-    def test_what_was_matched_is_gone_for_good_and_refused_when_it_is_told_again(self, kind: str):
+    def test_what_was_matched_is_gone_for_good_and_refused_when_it_is_told_again(self):
         name = "what was matched ahead of the closing date is not opened again"
-        first, again = two_periods(kind)
-        settings = {"kind": kind, "carry_forward": again.carry_forward}
+        first, again = two_periods()
         following = statement_of(movement("d", 7, day=9), opening=150, name="next.csv")
-        last = together({name: (AHEAD_OF_CLOSING, [following])}, **settings)
+        last = together({name: (AHEAD_OF_CLOSING, [following])}, carry_forward=again.carry_forward)
         assert last.breaks.empty
         assert last.proof.loc[0, "holds"]
         kept = last.carry_forward
@@ -633,7 +619,7 @@ class TestCarryForward:
         assert set(kept.closed["account"]) == set(TWO_PERIODS), "what is not looked at stays as it was"
         assert len(kept.rows) == len(again.carry_forward.rows)
         twice = [statement_of(B50, movement("d", 7, day=9), opening=100, name="next.csv")]
-        settings = {"kind": kind, "carry_forward": first.carry_forward}
+        settings = {"carry_forward": first.carry_forward}
         with pytest.raises(ReconcileRefused, match=r"reported again: next\.csv, 1 line from line 2.*--skip-set"):
             together({name: (AHEAD_OF_CLOSING, twice)}, **settings)
         skipped = together({name: (AHEAD_OF_CLOSING, twice)}, skip_settled=True, **settings)
@@ -650,9 +636,8 @@ KEPT_OF_IT = (f"CUSTOMER for order 20260105123456 by {MASKED_NUMBERS}", "Paid / 
 
 
 class TestNarratives:
-    @pytest.mark.parametrize("kind", SOME_KINDS)
     @pytest.mark.thorough
-    def test_text_and_age_of_what_is_open_survive_two_closes_with_numbers_masked(self, kind: str):
+    def test_text_and_age_of_what_is_open_survive_two_closes_with_numbers_masked(self):
         """The files of all months have one name, and lines of the same numbers."""
 
         def rows(frame: pd.DataFrame, *names: str) -> list[tuple[object, ...]]:
@@ -661,13 +646,13 @@ class TestNarratives:
         parts = [movement(key, 10, day=4, batch="batch", **SAID) for key in ("p", "q")]
         nameless = movement(None, 9, day=4, description="no key", words="")
         ours = ledger_of(A, {**B, "fee_minor": 5}, movement("only", 7, day=4))
-        months = [reconcile(ours, KINDS[kind](statement_of(A, {**B, **SAID}, *parts, nameless)))]
+        months = [reconcile(ours, statement_of(A, {**B, **SAID}, *parts, nameless))]
         for day in (36, 66):
             last = months[-1]
             new = [movement(None, 9, day=day, description=f"of {day}"), movement(f"k{day}", 1, day=day)]
             told = statement_of(*new, opening=int(last.proof["statement_minor"][0]))
             told = told.drop(columns=["words"]) if day == 36 else told
-            months.append(reconcile(ours, KINDS[kind](told), carry_forward=last.carry_forward))
+            months.append(reconcile(ours, told, carry_forward=last.carry_forward))
         end, second = date(2026, 1, 5), date(2026, 2, 5)
         names = ["code", "key", "description", "words", "since_date"]
         for result, since in ((months[0], None), (months[1], end), (months[2], end)):
@@ -700,25 +685,12 @@ class TestNarratives:
         assert list(found) == [("q", 2, date(2026, 1, 5)), ("c", 1, None)]
 
 
-class TestCarryForwardItself:
-    @pytest.mark.parametrize("ending", [".parquet", ".csv"])
-    def test_it_is_kept_in_files(self, ending: str, tmp_path: Path):
-        left = reconcile(TWICE, statement_of(A, movement("z", 50))).carry_forward
-        for name, frame, columns in (("rows", left.rows, CARRIED), ("closed", left.closed, CLOSED)):
-            files.write(frame, tmp_path / f"{name}{ending}", columns)
-        kept = [
-            files.read(tmp_path / f"{name}{ending}", shape) for name, shape in (("rows", CARRIED), ("closed", CLOSED))
-        ]
-        pd.testing.assert_frame_equal(kept[0], left.rows, check_categorical=False)
-        again = reconcile(TWICE, without_rows(150, name="empty.csv"), carry_forward=CarryForward(*kept))
-        assert codes(again.breaks) == [("a", "duplicate_in_ledger"), ("b", "timing"), ("z", "timing")]
-
-    def test_it_shows_itself_as_text_and_as_html(self):
-        left = reconcile(LEDGER, statement_of(A, movement("q", 1_050, day=6))).carry_forward
-        text = repr(left).splitlines()
-        assert text[0] == "Carried forward: 2 open rows"
-        assert text[3].split() == [ACCOUNT, "2026-01-06", "1", "1", "K11.50"]
-        assert '<td style="text-align:right">K11.50</td>' in left._repr_mimebundle_()["text/html"]
+def test_a_carry_forward_shows_itself_as_text_and_as_html():
+    left = reconcile(LEDGER, statement_of(A, movement("q", 1_050, day=6))).carry_forward
+    text = repr(left).splitlines()
+    assert text[0] == "Carried forward: 2 open rows"
+    assert text[3].split() == [ACCOUNT, "2026-01-06", "1", "1", "K11.50"]
+    assert '<td style="text-align:right">K11.50</td>' in left._repr_mimebundle_()["text/html"]
 
 
 def settled(ledger: pd.DataFrame, proposal: str) -> pd.DataFrame:
@@ -758,6 +730,7 @@ K500 = movement("k", 500)
 WITHOUT_ENTRY = {"ambiguous", "currency_mismatch", "timing", "invalid_row"}
 OPEN: dict[str, tuple[list[Row], list[Row]]] = {
     "amount_mismatch": ([K500], [movement("k", 700)]),
+    "an amount that goes out": ([movement("k", 500, **OUT)], [movement("k", 700, **OUT)]),
     "rounding": ([K500], [movement("k", 499)]),
     "fee_mismatch": ([movement("k", 500, fee_minor=5)], [movement("k", 500, fee_minor=2)]),
     "amount and fee": ([movement("k", 500, fee_minor=5)], [movement("k", 900, fee_minor=9)]),

@@ -13,9 +13,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from tests.analysis.test_reconcile import ledger_of, statement_of
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.reconcile.carry_forward import KEPT
-from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
+from workbench.analysis.shapes import STATEMENT_ROW
 
 pyspark = pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 pytestmark = [
@@ -27,8 +28,16 @@ pytestmark = [
 ]
 
 EXECUTORS = 2
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Compile quickly and not well, and free memory on one thread: this halves the time of processes that live a minute."""
 FRAMES = ("breaks", "matches", "summary", "ageing", "proof", "decisions", "suggestions")
 ACCOUNTS = ("operator:mtn:float", "bank:settlement")
+KEYS = [f"k{number}" for number in range(30)]
+KEY = b"the key of a book, for tests only"
+LIKE = ("+260961000567", "+260961999567", "+26096••••567", None)
+"""Two numbers that look alike masked, and what they look like."""
+Sides = tuple[Any, Any]
+"""A ledger and a statement, as any table that is taken."""
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +49,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.sql.shuffle.partitions": "4",
+        **dict.fromkeys(("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"), SHORT_LIVED),
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }
     with pytest.MonkeyPatch.context() as patch:
@@ -55,40 +65,23 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         made.stop()
 
 
-def movements(drawn: random.Random, number: int) -> dict[str, Any]:
-    """A row of few possible keys, amounts and times, so that all that can coincide does."""
-    day, minute = drawn.randint(1, 8), drawn.choice([0, 10, 20])
-    return {
-        "account": drawn.choice(ACCOUNTS), "key": drawn.choice([None, *(f"k{n}" for n in range(number))]),
-        "batch": drawn.choice([None] * 6 + ["b1", "k1"]), "occurred_at": datetime(2026, 1, day, 10, minute, tzinfo=UTC),
-        "business_date": date(2026, 1, day), "direction": drawn.choice(["in", "in", "out"]),
-        "amount_minor": drawn.choice([100, 200]), "fee_minor": drawn.choice([0, 0, 1]), "currency": "ZMW",
-        "status": drawn.choice(["completed"] * 5 + ["failed"]), "phone": drawn.choice([None, "p", "q"]),
-        "phone_hash": drawn.choice([None, None, "k:1", "k:2"]),
-    }  # fmt: skip
-
-
-def tables(rows: int = 120, seed: int = 7) -> tuple[pd.DataFrame, pd.DataFrame]:
+def movements(many: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Rows of few keys (in several spellings), amounts and times, so that all that can coincide does."""
     drawn = random.Random(seed)  # noqa: S311  no secret is drawn
-    ledger = [
-        {
-            **movements(drawn, rows), "entry": f"je_{number}", "number": number, "payment": None, "reverses": None,
-            "kind": drawn.choice(["funds_secured", "payout_paid"]), "state": "posted", "balance_minor": 0,
-        }
-        for number in range(1, rows)
-    ]  # fmt: skip
-    statement = [
-        {
-            **movements(drawn, rows), "statement": f"{line % 2}.csv", "line": line,
+    for place in range(many):
+        day, minute, key = drawn.randint(1, 8), drawn.choice([0, 10, 20]), drawn.choice([None, *KEYS])
+        yield {
+            "account": drawn.choice(ACCOUNTS), "batch": drawn.choice([None] * 6 + ["b1", "k1"]),
+            "key": key and drawn.choice([key, key, key.upper(), f"00{key}", f" {key} "]),
+            "occurred_at": datetime(2026, 1, day, 10, minute, tzinfo=UTC), "business_date": date(2026, 1, day),
+            "direction": drawn.choice(["in", "in", "out"]), "kind": drawn.choice(["funds_secured", "payout_paid"]),
+            "amount_minor": drawn.choice([100, 200]), "fee_minor": drawn.choice([0, 0, 1]), "currency": "ZMW",
+            "status": drawn.choice(["completed"] * 5 + ["failed"]), "phone": drawn.choice(LIKE),
+            "phone_hash": drawn.choice([None, None, "k:1", "k:2"]), "statement": f"{place % 2}.csv",
             "related": drawn.choice([None, "k2"]),
-            "type": drawn.choice(["payment", "reversal"]), "description": "", "balance_minor": None, "problem": None,
-        }
-        for line in range(2, rows)
-    ]  # fmt: skip
-    return (
-        pd.DataFrame(ledger, columns=list(LEDGER_MOVEMENT)).astype(dict(LEDGER_MOVEMENT)),
-        pd.DataFrame(statement, columns=list(STATEMENT_ROW)).astype(dict(STATEMENT_ROW)),
-    )
+            "type": drawn.choice(["payment", "reversal"]), "words": drawn.choice([None, "Paid", "TS"]),
+            "description": drawn.choice([None, "CARD 0961000567", f"{key} of a shop"]),
+        }  # fmt: skip
 
 
 def arrow(frame: pd.DataFrame) -> pa.Table:
@@ -99,76 +92,36 @@ def arrow(frame: pd.DataFrame) -> pa.Table:
     return table.cast(pa.schema([(field.name, pa.string() if plain else field.type) for field, plain in fields]))
 
 
-def test_spark_has_the_same_answer_from_frames_and_from_files(session: Any, tmp_path: Path):  # noqa: ANN401  not installed everywhere
-    ledger, statement = tables()
-    base = reconcile(ledger, statement)
-    assert base.breaks["code"].nunique() > 10, "the tables are too tame to tell anything"
-    frames = [session.createDataFrame(arrow(frame)) for frame in (ledger, statement)]
-    ledger.to_parquet(tmp_path / "ledger.parquet")
-    whole = arrow(statement)
-    pieces = pa.concat_tables([whole.slice(0, 0), whole.slice(0, 3), whole.slice(0, 0), whole.slice(3)])
-    inputs = {
-        "frames": frames,
-        "a file and a frame": (tmp_path / "ledger.parquet", frames[1]),
-        "a frame and a table in pieces, empty ones too": (frames[0], pieces),
-    }
-    for called, given in inputs.items():
-        result = reconcile(*given)
-        assert result.engine == "spark"
-        for name in FRAMES:
-            pd.testing.assert_frame_equal(getattr(base, name), getattr(result, name), obj=f"{name} of {called}")
-        pd.testing.assert_frame_equal(base.carry_forward.rows, result.carry_forward.rows)
-        result.close()
-    managers = session.sparkContext._jsc.sc().getExecutorMemoryStatus().size()  # noqa: SLF001  Python is not told
-    assert managers == 1 + EXECUTORS, "the driver and each executor"
-
-
-KEY = b"the key of a book, for tests only"
-LIKE = ("+260961000567", "+260961999567", "+26096••••567", None)
-"""Two numbers that look alike masked, and what they look like."""
-
-
-def spelt(drawn: random.Random, key: object) -> str | None:
-    """One of fewer keys, as another program may write it."""
-    few = f"k{int(str(key)[1:]) % 30}" if pd.notna(key) else ""
-    return drawn.choice([few, few, few.upper(), f"00{few}", f" {few} "]) if few else None
-
-
-def told(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """The same rows of fewer keys, in other spellings, with numbers, narratives and the file's words."""
-    drawn = random.Random(seed)  # noqa: S311  no secret is drawn
-    made = rows.assign(key=[spelt(drawn, key) for key in rows["key"]], phone=[drawn.choice(LIKE) for _ in rows["key"]])
-    if "line" in rows:
-        made["description"] = [drawn.choice([None, "CARD 0961000567", f"{key} of a shop"]) for key in rows["key"]]
-        made["words"] = [drawn.choice([None, "Paid", "TS"]) for _ in rows["key"]]
-    return made.astype({name: kind for name, kind in {**LEDGER_MOVEMENT, **STATEMENT_ROW}.items() if name in made})
-
-
-def in_two_months(ledger: Any, first: Any, both: Any, rules: Path) -> tuple[Reconciliation, Reconciliation]:  # noqa: ANN401  tables of any engine
+def in_two_months(first: Sides, both: Sides, **more: Any) -> tuple[Reconciliation, Reconciliation]:  # noqa: ANN401  settings
     """A week, what is decided about some of it, and that week told again with the next."""
-    before = reconcile(ledger, first, as_of=date(2026, 1, 6), phone_key=KEY, rules=rules)
+    before = reconcile(*first, as_of=date(2026, 1, 6), phone_key=KEY, **more)
     alike = before.breaks.drop_duplicates("id", keep=False).groupby("code", observed=True)["id"].first().tolist()
     decided = pd.DataFrame(
         {"break": alike, "verdict": "accept", "partner": "", "who": "A", "when": "2026-01-08", "why": "seen"}
     )
     after = reconcile(
-        ledger, both, as_of=date(2026, 1, 7), phone_key=KEY, rules=rules, decisions=decided,
+        *both, as_of=date(2026, 1, 7), phone_key=KEY, decisions=decided, **more,
         carry_forward=before.carry_forward, skip_settled=True,
         match={"bank:*": [{"on": ["key in narrative"]}, {"on": ["amount"], "days": 1, "nearest": True}]},
     )  # fmt: skip
     return before, after
 
 
-def test_spark_goes_on_from_one_month_to_the_next_as_duckdb_does(session: Any, tmp_path: Path):  # noqa: ANN401  not installed everywhere
-    ledger, statement = (told(frame, seed) for seed, frame in enumerate(tables(90, seed=11)))
+def test_spark_has_the_same_answers_of_two_months_from_frames_a_file_and_a_table(session: Any, tmp_path: Path):  # noqa: ANN401  not installed everywhere
+    ledger, statement = ledger_of(*movements(89, 1)), statement_of(*movements(88, 2), opening=None)
     # The same lines in two files; each has some of its own.
     again = statement.iloc[::4].assign(statement="again.csv")
     both = pd.concat([statement, again], ignore_index=True).astype(dict(STATEMENT_ROW))
     first = both[both["business_date"] <= date(2026, 1, 4)].reset_index(drop=True)
     rules = tmp_path / "rules.toml"
     rules.write_text('[[rule]]\nnarrative = "shop"\nkind = "fee"\ntolerated = true\n')
-    base = in_two_months(ledger, first, both, rules)
-    spark = in_two_months(*(session.createDataFrame(arrow(frame)) for frame in (ledger, first, both)), rules)
+    ledger.to_parquet(tmp_path / "ledger.parquet")
+    frames, whole = (session.createDataFrame(arrow(frame)) for frame in (ledger, first)), arrow(both)
+    pieces = pa.concat_tables([whole.slice(0, 0), whole.slice(0, 3), whole.slice(0, 0), whole.slice(3)])
+    base = in_two_months((ledger, first), (ledger, both), rules=rules)
+    spark = in_two_months((*frames,), (tmp_path / "ledger.parquet", pieces), rules=rules, engine="spark")
+    managers = session.sparkContext._jsc.sc().getExecutorMemoryStatus().size()  # noqa: SLF001  Python is not told
+    assert managers == 1 + EXECUTORS, "the driver and each executor"
     for month, (ours, theirs) in enumerate(zip(base, spark, strict=True), start=1):
         assert theirs.engine == "spark"
         for name in FRAMES:
@@ -192,5 +145,6 @@ def test_spark_goes_on_from_one_month_to_the_next_as_duckdb_does(session: Any, t
         "rules": two.breaks["rule"].isna().all(),
         "matches without a key": not two.matched_by,
         "suggestions": two.suggestions.empty,
+        "lines after the day": two.carry_forward.told["business_date"].max() <= date(2026, 1, 7),
     }
     assert not [topic for topic, is_missing in tame.items() if is_missing]

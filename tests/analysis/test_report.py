@@ -813,6 +813,13 @@ class TestJournal:
             "settles, 1 without an amount, 2 for the other side to book, 1 without a key."
         )
         assert not journal_lines.note(reconciled(breaks=[kept]))
+        booked = {"reversed": 7, "rounded_up": 1, "fee_raised": 900}
+        proposal = json.dumps([{"recipe": recipe, "amount_minor": minor} for recipe, minor in booked.items()])
+        both = a_break("amount_mismatch", 899, **decided | {"proposal": proposal})
+        lines = journal_lines.journal(reconciled(breaks=[both, both | {"variance_minor": 903, "id": "b2"}]))
+        posted = [*python_rows(lines, "account", "debit_minor", "credit_minor")]
+        assert posted[:3] == [(MTN, 0, 899), ("rounding", 0, 1), ("charges", 900, 0)]
+        assert posted[3:] == [(MTN, 0, 903), ("rounding", 0, 1), ("charges", 900, 0), ("suspense", 4, 0)]
         named = {MTN: "1200", "suspense": "9998"}
         lines = journal_lines.journal(reconciled(breaks=[kept, *others]), named, date(2026, 2, 1))
         assert list(python_rows(lines, "date", "account", "debit_minor", "credit_minor")) == [
@@ -869,6 +876,8 @@ class TestJournal:
         for form, text in (("sage", "USD, ZMW"), ("ledger", "general, sage, xero, quickbooks")):
             with pytest.raises(ReportRefused, match=text):
                 journal_lines.write_journal(result, tmp_path / "j.csv", form)
+        with pytest.raises(ReportRefused, match=r"j\.xlsx is not one"):
+            journal_lines.write_journal(result, tmp_path / "j.xlsx")
         assert not [*tmp_path.iterdir()]
 
 

@@ -15,15 +15,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from workbench.analysis import files
 from workbench.analysis.break_codes import CODES
 from workbench.analysis.frames import frame
 from workbench.analysis.reconcile import Reconciliation, reconcile
-from workbench.analysis.shapes import BREAK, CARRIED, EXACT, LEDGER_MOVEMENT
+from workbench.analysis.shapes import EXACT, LEDGER_MOVEMENT
 from workbench.analysis.statements import LAYOUTS, Preamble, read_statement, write_statement
-from workbench.cli import app
 
 MTN, AIRTEL, BANK = "operator:mtn:float", "operator:airtel:float", "bank:settlement"
 LAYOUT_OF = {MTN: "mtn", AIRTEL: "airtel", BANK: "aggregator"}
@@ -329,16 +327,6 @@ def test_each_month_the_proof_is_exact_and_the_books_close_on_its_last_day(lived
         assert set(result.carry_forward.closed["closing_date"]) == {last}
 
 
-def test_what_is_settled_goes_away_and_what_is_not_stays(lived: Lived):
-    """The model says so; here it is asked whether it has any of either, of each kind."""
-    world, _ = lived
-    became = {told.codes[month : month + 2] for told in world.all for month in range(2) if told.codes[month]}
-    settled = {"timing", "missing_in_statement", "missing_in_ledger", "payout_unpaid", "reversed_unmatched"}
-    assert {code for code, then in became if not then} == settled
-    assert {code for code, then in became if code == then} == {*CODES} - {"timing"}
-    assert ("timing", "missing_in_statement") in became
-
-
 def test_what_is_open_for_longer_says_since_when(lived: Lived):
     world, results = lived
     for month, result in enumerate(results):
@@ -354,19 +342,3 @@ def test_transposed_references_are_proposed(lived: Lived):
         proposed = {(each.account, each.amount_minor): each.why for each in result.suggestions.itertuples()}
         for each in world.transposed[: month + 1]:
             assert all(key in proposed[each.account, each.net_minor] for key in each.keys)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", [11, 12])
-def test_the_command_goes_from_month_to_month_too(seed: int, tmp_path: Path):
-    world, brought = World(seed, 20), []
-    for month, made in enumerate(months(world, tmp_path)):
-        kept, out = tmp_path / f"kept-{month}", tmp_path / f"breaks-{month}.parquet"
-        options = [*brought, "--carry-to", str(kept), "--out", str(out), "--as-of", str(LAST_DAYS[month])]
-        options += ["--phone-key", str(tmp_path / "book.key")]
-        arguments = ["reconcile", str(made.ledger), *map(str, made.statements), *options]
-        done = CliRunner(catch_exceptions=False).invoke(app, arguments)
-        assert (done.exit_code, done.stderr) == (1, "")
-        assert " The proof holds to the last ngwee.\n" in done.stdout
-        check(world, month, files.read(out, BREAK), files.read(kept / "rows.parquet", CARRIED))
-        brought = ["--carry-forward", str(kept)]

@@ -25,7 +25,7 @@ class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     with `phone`, `fee` or `type` if these must be equal too.
     days, minutes: how far apart two rows of one amount may be. For a rule by key, `days` is how far the dates of a pair
     may be apart before the pair is a `date_mismatch`: by default 1.
-    nearest: whether a row of one amount that fits several others is matched with that of the nearest day.
+    nearest: match a row that fits several rows of its amount with the row of the nearest day.
 
     Raises ValueError: the fields make no rule; the message follows the rule's name.
 

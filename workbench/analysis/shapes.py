@@ -191,7 +191,7 @@ AHEAD: Columns = _columns("account entry business_date")
 """A ledger row after the closing date that is matched already: the next run skips it, too."""
 
 TOLD: Columns = _columns("account key business_date signed_minor", signed_minor="int64")
-"""A statement's line that was settled in another way than by its key: another file may repeat it."""
+"""A statement line that was settled without a common key or after the closing date: another file may repeat it."""
 
 READ: Columns = _columns("account hash nth key business_date", account="category", nth="int64")
 """A ledger row that was read, and is not read again: a keyed hash of account, key, moment, net effect and currency.

@@ -80,8 +80,10 @@ Option = Any
 _TABLE: Final = ".parquet"
 _HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
 """Endings of files that list every break; a page lists only the largest."""
-_TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor", "days": "days", "minutes": "minutes"}
-"""Word of `--tolerance` → its field. Amount and fee are in major units; Tolerance refuses days and minutes."""
+_TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor"}
+"""Word of `--tolerance` → its field, whose value is given in major units."""
+_NOW_RULES: Final = ("days", "minutes")
+"""Words of `--tolerance` that Tolerance refuses with the rule to write instead."""
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
 _SPARK_ALONE: Final[dict[str, Any]] = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -103,9 +105,24 @@ class _Reconcile(click.Command):
 def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
     """The day of `--as-of`. Raises BadParameter: not a day in ISO 8601."""
     try:
-        return date.fromisoformat(text) if text else None
+        return None if text is None else date.fromisoformat(text)
     except ValueError:
         raise click.BadParameter(f"{text!r} is not a day, such as 2026-01-31.") from None
+
+
+def _csv(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    """The path of `--journal`. Raises BadParameter: it does not end in .csv."""
+    if path is not None and path.suffix.lower() != ".csv":
+        raise click.BadParameter(f"{path} does not end in .csv.")
+    return path
+
+
+def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+    """Account → the account's code in the books. Raises BadParameter: not NAME=CODE."""
+    parts = {text: text.rpartition("=") for text in given}
+    if wrong := [text for text, (name, _, code) in parts.items() if not (name and code)]:
+        raise click.BadParameter(f"{wrong[0]!r} is not NAME=CODE, such as charges=7901.")
+    return {name: code for name, _, code in parts.values()}
 
 
 @click.command(cls=_Reconcile)
@@ -194,8 +211,8 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
     "--as-of",
     metavar="DATE",
     callback=_given_day,
-    help="The day of the reconciliation. A row of a later day does not move the closing date; if no partner has its "
-    "key, the row is reported as invalid.",
+    help="The day of the reconciliation. A row of a later day does not move the closing date; if the row has no "
+    "partner, it is reported as invalid.",
 )
 @click.option(
     "--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run saved with --carry-to."
@@ -219,6 +236,7 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
     "--journal",
     metavar="FILE",
     type=PATH,
+    callback=_csv,
     help="Write journal lines to this .csv file: one balanced entry for each decided break that changes the books.",
 )
 @click.option(
@@ -233,6 +251,7 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
     "journal_accounts",
     multiple=True,
     metavar="NAME=CODE",
+    callback=_account_codes,
     help="What your books call an account of the journal: a reconciled account, charges, rounding, suspense or "
     "'written off'. May be repeated.",
 )
@@ -253,7 +272,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
     kept: Path | None,
     journal: Path | None,
     journal_form: str,
-    journal_accounts: tuple[str, ...],
+    journal_accounts: Mapping[str, str],
     with_matches: bool,
     prepared_by: str,
     reviewed_by: str,
@@ -323,7 +342,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
             written += outputs.write(result, out, excel=excel, matches=with_matches)
         entries = []
         if journal is not None:
-            entries = journals.write_journal(result, journal, journal_form, accounts=_account_codes(journal_accounts))
+            entries = journals.write_journal(result, journal, journal_form, accounts=journal_accounts)
         if kept is not None:
             result.carry_forward.save(kept)
     notes = [result.carry_forward.note if kept is not None else "", journals.note(result) if entries else ""]
@@ -338,16 +357,6 @@ def reconcile(  # noqa: PLR0913  one argument per option
     sys.exit(0 if is_done else 1)
 
 
-def _account_codes(given: Sequence[str]) -> dict[str, str]:
-    """Account → the account's code in the books. Raises BadParameter: not NAME=CODE."""
-    parts = [text.rpartition("=") for text in given]
-    if wrong := [text for text, (name, _, code) in zip(given, parts, strict=True) if not (name and code)]:
-        raise click.BadParameter(
-            f"{wrong[0]!r} is not NAME=CODE, such as charges=7901.", param_hint="--journal-account"
-        )
-    return {name: code for name, _, code in parts}
-
-
 def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Path]) -> None:
     from workbench.analysis.report import captions, overview
     from workbench.analysis.report.totals import named
@@ -358,7 +367,8 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
     said = [captions.headline(called), *captions.shortfalls(called), *notes]
     unusable = captions.unusable(result)
     parts: list[str | Table] = [*map(visible, said), *(table for table in tables if table.rows)]
-    if proposed := captions.proposed(result.suggestions):
+    suggested = next((path for path in written if path.suffix.lower() == ".xlsx" or "-suggestions" in path.stem), None)
+    if proposed := captions.proposed(result.suggestions, suggested):
         parts.append("\n- ".join(["May be one movement; a person decides:", *map(visible, proposed)]))
     if unusable.rows:
         parts.append(unusable)
@@ -432,14 +442,15 @@ def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None, currencies
     decimals = {*map(decimals_of, currencies)}
     values: dict[str, Any] = {} if pair_by is None else {"pair_by": [column.strip() for column in pair_by.split(",")]}
     for what, value in given:
+        if what in _NOW_RULES:
+            values[what] = _whole_number_of(value, 0)
+            continue
         if what not in _TOLERANCES:
             raise click.BadParameter(f"{what!r} is none of {', '.join(_TOLERANCES)}.", param_hint="--tolerance")
-        name = _TOLERANCES[what]
-        is_money = name.endswith("_minor")
-        if is_money and len(decimals) > 1:
+        if len(decimals) > 1:
             text = f"The statements' currencies differ in their decimals; reconcile them one by one to tolerate {what}."
             raise click.BadParameter(text, param_hint="--tolerance")
-        values[name] = _whole_number_of(value, max(decimals) if is_money else 0)
+        values[_TOLERANCES[what]] = _whole_number_of(value, max(decimals))
     return Tolerance(**values)
 
 

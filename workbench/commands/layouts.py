@@ -36,14 +36,14 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: 
     that begins with "# ?": decide it yourself. --check reads FILE with the layout that --layout names. Without
     --layout, the command takes the layout that fits the headings of FILE, or else the draft.
 
-    Exit status 0 when the draft is written, or when every row can be read and the balances agree; 1 when a row cannot
-    be read or a balance does not agree; 2 when the file cannot be read.
+    Exit status 0 when the draft is written, or when every row can be read and the balances agree; 1 when a row of a
+    statement cannot be read or a balance does not agree; 2 when the file, or a row of a ledger, cannot be read.
     """
     from workbench.analysis.statements import checked, draft_layout
 
     given = [f"--{name.replace('_', '-')}" for name, value in reading.items() if value is not None]
     if check and (out or replace):
-        raise click.UsageError("--check writes nothing: use it without --out.")
+        raise click.UsageError("--check writes nothing: use it without --out and --replace.")
     if replace and out is None:
         raise click.UsageError("--replace needs --out.")
     if not check and given:
@@ -71,7 +71,8 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: 
         return
     draft.write(out, replace=replace)
     doubts = draft.toml.count("\n# ?")
-    click.echo(f"Written: {visible(str(out))}, with {doubts} doubts. Check them.")
+    checks = f", with {doubts} doubt{'s' * (doubts > 1)} to decide" if doubts else ""
+    click.echo(f"Written: {visible(str(out))}{checks}.")
     click.echo(next_step("layout", *["--ledger"] * ledger, "--check", file, "--layout", out))
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +28,17 @@ from workbench.analysis.reconcile.engines import (
     texts_of,
 )
 from workbench.analysis.reconcile.inputs import LOADED, OWN, SHARED, rows_of
-from workbench.analysis.reconcile.rules import LEDGER, LEDGER_READ, ROW, SIDES, STATEMENT, STATEMENT_READ, Frame
+from workbench.analysis.reconcile.rules import (
+    LEDGER,
+    LEDGER_READ,
+    ROW,
+    SIDES,
+    STATEMENT,
+    STATEMENT_READ,
+    TOO_LATE,
+    Frame,
+)
+from workbench.analysis.report.captions import counted
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, COMPLETED, DAY, DECISION, READ, TOLD, Columns
 from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
@@ -117,6 +127,20 @@ class CarryForward(Tabular):
         mine = {name: getattr(self, name) for name in KEPT if name != "decisions"}
         return CarryForward(**{name: kept[kept["account"].isin(accounts)] for name, kept in mine.items()})
 
+    def judged_by(self, ends: Mapping[str, int]) -> "CarryForward":
+        """This carry-forward, without the problem of rows that were dated too late and whose day has come.
+
+        `ends` is account → the last day of this run, counted from 1970.
+        """
+        late = self.rows[self.rows["problem"].str.endswith(TOO_LATE).fillna(value=False)]
+        dated = zip(late.index, python_rows(late, "account", "business_date"), strict=True)
+        come = [place for place, (account, day) in dated if day_number(day) <= ends[account]]
+        if not come:
+            return self
+        rows = self.rows.copy()
+        rows.loc[come, "problem"] = pd.NA
+        return replace(self, rows=rows)
+
     def and_of(self, others: "CarryForward") -> "CarryForward":
         """This carry-forward together with the carry-forward of other accounts."""
         both = {name: [getattr(part, name) for part in (self, others)] for name in KEPT}
@@ -135,18 +159,18 @@ class CarryForward(Tabular):
         """A sentence about numbers that the next run cannot compare; empty if it can compare all."""
         if not self.unkeyed:
             return ""
-        rows = "row" if self.unkeyed == 1 else "rows"
-        return f"The next run cannot compare the customers' numbers of {self.unkeyed:,} open {rows}. {GIVE_THE_KEY}"
+        rows = counted(self.unkeyed, "open row")
+        return f"The next run cannot compare the customers' numbers of {rows}. {GIVE_THE_KEY}"
 
     def _table(self) -> Table:
-        counted = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
+        waiting = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
         rows = []
         for line in self.closed.to_dict("records"):
-            left = [f"{counted.get((line['account'], side), 0):,}" for side in SIDES]
+            left = [f"{waiting.get((line['account'], side), 0):,}" for side in SIDES]
             balance = money_text(line["statement_minor"], line["currency"])
             rows.append((line["account"], f"{line['closing_date']}", *left, balance))
-        open_rows = f"{len(self.rows):,} open row{'' if len(self.rows) == 1 else 's'}"
-        return table(f"Carried forward: {open_rows}. {self.note}".rstrip(". "), _COLUMNS, rows)
+        caption = f"Carried forward: {counted(len(self.rows), 'open row')}. {self.note}"
+        return table(caption.rstrip(". "), _COLUMNS, rows)
 
 
 _MOVING: Columns = {
@@ -169,8 +193,8 @@ class LedgerRead:
     `moving` has the rows that move money (_MOVING), `again` the rows that this run reads (LOADED), and `closed` the
     rows that earlier runs closed. `late` (READ) has the rows that were booked after their date was closed, and
     `missing` (READ) the rows that were read earlier and are now missing or changed. `unknown` has the accounts whose
-    rows read are unknown, with the reason. If rows are missing, `begins` has the first day of every other account.
-    `key_id` is the id of the key of the hashes.
+    rows read are unknown, with the reason. If rows are missing, `begins` has the first day that today's ledger has of
+    each account that is not `unknown`. `key_id` is the id of the key of the hashes.
     """
 
     moving: Frame
@@ -348,13 +372,17 @@ def rows_ahead(
     return typed([left.sort_by([(name, "ascending") for name in ("account", "business_date", "entry")])], AHEAD)
 
 
-def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table) -> pd.DataFrame:
-    """The statement lines (TOLD) that were settled without a common key, in earlier runs or in this one."""
+def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table, later: pa.Table) -> pd.DataFrame:
+    """The statement lines (TOLD) that were settled, in earlier runs or in this one, other than by a key in its period.
+
+    A rule without a common key `settled` them, people decided them to zero (`gone`), or they are dated `later` than
+    the closing date.
+    """
     decided = gone.filter(pc.equal(gone["side"], STATEMENT))
-    of_rule, of_people = ("account", "s_key", "s_day", "s_signed"), ("account", "key", "day", "signed")
+    of_rule, of_row = ("account", "s_key", "s_day", "s_signed"), ("account", "key", "day", "signed")
     found = [
         arranged(dict(zip(TOLD, part.select(names).columns, strict=True)), TOLD)
-        for part, names in ((settled, of_rule), (decided, of_people))
+        for part, names in ((settled, of_rule), (decided, of_row), (later, of_row))
     ]
     return typed(
         [pa.concat_tables([untyped(carried.told, TOLD), *found]).sort_by([(n, "ascending") for n in TOLD])], TOLD
@@ -362,15 +390,15 @@ def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table) -> pd.D
 
 
 def told_before(engine: Engine, lines: Frame, told: pd.DataFrame, accounts: Sequence[str]) -> Frame:
-    """The statement `lines` (ROW) that an earlier run settled (TOLD); of equal lines in one file, as many as then."""
+    """The statement `lines` (ROW) that earlier runs settled (TOLD); of equal lines in one file, as many as they did."""
     places = untyped(told, TOLD)
     places = with_column(places, "account", pc.index_in(places["account"], pa.array(accounts)).cast(pa.int64()))
     shape = {"account": "int64", "key": "string", "day": DAY, "signed": "int64"}
     known = engine.arrow(places.rename_columns(list(shape)), shape)
     known = f"(select {listed(shape)}, count(*) as many from {known} group by {listed(shape)})"
     nth = f'row_number() over (partition by {listed(shape)}, source order by "no")'
-    counted = conform(lines, {**ROW, "nth": "int64"}, nth=nth)
-    return f"(select x.* from {counted} x join {known} y on {same(shape)} and x.nth <= y.many)"
+    ranked = conform(lines, {**ROW, "nth": "int64"}, nth=nth)
+    return f"(select x.* from {ranked} x join {known} y on {same(shape)} and x.nth <= y.many)"
 
 
 def refuse_settled(engine: Engine, lines: Frame) -> None:
@@ -379,7 +407,7 @@ def refuse_settled(engine: Engine, lines: Frame) -> None:
     found = engine.rows(told, {"source": "string", "rows": "int64", "first": "int64"})
     if found:
         text = "; ".join(
-            f"{row['source']}, {row['rows']} line{'s' * (row['rows'] > 1)} from line {row['first']}"
+            f"{row['source']}, {counted(row['rows'], 'line')} from line {row['first']}"
             for row in sorted(found, key=lambda row: row["source"] or "")
         )
         raise ReconcileRefused(

@@ -220,6 +220,17 @@ def settled_lines(engine: Engine, classified: Classified) -> Frame:
     return f"(select {listed(LINE)}, count(*) as lines from {lines} group by {listed(LINE)})"
 
 
+def settled_later(engine: Engine, classified: Classified, ends: Mapping[int, int]) -> pa.Table:
+    """The statement lines that agree by key, and are dated after the day in `ends` of their account."""
+    shape = {name: ROW[name] for name in ("account", "key", "day", "signed")}
+    if not ends:
+        return arrow_schema(shape).empty_table()
+    pairs = conform(classified.agreed(engine), shape, BOTH_SIDES, key="s_key", day="s_day", signed="s_signed")
+    lines = both(pairs, conform(classified.special, shape, f"side = '{STATEMENT}' and agrees"))
+    later = " or ".join(f"account = {account} and day > {day}" for account, day in ends.items())
+    return engine.table(f"(select * from {lines} where {later})", shape)
+
+
 def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
     """SQL for rules 4 and 5: pairs (COMPARED) of rows that agree in the columns `on`, and rows without a partner."""
     ours, theirs = (
@@ -349,10 +360,10 @@ def _order(rows: pa.Table) -> pa.Array:
 def respelt(groups: pa.Table) -> pa.Table:
     """The `groups` (`account` and `g`) whose keys share a bare spelling, each with that spelling as `name`.
 
-    Only groups that disagree are given: both sides spell the key of the others alike.
+    Only groups that disagree are given: in all others, both sides spell the key alike.
     """
     once = groups.select(GROUP).group_by(GROUP).aggregate([])
-    named = once.append_column("name", pa.array([_bare(key) for key in once["g"].to_pylist()], pa.string()))
+    named = once.append_column("name", pa.array([bare(key) for key in once["g"].to_pylist()], pa.string()))
     several = named.group_by(["account", "name"]).aggregate([("g", "count")])
     several = several.filter(pc.greater(several["g_count"], 1)).select(["account", "name"])
     return named.join(several, ["account", "name"], join_type="left semi")
@@ -362,15 +373,19 @@ _UNSEEN = "[\\s\u00a0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u2060\u3000\ufe
 """White space, as a pattern that fits the same characters in each engine."""
 
 
-def bare_in_sql(engine: Engine, key: str) -> str:
-    """SQL for the bare spelling of a key: see _bare."""
-    return engine.removed(f"lower({engine.removed(key, _UNSEEN)})", "^0+")
+def bare(key: str) -> str:
+    """A key in lower case, without white space and leading zeros: none of these tells two keys apart.
 
-
-def _bare(key: str) -> str:
-    """A key in lower case, without white space and leading zeros: none of these tells two keys apart."""
-    written = re.sub(_UNSEEN, "", key).casefold()
+    Of a key of zeros one is left.
+    """
+    written = re.sub(_UNSEEN, "", key).lower()
     return written.lstrip("0") or written[:1]
+
+
+def bare_in_sql(engine: Engine, key: str) -> str:
+    """SQL for the same as `bare`."""
+    written = f"lower({engine.removed(key, _UNSEEN)})"
+    return f"coalesce(nullif({engine.removed(written, '^0+')}, ''), left({written}, 1))"
 
 
 def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:

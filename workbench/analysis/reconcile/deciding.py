@@ -16,7 +16,7 @@ from workbench.analysis import files
 from workbench.analysis.break_codes import TIMING, VERDICTS, partners_of
 from workbench.analysis.frames import python_rows
 from workbench.analysis.reconcile.decisions import WITHDRAWN, Row, decisions_in, ids_of, write_decisions
-from workbench.analysis.report.captions import key_text
+from workbench.analysis.report.captions import counted, key_text
 from workbench.analysis.shapes import DECIDED
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused, WorkbenchError
@@ -138,7 +138,7 @@ class DecisionTable:
             rows.append((name, to_do, account, key_text(key), money_text(minor, currency), said))
         many = len(self._breaks)
         first = f", the first {_AT_ONCE}" if many > _AT_ONCE else ""
-        return table(f"{many:,} break{'' if many == 1 else 's'} to decide about{first}", _HEADINGS, rows)
+        return table(f"{counted(many, 'break')} to decide about{first}", _HEADINGS, rows)
 
     def __repr__(self) -> str:
         return f"{self._table()}\n\nDecide with .decide(break, verdict, why=…), which writes {self.path.name}."

@@ -24,8 +24,9 @@ from workbench.analysis.break_codes import CODES, TIMING, VERDICTS, as_kind
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.match_rules import MatchRules, by_account
 from workbench.analysis.patterns import found_in, refusal
+from workbench.analysis.reconcile.classify import bare
 from workbench.analysis.reconcile.rules import LEDGER
-from workbench.analysis.report.captions import heading
+from workbench.analysis.report.captions import counted, heading
 from workbench.analysis.report.totals import listed
 from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION, DIRECTIONS
 from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, text_of
@@ -241,7 +242,7 @@ def _content(given: object, what: str) -> tuple[Path, bytes]:
 
 
 def _tables(path: Path) -> list[Iterator[Line]]:
-    """The sheets or readings of the file that have decisions; else the nearest one, so that an error names its gaps."""
+    """Each sheet of the file, or way to read it, that has decisions; else the one with the most columns."""
     heads: list[tuple[set[str], Callable[[], Iterator[Line]]]] = []
     # A file that is not UTF-8 was saved by a spreadsheet in the code page of western Europe.
     ways = cell_rows_of(path, [("cp1252", mark) for mark in ",;\t"])
@@ -412,7 +413,7 @@ def applied(
     about = dict(zip(places, named, strict=True))
     of_accounts = {row["account"] for row in rows if len(places) < len(wanted)} - {None}
     still_open = python_rows(breaks[breaks["account"].isin(of_accounts)], "account", "key")
-    open_keys = {(account, known_as(key)) for account, key in still_open}
+    open_keys = {(account, bare(key or "")) for account, key in still_open}
     made, texts = [], {}
     for row in rows:
         ids = ids_of(row)
@@ -434,20 +435,15 @@ def _rows(decisions: pd.DataFrame) -> list[Row]:
     return [dict(zip(DECIDED, row, strict=True)) for row in python_rows(decisions, *DECIDED)]
 
 
-def known_as(key: str | None) -> str:
-    """A key without white space, case and leading zeros, which a spreadsheet may change."""
-    return re.sub(r"\s", "", key or "").casefold().lstrip("0")
-
-
 def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str]], accounts: Collection[str]) -> str:
     """The state of a decision; `open_` is true for its break and each partner that is open unchanged."""
     if all(open_):
         return APPLIED
     if row["account"] and row["account"] not in accounts:
         return ELSEWHERE
-    # Only the account and the key say which row the decision was about.
+    # Only the account and the key say which row the decision was about; a spreadsheet may have spelt the key anew.
     is_told = row["account"] and not CUT_BY_SPREADSHEET.fullmatch(row["key"] or "")
-    is_gone = not any(open_) and (row["account"], known_as(row["key"])) not in open_keys
+    is_gone = not any(open_) and (row["account"], bare(row["key"] or "")) not in open_keys
     return SETTLED if is_told and is_gone else STALE
 
 
@@ -490,7 +486,7 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
     made = [dict(zip(same, row, strict=True)) for row in python_rows(decided, *same)]
     named = ("account", "key", "break", "verdict", "who", "when", "why")
     about = {
-        (account, known_as(key)): dict(zip(("id", *named[3:]), row, strict=True))
+        (account, bare(key or "")): dict(zip(("id", *named[3:]), row, strict=True))
         for account, key, *row in python_rows(decisions[decisions["state"] == SETTLED], *named)
     }
     rules = settled["rule"].to_pylist()
@@ -506,7 +502,7 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
         begun = dict(zip(("account", "key", "code", "currency", "since_date"), same_break, strict=True))
         made_of = broken.setdefault(same_break, begun | {"variance_minor": 0, "rule": by_place.get(place, "key")})
         made_of["variance_minor"] += row["moved"] if row["side"] == LEDGER else -row["moved"]
-    made += [closed | about.get((closed["account"], known_as(closed["key"])), {}) for closed in broken.values()]
+    made += [closed | about.get((closed["account"], bare(closed["key"] or "")), {}) for closed in broken.values()]
     rows = [dict.fromkeys(CLOSED_BREAK) | row for row in made]
     return frame(rows, CLOSED_BREAK).sort_values(["account", "key", "code"], ignore_index=True)
 
@@ -578,9 +574,9 @@ def stale_words(decisions: pd.DataFrame) -> str:
     stale = decisions.loc[decisions["state"] == STALE, ["break", "account", "key"]].fillna("")
     shown = ["/".join(names).rstrip("/") for names in stale.head(_FEW).to_numpy()]
     more = ", …" if len(stale) > _FEW else ""
-    text = f"{len(stale):,} {'decision is' if len(stale) == 1 else 'decisions are'} stale, because the open "
-    text += f"breaks have changed: {', '.join(shown)}{more}. Decide again about the breaks that are still open"
-    return text if shown else ""
+    many = counted(len(stale), "decision is", "decisions are")
+    text = f"{many} stale, because the open breaks have changed: {', '.join(shown)}{more}."
+    return f"{text} Decide again about the breaks that are still open" if shown else ""
 
 
 def closing_words(breaks: pd.DataFrame) -> str:
@@ -588,7 +584,7 @@ def closing_words(breaks: pd.DataFrame) -> str:
     deciders = {who: counts.total() for who, counts in by_whom(breaks).items()}
     if not deciders:
         return ""
-    text = "1 break is" if sum(deciders.values()) == 1 else f"{sum(deciders.values()):,} breaks are"
+    text = counted(sum(deciders.values()), "break is", "breaks are")
     if len(deciders) == 1:
         return f"Nothing is open: {text} decided by {listed(list(deciders))}."
     return f"Nothing is open: {text} decided, {listed([f'{number:,} by {who}' for who, number in deciders.items()])}."

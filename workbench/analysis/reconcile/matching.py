@@ -40,7 +40,10 @@ _LONG_ENOUGH: Final = 4
 
 
 class Like(NamedTuple):
-    """The candidates of a row: `by` which rule, the first places on each side, and the number on each side."""
+    """The candidates of a row: `by` which rule, the first places on each side, and the number on each side.
+
+    The number of a customer's rows may be too low, since the search for them ends early.
+    """
 
     by: str
     places: Sequence[Sequence[int]]
@@ -61,8 +64,13 @@ class Found(NamedTuple):
     unsure: int
 
 
-def found_among(waiting: pa.Table, rules: Mapping[int, MatchRules], describe: Describe) -> Found:
-    """Match rows of `waiting`, and propose pairs; `rules` has the accounts that match by more than the key."""
+def found_among(
+    waiting: pa.Table, rules: Mapping[int, MatchRules], describe: Describe, is_misdated: NDArray[np.bool_]
+) -> Found:
+    """Match rows of `waiting`, and propose pairs; `rules` has the accounts that match by more than the key.
+
+    A rule matches misdated rows too, as a common key does. No pair with such a row is proposed.
+    """
     single = pc.invert(waiting["grouped"]).to_numpy()
     accounts = waiting["account"].to_numpy()
     matched: list[tuple[MatchRule, Pairs]] = []
@@ -81,6 +89,7 @@ def found_among(waiting: pa.Table, rules: Mapping[int, MatchRules], describe: De
             free = np.setdiff1d(free, np.array(pairs, np.int64).ravel())
     taken = np.array([place for _, pairs in matched for both in pairs for place in both], np.int64)
     single[taken] = False
+    single &= ~is_misdated
     ours, theirs, unsure = _partners(waiting, np.flatnonzero(single))
     for mine, others in ((ours, theirs), (theirs, ours)):
         for place, found in mine.items():
@@ -106,7 +115,9 @@ def _named(waiting: pa.Table, candidates: Mapping[int, Like]) -> dict[int, str]:
     for place, like in candidates.items():
         parts = []
         for side_name, some, count in zip(SIDES, like.places, like.counts, strict=True):
-            more = f" and {count - _NAMED} more" if count > _NAMED else ""
+            # The search for customers ends early: how many more there are is not known.
+            others = "others" if like.by == PARTNERS_BY else f"{count - _NAMED} more"
+            more = f" and {others}" if count > _NAMED else ""
             parts += [f"{', '.join(names[row] for row in some[:_NAMED])}{more} of the {side_name}"] if count else []
         told[place] = f"{like.by}: {'; '.join(parts)}"
     return told
@@ -233,7 +244,7 @@ def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | Non
 
 
 def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple[Pairs, dict[int, Like]]:
-    """The pairs whose ledger key stands in the statement row's description and in no other; other rows' candidates."""
+    """The pairs in which one description names one ledger key alone, and no other does; other rows' candidates."""
     rows = waiting.take(pa.array(free))
     is_ours = pc.is_null(rows["s_no"]).to_numpy()
     ours, theirs = free[is_ours].tolist(), free[~is_ours].tolist()
@@ -354,7 +365,7 @@ def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fit
             is_one = is_one_customer(row.number, row.hashed, other.number, other.hashed)
             found += [other.place] if is_one else []
             maybe = maybe or is_one is None
-            if len(found) == _NAMED:
+            if len(found) > _NAMED:
                 break
         if found:
             fits[row.place] = found

@@ -103,16 +103,17 @@ def open_pairs(  # noqa: PLR0913, PLR0917  what was classified, and what it is r
         found = _hashed(found, key, prefix)
     is_waiting = pc.equal(found["code"], ONE_SIDED)
     waiting, found = found.filter(is_waiting), found.filter(pc.invert(is_waiting))
-    waiting, misdated = _misdated(waiting, bounds)
     cut = pa.array([cut_after[account] for account in accounts], pa.int64())
     waiting = _with_reversed(engine, waiting, ledger).sort_by([(name, "ascending") for name in _ORDER])
-    partners = found_among(waiting, rules, describe)
+    problems = {f"{prefix}problem": _misdated(waiting, prefix, bounds) for prefix in PREFIX.values()}
+    is_misdated = pc.or_(*map(pc.is_valid, problems.values()))
+    partners = found_among(waiting, rules, describe, is_misdated.to_numpy(zero_copy_only=False))
     compared, settled = _settled(engine, waiting, partners, allowed)
-    resolved = _resolved(waiting, partners, cut)
+    resolved = _resolved(waiting, partners, cut, problems)
     names = pa.array(accounts, pa.string())
     pairs, members, settled = (
         with_column(table, "account", names.take(table["account"]))
-        for table in (pa.concat_tables([found, misdated, compared, *resolved]), members, settled)
+        for table in (pa.concat_tables([found, compared, *resolved]), members, settled)
     )
     return Open(pairs, members, settled, partners.unsure)
 
@@ -161,18 +162,13 @@ def _groups(members: pa.Table) -> pa.Table:
     return _pairs(len(both), **_columns(both), code=code, rows=rows, grouped=True)
 
 
-def _misdated(waiting: pa.Table, bounds: Bounds) -> tuple[pa.Table, pa.Table]:
-    """The pairs with possible dates, and those with impossible dates, which get the code INVALID."""
-    columns, is_wrong = _columns(waiting), pa.repeat(pa.scalar(value=False), len(waiting))
-    for prefix in PREFIX.values():
-        sources, why = columns[f"{prefix}source"].fill_null(""), pa.nulls(len(waiting), pa.string())
-        for source in pc.unique(sources).to_pylist():
-            words = mapped(columns[f"{prefix}day"], partial(bounds.why, source))
-            why = pc.if_else(pc.equal(sources, source), words, why)
-        columns[f"{prefix}problem"] = why
-        is_wrong = pc.or_(is_wrong, pc.is_valid(why))
-    columns["code"] = pc.if_else(is_wrong, codes.INVALID, columns["code"])
-    return waiting.filter(pc.invert(is_wrong)), pa.table(columns).filter(is_wrong)
+def _misdated(waiting: pa.Table, prefix: str, bounds: Bounds) -> pa.Array:
+    """Why the date of each row on this side is impossible; null if it is possible or there is no row."""
+    sources, why = waiting[f"{prefix}source"].fill_null(""), pa.nulls(len(waiting), pa.string())
+    for source in pc.unique(sources).to_pylist():
+        words = mapped(waiting[f"{prefix}day"], partial(bounds.why, source))
+        why = pc.if_else(pc.equal(sources, source), words, why)
+    return why
 
 
 def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table:
@@ -225,8 +221,11 @@ def _met(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = N
     return _pairs(len(pairs), **{**_columns(left), **reported, "code": code, "rows": 2, "fits": fits})
 
 
-def _resolved(waiting: pa.Table, found: Found, cut: pa.Array) -> list[pa.Table]:
-    """Rule 6: proposed partners as one pair, and each other row with a code; `cut` has the accounts' settled days."""
+def _resolved(waiting: pa.Table, found: Found, cut: pa.Array, problems: dict[str, pa.Array]) -> list[pa.Table]:
+    """Rule 6: proposed partners as one pair, and each other row with a code.
+
+    `cut` has the last settled day of each account. A row with one of the `problems` of its date is invalid.
+    """
     places = pa.array(range(len(waiting)), pa.int64())
     done = [
         place
@@ -235,7 +234,9 @@ def _resolved(waiting: pa.Table, found: Found, cut: pa.Array) -> list[pa.Table]:
         for place in both
     ]
     fits = pa.array([found.candidates.get(place) for place in range(len(waiting))], pa.string())
-    lonely = _columns(waiting) | {"code": _lonely(waiting, pc.is_valid(fits), cut), "fits": fits}
+    code = _lonely(waiting, pc.is_valid(fits), cut)
+    code = pc.if_else(pc.or_(*map(pc.is_valid, problems.values())), codes.INVALID, code)
+    lonely = _columns(waiting) | problems | {"code": code, "fits": fits}
     is_done = pc.is_in(places, pa.array([*done], pa.int64()))
     both = _met(waiting, found.proposed, codes.WRONG_REFERENCE, PARTNERS_BY)
     return [both, _pairs(len(waiting), **lonely).filter(pc.invert(is_done))]

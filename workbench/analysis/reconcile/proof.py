@@ -25,6 +25,7 @@ from workbench.analysis.reconcile.rules import (
     Allowed,
     Frame,
 )
+from workbench.analysis.report.captions import counted
 from workbench.analysis.shapes import EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT, Columns
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.money import money_text
@@ -453,7 +454,7 @@ def _doubts(account: str, ledger: LedgerRead) -> list[str]:
     missing = ledger.missing[ledger.missing["account"] == account]
     if missing.empty:
         return []
-    rows, begins = "1 row" if len(missing) == 1 else f"{len(missing):,} rows", ledger.begins.get(account)
+    rows, begins = counted(len(missing), "row"), ledger.begins.get(account)
     if begins is None or begins > day_number(missing["business_date"].max()):
         text = f"the ledger begins after {rows} read in an earlier run, and lacks them: {rows_named(missing)}"
         return [f"{text}: give the whole ledger in each period, from its first row, not the new rows alone"]

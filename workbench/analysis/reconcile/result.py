@@ -49,7 +49,7 @@ class Reconciliation(Reconciled):
 
     @property
     def is_clean(self) -> bool:
-        """True if all open breaks are `timing`: the next days will bring the other row."""
+        """True if all open breaks are `timing`: the next days may bring the other row."""
         return bool((self.breaks["code"] == TIMING).all())
 
     @property
@@ -206,7 +206,7 @@ def matched_notes(rules: Mapping[str, MatchRules], settled: pa.Table, names: Map
             many = counted[account, declared[-1].name]
             yield (
                 f"The statement of {called} has no keys, so its rows are matched by {declared[-1].name} alone: "
-                f"{many:,} pair{'s' * (many != 1)}. Another rule is declared with match, in its layout."
+                f"{captions.counted(many, 'pair')}. Another rule is declared with match, in its layout."
             )
         elif told:
             yield f"Pairs of {called} that were matched without a common key: {', '.join(told)}."
@@ -244,7 +244,7 @@ def _booked_after(inputs: Inputs, carried: CarryForward, late: pd.DataFrame) -> 
     books = inputs.ledger.read_from
     for account, rows in ((str(name), rows) for name, rows in late.groupby("account", observed=True)):
         called = books.account_names.get(account, account) if books else account
-        many = "1 row of the ledger is" if len(rows) == 1 else f"{len(rows):,} rows of the ledger are"
+        many = captions.counted(len(rows), "row of the ledger is", "rows of the ledger are")
         close = carried.closed_of(account)["closing_date"]
         yield f"{called}: {many} booked after the close of {close}, and read now: {rows_named(rows)}."
 
@@ -256,9 +256,9 @@ def _phones(carried: CarryForward, key: PhoneKey, unsure: int) -> Iterator[str]:
     hashes: list[str] = carried.rows["phone_hash"].dropna().tolist()
     other = sum(bool(hashed) and not hashed.startswith(key.id + OF) for hashed in hashes)
     if other:
-        rows = "row" if other == 1 else "rows"
-        text = f"The customers' numbers of {other:,} {rows} brought forward cannot be compared: another key was used"
+        rows = captions.counted(other, "row")
+        text = f"The customers' numbers of {rows} brought forward cannot be compared: another key was used"
         yield f"{text} then. {GIVE_THE_KEY}"
     elif unsure:
-        rows = f"{unsure:,} open row{'s' if unsure > 1 else ''}"
+        rows = captions.counted(unsure, "open row")
         yield f"{rows} may match by the customer's number, but the numbers cannot be compared. {GIVE_THE_KEY}"

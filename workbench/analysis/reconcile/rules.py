@@ -103,6 +103,8 @@ class Allowed(NamedTuple):
 
 ANY_DAY: Final = 10**9
 """More days than lie between 1970 and any date."""
+TOO_LATE: Final = "the day of the reconciliation"
+"""The end of the problem of a row that is dated after `as_of`: for a later run the date may be right."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class Bounds:
         if day is None or first <= day <= min(last, self.as_of):
             return None
         if day > self.as_of:
-            return f"it is dated {day_of(day)}, after {day_of(self.as_of)}, the day of the reconciliation"
+            return f"it is dated {day_of(day)}, after {day_of(self.as_of)}, {TOO_LATE}"
         return f"it is dated {day_of(day)}, {'before the first' if day < first else 'after the last'} day of its file"
 
 

@@ -18,6 +18,7 @@ from workbench.analysis.break_codes import DUPLICATE, INVALID, has_key
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.reconcile.matching import keys_in_texts
 from workbench.analysis.reconcile.rules import LEDGER, SIDES, STATEMENT
+from workbench.analysis.report.captions import counted
 from workbench.analysis.shapes import SUGGESTION
 from workbench.domain.money import money_text
 
@@ -38,7 +39,7 @@ _BOTH: Final = "both"
 
 
 class _Open(NamedTuple):
-    """An open break. `apart` is what the ledger has more, net; `amount` is gross, with the sign of its effect.
+    """An open break. `apart` is by how much more the ledger has, net; `amount` is gross, with the sign of its effect.
 
     A duplicate `is_further`: its side has another row with the key, and the duplicate may have lost its own key. The
     `amount` of a batch is net. A row that moves nothing has no `amount`, and neither has a break with both sides.
@@ -93,10 +94,10 @@ def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> p
                 seen.add(names)
                 made.append(_suggestion(kind, rows, why))
         if left_out:
-            rows_ = f"{len(left_out):,} row{'s' if len(left_out) > 1 else ''}"
-            said.append(dict.fromkeys(SUGGESTION) | {
-                "kind": "not_searched", "breaks": "", "amount_minor": 0, "why": bound.format(rows_)
-            })  # fmt: skip
+            why = bound.format(counted(len(left_out), "row"))
+            said.append(
+                dict.fromkeys(SUGGESTION) | {"kind": "not_searched", "breaks": "", "amount_minor": 0, "why": why}
+            )
     made.sort(key=lambda row: (row["kind"], row["account"], row["breaks"]))
     return frame([*made, *said], SUGGESTION)
 

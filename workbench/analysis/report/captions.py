@@ -191,8 +191,7 @@ def open_breaks(result: Reconciled, width: int | None, file: Path | None = None)
     most = max(room, _NARRATIVE if width else _NARROW)
     titles = [f"{row['code']}: {row['settlement']}" for row in rows]
     titles = ["" if title == before else title for before, title in pairwise(["", *titles])]
-    if more := len(mine) - len(rows):
-        titles.append(f"and {more:,} more{f' in {file}' if file else ': --out breaks.csv writes them all'}")
+    titles += _further(len(mine) - len(rows), file)
     made = table(
         f"{counted(len(mine), 'break')} to settle, by what to do; where both sides have it, ledger ≠ statement",
         [*columns, "narrative"],
@@ -283,11 +282,15 @@ def unusable(result: Reconciled) -> Table:
     return table(f"Rows that cannot be used{more}", ["of", "line or entry", "reason"], made)
 
 
-def proposed(suggestions: pd.DataFrame) -> list[str]:
-    """The reasons of the first rows of SUGGESTION, and the number of further rows."""
-    more = len(suggestions) - _FEW
-    rest = [f"and {more:,} more, in `suggestions` of the result in Python"][: more > 0]
-    return [*suggestions["why"].head(_FEW).tolist(), *rest]
+def proposed(suggestions: pd.DataFrame, file: Path | None = None) -> list[str]:
+    """The reasons of the first rows of SUGGESTION, and the number of further rows; `file` has all."""
+    return [*suggestions["why"].head(_FEW).tolist(), *_further(len(suggestions) - _FEW, file)]
+
+
+def _further(more: int, file: Path | None) -> list[str]:
+    """A line about rows that are not listed, and where they are; empty if there are none."""
+    where = f" in {file}" if file else ": --out breaks.csv writes them all"
+    return [f"and {more:,} more{where}"] if more > 0 else []
 
 
 def ageing(result: Reconciled, currency: str) -> Table:

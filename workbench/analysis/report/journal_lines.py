@@ -12,13 +12,15 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pandas as pd
 
 from workbench.analysis.break_codes import BOOKS, VERDICTS
-from workbench.analysis.files import written_whole
+from workbench.analysis.files import CSV, written_whole
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.report.bank_reconciliation import item_of
 from workbench.analysis.report.totals import Reconciled, named
@@ -28,10 +30,14 @@ from workbench.errors import ReportRefused
 from workbench.visible import begins_as_formula
 
 CHARGES, ROUNDING, SUSPENSE, WRITTEN_OFF = "charges", "rounding", "suspense", "written off"
-AGAINST: Final[Mapping[str, str]] = {
-    "fee_raised": CHARGES, "fee_lowered": CHARGES, "rounded_up": ROUNDING, "rounded_down": ROUNDING,
+AGAINST: Final[Mapping[str, tuple[str, int]]] = {
+    "fee_raised": (CHARGES, -1), "fee_lowered": (CHARGES, 1), "rounded_up": (ROUNDING, 1),
+    "rounded_down": (ROUNDING, -1),
 }  # fmt: skip
-"""The recipe of a proposal → the account that its entry is posted against; any other recipe goes against suspense."""
+"""The recipe of a proposal → the account that its entry is posted against, and the sign of its effect on the books.
+
+What other recipes book goes against suspense.
+"""
 _WRITE_OFF: Final = "write_off"
 _BOOKED: Final = ("accept", "expected")
 """The verdicts that are booked where the books have to change; a break that is written off is always booked."""
@@ -40,28 +46,39 @@ _READ: Final = (*_JUDGED, "id", "account", "currency", "business_date", "why")
 
 
 def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:
-    """The entries for decided breaks, in the shape JOURNAL: two lines each, in whole minor units.
+    """The entries for decided breaks, in the shape JOURNAL, in whole minor units.
 
     A break that is written off, or is accepted or expected and changes the books, is posted to the account that was
-    reconciled, under the break's key and on its date, against `charges`, `rounding`, `suspense` or `written off`.
-    `accounts` has the codes of your books for any of these accounts; `on` is the day of all entries, such as a day of
-    the open period. A break has no line if it moves nothing, has no key, waits for the other side,
-    or no entry settles it.
+    reconciled, under the break's key and on its date. Its other line goes against `charges`, `rounding`, `suspense` or
+    `written off`; a difference of both the amount and the fee has a line for each. `accounts` has the codes of your
+    books for any of these accounts; `on` is the day of all entries, such as a day of the open period. A break has no
+    line if it moves nothing, has no key, waits for the other side, or no entry settles it.
     """
     codes, rows = accounts or {}, []
     for *judged, name, account, currency, day, why in python_rows(named(result).breaks, *_READ):
         if _without_entry(*judged):
             continue
         verdict, code, _, variance, proposal, key = judged
-        against = WRITTEN_OFF if verdict == _WRITE_OFF else AGAINST.get(json.loads(proposal)[0]["recipe"], SUSPENSE)
+        against = {WRITTEN_OFF: variance} if verdict == _WRITE_OFF else _against(proposal, variance)
         told = f"{VERDICTS.get(verdict, verdict)}{f': {why}' if why else ''}"
         line = {"entry": name, "date": on or day, "currency": currency, "reference": key,
                 "narrative": f"{code} {name} {told}"}  # fmt: skip
         # The ledger has too much where the variance is positive: the account is credited.
-        for posted, minor in ((account, -variance), (against, variance)):
+        for posted, minor in ((account, -variance), *against.items()):
             debit, credit = max(minor, 0), max(-minor, 0)
             rows.append({**line, "account": codes.get(posted, posted), "debit_minor": debit, "credit_minor": credit})
     return frame(rows, JOURNAL)
+
+
+def _against(proposal: str, variance: int) -> Mapping[str, int]:
+    """The accounts that a proposal (JSON) is posted against, each with its part of the variance."""
+    parts = Counter[str]()
+    for body in json.loads(proposal):
+        if body["recipe"] in AGAINST:
+            account, sign = AGAINST[body["recipe"]]
+            parts[account] -= sign * body["amount_minor"]
+    parts[SUSPENSE] = variance - parts.total()
+    return {account: minor for account, minor in parts.items() if minor}
 
 
 def _without_entry(
@@ -161,11 +178,13 @@ def write_journal(
 ) -> list[Path]:
     """Write the lines of `journal` to a .csv file in one of FORMS, and return the paths of the written files.
 
-    If the program takes fewer lines in one file, further lines go into files beside it: `journal-2.csv` follows
+    If the program takes fewer lines in one file, further entries go into files beside it: `journal-2.csv` follows
     `journal.csv`. Texts are exact, since they are imported: a spreadsheet may run a text that begins as a formula does.
-    Raises ReportRefused: there is no such form, a file cannot be written, or a form without a column for the currency
-    (all but the general form) would mix currencies.
+    Raises ReportRefused: there is no such form, the file is no .csv or cannot be written, or a form without a column
+    for the currency (all but the general form) would mix currencies.
     """
+    if Path(path).suffix.lower() != CSV:
+        raise ReportRefused(f"A journal is a .csv file, and {Path(path).name} is not one.")
     if form not in FORMS:
         raise ReportRefused(f"There is no form {form!r} of a journal; there are {', '.join(FORMS)}.")
     lines = journal(result, accounts, on)
@@ -173,14 +192,18 @@ def write_journal(
     if len(currencies) > 1 and form != "general":
         raise ReportRefused(f"A journal for {form} has one currency, and these entries are in {', '.join(currencies)}.")
     headings, cells, most = FORMS[form]
-    rows = []
-    for entry, day, account, debit, credit, currency, *texts in python_rows(lines, *JOURNAL):
-        debit_, credit_ = (f"{major(minor, currency):f}" if minor else "" for minor in (debit, credit))
-        rows.append(cells(Entry(entry, day, account, debit_, credit_, currency, *texts)))
-    size, paths = most or len(rows) or 1, []
-    for part, begin in enumerate(range(0, len(rows) or 1, size), start=1):
-        whole = Path(path)
+    parts: list[list[Sequence[str]]] = [[]]
+    for _, entry in groupby(python_rows(lines, *JOURNAL), itemgetter(0)):
+        rows = []
+        for name, day, account, debit, credit, currency, *texts in entry:
+            debit_, credit_ = (f"{major(minor, currency):f}" if minor else "" for minor in (debit, credit))
+            rows.append(cells(Entry(name, day, account, debit_, credit_, currency, *texts)))
+        if most and len(parts[-1]) + len(rows) > most:
+            parts.append([])
+        parts[-1] += rows
+    whole, paths = Path(path), []
+    for part, rows in enumerate(parts, start=1):
         paths.append(whole if part == 1 else whole.with_stem(f"{whole.stem}-{part}"))
         with written_whole(paths[-1]) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([headings, *rows[begin : begin + size]])
+            csv.writer(file).writerows([headings, *rows])
     return paths
