@@ -773,6 +773,21 @@ def test_orders_of_payments_that_the_shop_does_not_know_are_not_examined(monkeyp
     assert {each.verdict for each in rows if each.name in ORDERS} == {"not examined"}
 
 
+def test_a_command_that_fails_during_an_exam_is_one_cause_with_what_it_printed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(run, "_ORDERS_S", 0)
+    lines = iter(["true"])
+    with sandbox() as bench, listening(lambda _, __: 200) as url:
+        report = certify(
+            bench, url, SECRET,
+            orders=lambda: shop.read_orders(shop.output_of("--orders", next(lines, "echo no curl >&2; exit 7"), {})),
+        )  # fmt: skip
+    (cause,) = [each for each in report.causes if each.name == "command"]
+    assert (cause.came, cause.printed, cause.notebook) == (
+        "The command of --orders ended with status 7.", "no curl", course()["going_live"].path.stem,
+    )  # fmt: skip
+    assert "\n  Printed meanwhile:\n    no curl\n" in str(report)
+
+
 @LATER
 def test_a_shop_that_does_not_start_again_fails_that_check_and_ends_the_exam(started: tuple[str, str, str]):
     url, cmd, line = started

@@ -221,7 +221,7 @@ def _lines_of(row: Row, width: int = _WIDTH) -> list[str]:
         begins = f"  {title}:".ljust(longest + 3)
         lines += textwrap.wrap(text, min(width, _WIDTH), initial_indent=begins, subsequent_indent=" " * len(begins))
     printed = [f"    {line}" for line in row.printed.splitlines()]
-    return [*lines, *(["  Your shop printed meanwhile:", *printed] if printed else [])]
+    return [*lines, *(["  Printed meanwhile:", *printed] if printed else [])]
 
 
 _FORMS: Final[Mapping[str, Callable[[Report], str]]] = {

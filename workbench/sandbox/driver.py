@@ -40,8 +40,11 @@ _TOGETHER = 8
 """The most planned commands in one commit, because a commit takes a tenth of a command's time."""
 _REPORT_EVERY_S = 1.5
 """Seconds between reports; a part of a simulated month takes less, and shows its own progress."""
-_DRIVES: ContextVar[object] = ContextVar("drives", default=None)
-"""The driver lock's holder, seen by all code that the holder calls, also by an ASGI application's own thread."""
+_DRIVES: ContextVar[tuple[object, ...]] = ContextVar("drives", default=())
+"""The holders of driver locks on whose behalf code runs: one of each sandbox, if the shop of one calls another.
+
+All code that a holder calls sees them, also an ASGI application's own thread.
+"""
 
 
 def _of_session(happens: Callable[[Transaction, UssdSession], object]) -> Callable[[Transaction, str], None]:
@@ -463,12 +466,12 @@ class DriverLock:
 
     def is_drivers(self) -> bool:
         """True if the caller runs on behalf of the lock's holder, in any thread."""
-        return self._holder is not None and _DRIVES.get() is self._holder
+        return self._holder in _DRIVES.get()
 
     def _taken(self, patience_s: float) -> bool:
         # Once the lock is taken, its holder is noted with no call in between: Ctrl-C comes only at a call.
         holder = object()
-        _DRIVES.set(holder)
+        _DRIVES.set((*_DRIVES.get(), holder))
         if not self._held.take(patience_s):
             return False
         self._holder = holder
