@@ -235,6 +235,26 @@ def test_a_row_that_only_states_a_balance_states_it_for_its_place(place: int, tm
     assert rows[["key", "balance_minor"]].to_numpy().tolist() == [["k1", 1_500], ["k2", 1_700]]
 
 
+@pytest.mark.parametrize(("others", "expected"), [("", [1_100]), ("a,k2,2026-01-03,2.00,EUR,x\n", [None, None])])
+def test_an_opening_row_without_a_currency_is_of_its_accounts_only_one(
+    others: str, expected: list[int | None], tmp_path: Path
+):
+    columns = {"account": "Account", "key": "Key", "moment": "Day", "amount": "Amount", "currency": "Ccy",
+               "description": "Text"}  # fmt: skip
+    layout = Layout("books", columns, ("%Y-%m-%d",), openings=("Balance",))
+    text = f"Account,Key,Day,Amount,Ccy,Text\na,,,10.00,,Balance\na,k1,2026-01-02,1.00,USD,x\n{others}"
+    rows = read_ledger(csv_of(tmp_path, text), layout=layout).rows
+    assert [None if pd.isna(balance) else balance for balance in rows["balance_minor"]] == expected
+
+
+def test_a_word_with_a_semicolon_is_refused_in_one_reason(tmp_path: Path):
+    columns = {"account": "Account", "key": "Key", "moment": "Day", "amount": "Amount"}
+    layout = Layout("books", columns, ("%Y-%m-%d",), accounts={"MTN": "a"})
+    path = csv_of(tmp_path, "Account,Key,Day,Amount\nA; B,k1,2026-01-02,1.00\n")
+    with pytest.raises(StatementRefused, match=r"Account 'A; B' is none of MTN \(1 row, line 2\)"):
+        read_ledger(path, layout=layout)
+
+
 def test_a_balance_that_is_not_told_follows_from_the_one_before(tmp_path: Path):
     rows = ("k1,2026-10-29,1.00,1.00", "k2,2026-10-30,2.00,", "k3,2026-10-31,3.00,60.00", "k4,2026-10-31,4.00,")
     text = "\n".join(["key,occurred_at,amount,balance", *rows])
@@ -260,6 +280,8 @@ def test_an_opening_balance_above_the_header_is_of_one_account_and_currency(tmp_
     above = "Opening,50.00\nAccount,Key,Day,Amount,Ccy\na,k1,2026-10-30,1.00,ZMW\n"
     rows = read_ledger(csv_of(tmp_path, f"{above}a,k2,2026-10-31,2.00,USD\n"), layout=layout).rows
     assert rows["balance_minor"].fillna(0).tolist() == [5_100, 0]
+    rows = read_ledger(csv_of(tmp_path, above.replace("ZMW", "USD")), layout=layout).rows
+    assert rows["balance_minor"].tolist() == [5_100]
     with pytest.raises(StatementRefused, match="an opening balance above its header, and the rows of 2 accounts"):
         read_ledger(csv_of(tmp_path, f"{above}b,k2,2026-10-31,2.00,ZMW\n"), layout=layout)
 
