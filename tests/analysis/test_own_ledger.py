@@ -235,16 +235,25 @@ def test_a_row_that_only_states_a_balance_states_it_for_its_place(place: int, tm
     assert rows[["key", "balance_minor"]].to_numpy().tolist() == [["k1", 1_500], ["k2", 1_700]]
 
 
-@pytest.mark.parametrize(("others", "expected"), [("", [1_100]), ("a,k2,2026-01-03,2.00,EUR,x\n", [None, None])])
+@pytest.mark.parametrize(
+    ("rows_in", "expected"), [(["USD"], [1_100]), (["USD", "EUR"], [None, None]), (["UGX"], [None])]
+)
 def test_an_opening_row_without_a_currency_is_of_its_accounts_only_one(
-    others: str, expected: list[int | None], tmp_path: Path
+    rows_in: list[str], expected: list[int | None], tmp_path: Path
 ):
     columns = {"account": "Account", "key": "Key", "moment": "Day", "amount": "Amount", "currency": "Ccy",
                "description": "Text"}  # fmt: skip
     layout = Layout("books", columns, ("%Y-%m-%d",), openings=("Balance",))
-    text = f"Account,Key,Day,Amount,Ccy,Text\na,,,10.00,,Balance\na,k1,2026-01-02,1.00,USD,x\n{others}"
+    lines = [f"a,k{nth},2026-01-02,1.00,{currency},x" for nth, currency in enumerate(rows_in)]
+    text = "\n".join(["Account,Key,Day,Amount,Ccy,Text", "a,,,10.00,,Balance", *lines])
     rows = read_ledger(csv_of(tmp_path, text), layout=layout).rows
     assert [None if pd.isna(balance) else balance for balance in rows["balance_minor"]] == expected
+
+
+def test_a_day_may_stand_among_moments(tmp_path: Path):
+    text = "account,key,occurred_at,amount\na,k1,2026-10-30T23:15:00Z,1.00\na,k2,2026-10-31,2.00\n"
+    rows = read_ledger(csv_of(tmp_path, text)).rows
+    assert rows["business_date"].astype(str).tolist() == ["2026-10-31"] * 2
 
 
 def test_a_word_with_a_semicolon_is_refused_in_one_reason(tmp_path: Path):
@@ -665,3 +674,4 @@ def test_what_the_statement_alone_had_before_is_no_part_of_what_the_ledger_opens
     later = reconcile(read_ledger(all_of_it), read_statement(second), carry_forward=before)
     names = ["ledger_minor", "statement_minor", "breaks_minor", "opening_minor", "unexplained_minor", "holds"]
     assert later.proof[names].to_numpy().tolist() == [[637_550 - 8_550, 637_550, -8_550, 0, 0, True]]
+    assert later.inputs["sha256"][0] == sha256(all_of_it.read_bytes()).hexdigest()
