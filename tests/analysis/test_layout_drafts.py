@@ -262,6 +262,15 @@ def test_of_two_ways_to_write_debits_the_plain_one_wins_a_tie(debits: list[str],
     assert draft.declared.get("debits", "plain") == way
 
 
+def test_debits_with_and_without_parentheses_are_debits_if_the_balance_proves_them(tmp_path: Path):
+    rows = ["2026-10-13,A1,Paid in,,20.00,20.00", "2026-10-14,A2,Rent,(12.50),,7.50", "2026-10-15,A3,Fee,0.50,,7.00",
+            "2026-10-16,A4,Fee,1.00,,6.00"]  # fmt: skip
+    draft = drafted(tmp_path, PLAIN + "\n".join(rows))
+    assert draft.columns["debit"] == "Debit"
+    assert draft.statement().rows["direction"].tolist() == ["in", "out", "out", "out"]
+    assert Check(draft.statement()).is_sound
+
+
 def test_what_is_declared_changes_the_draft(tmp_path: Path):
     draft = draft_layout(saved(tmp_path, "airtel_merchant", "utf-8"))
     shown = str(Check(draft.statement()))

@@ -235,6 +235,35 @@ def test_a_row_that_only_states_a_balance_states_it_for_its_place(place: int, tm
     assert rows[["key", "balance_minor"]].to_numpy().tolist() == [["k1", 1_500], ["k2", 1_700]]
 
 
+@pytest.mark.parametrize(
+    ("rows_in", "expected"), [(["USD"], [1_100]), (["USD", "EUR"], [None, None]), (["UGX"], [None])]
+)
+def test_an_opening_row_without_a_currency_is_of_its_accounts_only_one(
+    rows_in: list[str], expected: list[int | None], tmp_path: Path
+):
+    columns = {"account": "Account", "key": "Key", "moment": "Day", "amount": "Amount", "currency": "Ccy",
+               "description": "Text"}  # fmt: skip
+    layout = Layout("books", columns, ("%Y-%m-%d",), openings=("Balance",))
+    lines = [f"a,k{nth},2026-01-02,1.00,{currency},x" for nth, currency in enumerate(rows_in)]
+    text = "\n".join(["Account,Key,Day,Amount,Ccy,Text", "a,,,10.00,,Balance", *lines])
+    rows = read_ledger(csv_of(tmp_path, text), layout=layout).rows
+    assert [None if pd.isna(balance) else balance for balance in rows["balance_minor"]] == expected
+
+
+def test_a_day_may_stand_among_moments(tmp_path: Path):
+    text = "account,key,occurred_at,amount\na,k1,2026-10-30T23:15:00Z,1.00\na,k2,2026-10-31,2.00\n"
+    rows = read_ledger(csv_of(tmp_path, text)).rows
+    assert rows["business_date"].astype(str).tolist() == ["2026-10-31"] * 2
+
+
+def test_a_word_with_a_semicolon_is_refused_in_one_reason(tmp_path: Path):
+    columns = {"account": "Account", "key": "Key", "moment": "Day", "amount": "Amount"}
+    layout = Layout("books", columns, ("%Y-%m-%d",), accounts={"MTN": "a"})
+    path = csv_of(tmp_path, "Account,Key,Day,Amount\nA; B,k1,2026-01-02,1.00\n")
+    with pytest.raises(StatementRefused, match=r"Account 'A; B' is none of MTN \(1 row, line 2\)"):
+        read_ledger(path, layout=layout)
+
+
 def test_a_balance_that_is_not_told_follows_from_the_one_before(tmp_path: Path):
     rows = ("k1,2026-10-29,1.00,1.00", "k2,2026-10-30,2.00,", "k3,2026-10-31,3.00,60.00", "k4,2026-10-31,4.00,")
     text = "\n".join(["key,occurred_at,amount,balance", *rows])
@@ -260,6 +289,8 @@ def test_an_opening_balance_above_the_header_is_of_one_account_and_currency(tmp_
     above = "Opening,50.00\nAccount,Key,Day,Amount,Ccy\na,k1,2026-10-30,1.00,ZMW\n"
     rows = read_ledger(csv_of(tmp_path, f"{above}a,k2,2026-10-31,2.00,USD\n"), layout=layout).rows
     assert rows["balance_minor"].fillna(0).tolist() == [5_100, 0]
+    rows = read_ledger(csv_of(tmp_path, above.replace("ZMW", "USD")), layout=layout).rows
+    assert rows["balance_minor"].tolist() == [5_100]
     with pytest.raises(StatementRefused, match="an opening balance above its header, and the rows of 2 accounts"):
         read_ledger(csv_of(tmp_path, f"{above}b,k2,2026-10-31,2.00,ZMW\n"), layout=layout)
 
@@ -643,3 +674,4 @@ def test_what_the_statement_alone_had_before_is_no_part_of_what_the_ledger_opens
     later = reconcile(read_ledger(all_of_it), read_statement(second), carry_forward=before)
     names = ["ledger_minor", "statement_minor", "breaks_minor", "opening_minor", "unexplained_minor", "holds"]
     assert later.proof[names].to_numpy().tolist() == [[637_550 - 8_550, 637_550, -8_550, 0, 0, True]]
+    assert later.inputs["sha256"][0] == sha256(all_of_it.read_bytes()).hexdigest()

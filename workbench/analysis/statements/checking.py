@@ -74,7 +74,8 @@ class Check(Tabular):
     def reasons(self) -> dict[str, tuple[int, int]]:
         """Reason why rows cannot be used → first line and number of rows, for the five commonest reasons."""
         bad = self.statement.rows.dropna(subset=["problem"])
-        found = reasons_in(zip(bad["line"].tolist(), bad["problem"].map(mask), strict=True))
+        said = zip(bad["line"].tolist(), bad["problem"].map(str), strict=True)
+        found = reasons_in((line, mask(why)) for line, whys in said for why in whys.split("; "))
         return dict(islice(found.items(), _REASONS))
 
 

@@ -294,6 +294,8 @@ def _read(
     by: DateFormat, column: Column, known: NDArray[np.int64], texts_of: Callable[[Sequence[Cell]], list[str | datetime]]
 ) -> NDArray[np.int64]:
     """The milliseconds of a column's different cells: `known`, or read by this format, or ABSENT."""
+    if (known != ABSENT).all():
+        return known
     values, slow = _quickly(by, column)
     values = np.where(known == ABSENT, values, known)
     slow = slow[values[slow] == ABSENT]

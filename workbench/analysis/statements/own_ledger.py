@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -54,9 +55,11 @@ from workbench.analysis.statements.statement import (
     read_rows,
     reasons_in,
     tried_layouts,
+    whole_of,
 )
 from workbench.analysis.statements.vocabulary import SWAPPED
 from workbench.domain.moments import DAY_MS, milliseconds
+from workbench.domain.money import decimals_of
 from workbench.errors import StatementRefused
 from workbench.text.render import Table, Tabular, pairs, table
 
@@ -298,6 +301,10 @@ def _books(layout: Layout) -> Layout:
     return replace(layout, columns={SWAPPED.get(name, name): heading for name, heading in layout.columns.items()})
 
 
+_FOLLOWED: Final = ("line", "account", "direction", "amount_minor", "fee_minor", "status", "balance_minor")
+"""The columns by which a running balance is followed; the others would take time and memory to be put in order."""
+
+
 def _read(
     taken: _Taken, found: Found, formats: Sequence[str], account: str | None, currency: str | None, key: PhoneKey
 ) -> Ledger:
@@ -318,15 +325,17 @@ def _read(
     readers = _readers_of(layout)
     accounts = cells["account"].read(*readers["account"])[0] if "account" in cells else rows["account"]
     pairs, codes = distinct_rows((Column.of(accounts), Column.of(rows["currency"])))
-    by = np.argsort(codes, kind="stable")
-    is_turned, _ = newest_first(local, partial(follow, with_column(rows, "account", pa.array(codes)).take(by), said))
+    codes = _of_one_currency(pairs, codes, is_opening) if is_opening.any() else codes
+    by_account = with_column(rows.select(_FOLLOWED), "account", pa.array(codes)).take(np.argsort(codes, kind="stable"))
+    is_turned, _ = newest_first(local, partial(follow, by_account, said))
+    del by_account
     places = np.arange(local.size)[:: -1 if is_turned else 1]
-    openings: dict[tuple[Cell, ...], int] = {}
+    openings: dict[int, int] = {}
     if is_opening.any():
-        stated, opening_of = _stated(rows, is_opening, codes, places)
-        openings = {pairs[code]: balance for code, balance in opening_of.items()}
+        stated, openings = _stated(rows, is_opening, codes, places)
         rows = with_column(rows, "balance_minor", pc.coalesce(rows["balance_minor"], stated))
         rows, local, places = rows.filter(pa.array(~is_opening)), local[~is_opening], places[~is_opening]
+        codes = codes[~is_opening]
     made: dict[str, pa.Array] = {}
     problems: list[tuple[int, str]] = []
     for field, column in cells.items():
@@ -338,7 +347,12 @@ def _read(
         if len(named) > 1:
             text = f"has an opening balance above its header, and the rows of {len(named):,} accounts below."
             raise refused(name, text, hint="Remove opening from the layout: it does not say whose balance this is.")
-        openings = {(of, whole_currency): said.opening_minor for of in named}
+        is_only = len(pairs) == 1 and not (passed or said.currency)
+        openings = {
+            code: said.opening_minor
+            for code, (_, of) in enumerate(pairs)
+            if of == whole_currency or (is_only and decimals_of(text_of(of)) == decimals_of(whole_currency))
+        }
     # The cells take as much memory as what was read of them.
     del read, cells
     if layout.makes_keys:
@@ -347,7 +361,20 @@ def _read(
     called: dict[str, str] = {}
     for word, account in layout.accounts.items():
         called[account] = f"{called[account]} / {word}" if account in called else word
-    return Ledger(name, taken.sha256, layout.name, _ledger(rows, made, local, places, openings), called, layout.sha256)
+    table = _ledger(rows, made, local, places, codes, [openings.get(code) for code in range(len(pairs))])
+    return Ledger(name, taken.sha256, layout.name, table, called, layout.sha256)
+
+
+def _of_one_currency(pairs: Sequence[tuple[Cell, ...]], codes: Whole, is_opening: Mask) -> Whole:
+    """The codes; an opening row takes the code of its account's rows if they have one currency, of as many decimals.
+
+    `pairs` has the account and the currency of each code. Often the cell of an opening row has no currency.
+    """
+    used = set(np.unique(codes[~is_opening]).tolist())
+    counts = Counter(pairs[code][0] for code in used)
+    alike = [(of, decimals_of(text_of(currency or ""))) for of, currency in pairs]
+    only = {alike[code]: code for code in used if counts[pairs[code][0]] == 1}
+    return np.array([code if code in used else only.get(alike[code], code) for code in range(len(pairs))])[codes]
 
 
 def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tuple[pa.Array, dict[int, int]]:
@@ -356,14 +383,14 @@ def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tu
     An opening row states the balance after the row of its code that comes before it, in the order of `places`; without
     one it states the opening balance.
     """
-    stated, openings = np.full(len(codes), ABSENT), dict[int, int]()
-    told = np.flatnonzero(is_opening & mask_of(rows["balance_minor"].is_valid()))
-    for row, balance in zip(told.tolist(), rows["balance_minor"].take(told).to_pylist(), strict=True):
-        before = np.flatnonzero((codes == codes[row]) & ~is_opening & (places < places[row]))
-        if before.size:
-            stated[before[np.argmax(places[before])]] = balance
-        else:
-            openings[int(codes[row])] = balance
+    by = np.lexsort((places, codes))
+    before = np.maximum.accumulate(np.where(is_opening[by], -1, np.arange(len(by))))
+    follows = (before >= 0) & (codes[by[before]] == codes[by])
+    is_told = (is_opening & mask_of(rows["balance_minor"].is_valid()))[by]
+    balances, stated = whole_of(rows, "balance_minor")[by], np.full(len(codes), ABSENT)
+    stated[by[before[is_told & follows]]] = balances[is_told & follows]
+    begins = is_told & ~follows
+    openings = dict(zip(codes[by][begins].tolist(), balances[begins].tolist(), strict=True))
     return pa.array(stated, mask=stated == ABSENT), openings
 
 
@@ -419,7 +446,8 @@ _HINTS: Final = {
 def _refuse_unreadable(taken: _Taken, rows: pa.Table, problems: Sequence[tuple[int, str]]) -> None:
     """Raises StatementRefused: rows have a problem. The message has each reason, its number of rows and the first."""
     bad = rows.select(["line", "problem"]).filter(rows["problem"].is_valid()).to_pydict()
-    said = [*zip(*bad.values(), strict=True), *problems]
+    said = [(line, why) for line, whys in zip(*bad.values(), strict=True) for why in whys.split("; ")]
+    said += problems
     if not said:
         return
     reasons = reasons_in(said)
@@ -438,15 +466,18 @@ def _refuse_unreadable(taken: _Taken, rows: pa.Table, problems: Sequence[tuple[i
     )
 
 
-_Openings = Mapping[tuple[Cell, ...], int]
-"""Account and currency → the opening balance."""
 _TEXTS: Final = ("account", "entry", "kind", "payment", "reverses", "state")
 _IN_A_MILLISECOND: Final = 1_000_000
 """The numbers that are kept free for the rows of one millisecond."""
 
 
-def _ledger(rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: Whole, openings: _Openings) -> pa.Table:
-    """The rows in the shape LEDGER, with defaults for missing columns. `places` number the rows from the oldest."""
+def _ledger(
+    rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: Whole, codes: Whole, openings: Sequence[Any]
+) -> pa.Table:
+    """The rows in the shape LEDGER, with defaults for missing columns. `places` number the rows from the oldest.
+
+    Rows of one account and currency have one of the `codes`; `openings` has the opening balance of each code, or None.
+    """
     columns: dict[str, Any] = dict.fromkeys(_TEXTS, pa.nulls(len(rows), pa.string()))
     columns |= {name: in_one_piece(rows[name]) for name in LEDGER if name in rows.column_names}
     columns |= {name: made[name] for name in _TEXTS if name in made}
@@ -468,15 +499,17 @@ def _ledger(rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: 
             )
             columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], further)
     columns["number"] = pa.array(number)
-    pairs, codes = distinct_rows([Column.of(columns[name]) for name in ("account", "currency")])
-    columns["balance_minor"] = _balances(rows, codes, booked, [openings.get(pair) for pair in pairs])
+    columns["balance_minor"] = _balances(rows, codes, booked, openings)
     return compact(columns, LEDGER)
 
 
 def _nth(codes: Whole, order: Whole) -> Whole:
     """The place of each row among those of its code, from 0, in this order."""
-    ordered = pd.Series(codes).iloc[order]
-    return np.asarray(ordered.groupby(ordered, sort=False).cumcount().sort_index(), np.int64)
+    by = order[np.argsort(codes[order], kind="stable")]
+    begins = np.flatnonzero(np.diff(codes[by], prepend=ABSENT))
+    nth = np.empty_like(by)
+    nth[by] = np.arange(len(by)) - np.repeat(begins, np.diff(begins, append=len(by)))
+    return nth
 
 
 def _balances(rows: pa.Table, codes: Whole, order: Whole, openings: Sequence[Any]) -> pa.Array:

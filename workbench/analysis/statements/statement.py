@@ -437,13 +437,12 @@ def newest_first(local: Whole, followed: Callable[..., Followed]) -> tuple[bool,
 def reasons_in(problems: Iterable[tuple[int, str]]) -> dict[str, tuple[int, int]]:
     """Reason why rows cannot be read → the first line and the number of rows, the most frequent reason first.
 
-    `problems` has the lines, each with one or several reasons as in the column `problem`.
+    `problems` has lines, each with one reason.
     """
     found: dict[str, tuple[int, int]] = {}
-    for line, problem in problems:
-        for why in problem.split("; "):
-            first, count = found.get(why, (line, 0))
-            found[why] = min(first, line), count + 1
+    for line, why in problems:
+        first, count = found.get(why, (line, 0))
+        found[why] = min(first, line), count + 1
     return dict(sorted(found.items(), key=lambda reason: -reason[1][1]))
 
 
