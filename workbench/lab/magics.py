@@ -56,7 +56,7 @@ class Mistyped(Exception):
 
 
 class RawRequest(NamedTuple):
-    """A request that can be sent."""
+    """The request that a `%%http` cell writes, with its variables filled in; `target` is a path and query, from `/`."""
 
     method: str
     target: str
