@@ -128,7 +128,10 @@ class SandboxControl:
         return self._pages("ledger/movements", Page[LedgerMovement], **query)
 
     def settle(self, difference: Mapping[str, Any]) -> LedgerEntry:
-        """Post the entry that settles a difference. Raises StateConflict: the difference was settled before."""
+        """Post the entry that settles a difference; `difference` is the request's body, as a break proposes it.
+
+        Raises StateConflict: the difference was settled before.
+        """
         return self.post("ledger/entries", LedgerEntry, difference)
 
     def repeat(self, entry_id: str) -> LedgerEntry:

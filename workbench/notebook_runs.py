@@ -487,7 +487,7 @@ def _embedded(folder: Path, source: str) -> str:
 
 
 def _only_drawn(svg: str) -> bool:
-    """True if a picture is the workbench's own: it holds shapes and text for both schemes, and nothing active."""
+    """True if an SVG is the workbench's own, which suits light and dark pages: only shapes and text, nothing active."""
     return 'class="wb-drawn"' in svg and {*re.findall(r"<(\w+)", svg)} <= _DRAWN and not _ACTS.search(svg)
 
 

@@ -81,7 +81,7 @@ _TABLE: Final = ".parquet"
 _HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
 """Endings of files that list every break; a page lists only the largest."""
 _TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor"}
-"""Word of `--tolerance` → its field, whose value is given in major units."""
+"""Word of `--tolerance` → the field of Tolerance that it sets, in minor units; the option gives major units."""
 _NOW_RULES: Final = ("days", "minutes")
 """Words of `--tolerance` that Tolerance refuses with the rule to write instead."""
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
@@ -425,7 +425,7 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
 
 
 def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
-    """The ledger, or the path of a Parquet table with all columns, of which the engine reads only what it needs."""
+    """The ledger; for a Parquet table with all needed columns its path, since the engine reads only those columns."""
     from workbench.analysis.reconcile.rules import LEDGER_READ, OPTIONAL
     from workbench.analysis.statements import read_ledger
 

@@ -169,7 +169,7 @@ def fresh(bench: Bench, **options: object) -> Bench:
 
 
 SOMEBODY = "+260961234567"
-"""A number whose handset waits for a person; a charge on it is paid at once."""
+"""A number without a scenario: an intent's prompt waits there for a person; a charge by itself is paid at once."""
 
 
 def number_of(scenario: str) -> str:

@@ -178,7 +178,7 @@ class _Contents(AsyncLargeFileManager):
     """
 
     async def get(self, *args: object, **kwargs: object) -> dict[str, Any]:
-        """The base class's model; a notebook of the workbench's kernel also gets its name and Python's version."""
+        """The base class's model; a notebook of the workbench's kernel also gets that kernel's name and its Python."""
         model: dict[str, Any] = await super().get(*args, **kwargs)  # type: ignore[no-untyped-call]  # the base class
         metadata = (model["content"] or {}).get("metadata", {}) if model["type"] == "notebook" else {}
         if metadata.get("kernelspec", {}).get("name") == NATIVE_KERNEL_NAME and "language_info" in metadata:
