@@ -7,9 +7,7 @@ import { ofKind, useNow, useRead, useStore } from "./store.js";
 import { lusaka, masked, phoneText, visible } from "./words.js";
 
 const RING_MS = 6000;
-const AGAIN_MS = 300;
 const KEEPS_MS = 2000;
-const MOST_TIMES = 3;
 const MOST_DIGITS = 12;
 const MOST_MESSAGES = 50;
 const LETTERS = { 2: "ABC", 3: "DEF", 4: "GHI", 5: "JKL", 6: "MNO", 7: "PQRS", 8: "TUV", 9: "WXYZ" };
@@ -46,8 +44,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   const [rings, setRings] = useState(false);
   const [loud, setLoud] = useState(false);
   const task = useTask();
-  const [root, field, back, thread, again] = [useRef(), useRef(), useRef(null), useRef(), useRef(0)];
-  const [used, moved, taken] = [useRef(0), useRef(0), useRef(0)];
+  const [root, field, back, thread, used] = [useRef(), useRef(), useRef(null), useRef(), useRef(0)];
   const isOn = Boolean(handset) && store.isOn();
   const waits = isOn && handset.waiting;
   const now = useNow(Boolean(waits));
@@ -62,7 +59,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     setPin("");
     task.forget();
     if (!prompt) return undefined;
-    [used.current, taken.current] = [performance.now(), 0];
+    used.current = performance.now();
     setRings(true);
     if (loud) beep();
     const calm = setTimeout(() => setRings(false), RING_MS);
@@ -78,25 +75,18 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     if (!root.current.contains(document.activeElement)) back.current = document.activeElement;
     if (document.activeElement !== field.current) field.current?.focus({ preventScroll: true });
   };
-  useLayoutEffect(() => {
-    take();
-    // A notebook that has just run a cell takes the focus once more; somebody who has moved it keeps it.
-    again.current = setTimeout(() => moved.current < used.current && take(), AGAIN_MS);
-    return () => clearTimeout(again.current);
-  }, [prompt, isFront]);
-  useEffect(() => {
-    const moves = () => (moved.current = performance.now());
-    document.addEventListener("pointerdown", moves, true);
-    return () => document.removeEventListener("pointerdown", moves, true);
-  }, []);
+  useLayoutEffect(take, [prompt, isFront]);
   // JupyterLab takes the focus on its way to the next cell, at times in the middle of a PIN. Soon after the ring or a digit,
-  // the phone takes the focus back, unless a click or a key has moved it, or it went to a field.
+  // the phone takes it back, unless a click or a key has moved it, or it went to a field or to another phone.
   const lost = ({ relatedTarget }) => {
-    const at = performance.now();
-    const isKept = at - used.current < KEEPS_MS && at - moved.current > AGAIN_MS;
-    if (!isKept || !relatedTarget || root.current.contains(relatedTarget)) return;
-    if ((taken.current += 1) <= MOST_TIMES) setTimeout(take);
+    const isKept = performance.now() - used.current < KEEPS_MS;
+    if (isKept && relatedTarget && !relatedTarget.closest(".phone")) setTimeout(take);
   };
+  const letGo = () => (used.current = 0);
+  useEffect(() => {
+    document.addEventListener("pointerdown", letGo, true);
+    return () => document.removeEventListener("pointerdown", letGo, true);
+  }, []);
   useLayoutEffect(() => {
     if (thread.current) thread.current.scrollTop = thread.current.scrollHeight;
   }, [messages.length, waits, number]);
@@ -114,16 +104,13 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   });
   const enter = () => waits && pin && !task.busy && press("input", { text: pin });
   const leave = () => {
-    if (pin) return setPin("");
-    clearTimeout(again.current);
-    if (back.current?.isConnected && back.current !== document.body) back.current.focus();
+    if (pin) setPin("");
+    else if (back.current?.isConnected && back.current !== document.body) back.current.focus();
     else document.activeElement.blur();
-    return undefined;
   };
   const keydown = (event) => {
-    const isPages = event.ctrlKey || event.metaKey || event.altKey;
-    if (isPages || ["Tab", "Escape"].includes(event.key)) moved.current = performance.now();
-    if (isPages) return;
+    letGo(); // a digit keeps the focus again
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     // Keys that are pressed here are not meant for the page around.
     event.stopPropagation();
     if (event.target.tagName === "SELECT" || event.key === "Tab") return;
@@ -153,8 +140,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
       onKeyUp=${(event) => event.stopPropagation()} onKeyPress=${(event) => event.stopPropagation()}>
     <div class="numbers">${isOn ? html`<select aria-label="Whose phone" onChange=${(event) => store.set({ number: event.currentTarget.value })}>${options}</select>` : html`
       <span class="dim">Customer's phone</span>`}
-      <button type="button" class=${classes("icon-button", loud && "on")} aria-pressed=${loud} aria-label="Sound" title="Ring aloud" onClick=${toggle}><${Icon} name="bell" />
-        </button></div>
+      <button type="button" class=${classes("icon-button", loud && "on")} aria-pressed=${loud} aria-label="Sound" title="Ring aloud" onClick=${toggle}><${Icon} name="bell" /></button></div>
     ${others.length > 0 && html`<button type="button" class="other" onClick=${() => store.set({ number: others[0].phone })}>
       ${phoneText(others[0].phone)} rings${others.length > 1 ? `, and ${others.length - 1} more` : ""}</button>`}
     <div class="body"><div class="ear" aria-hidden="true" />
@@ -175,9 +161,8 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
         <button type="button" class="soft red" disabled=${!waits} onClick=${() => press("cancel")}><${Icon} name="call" kind="down" />Cancel</button></div>
       <div class="keys" role="group" aria-label="Keypad">${[..."123456789"].map(key)}
         <button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => setPin("")} aria-label="Clear"><b>C</b></button>${key("0")}
-        <button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => setPin((before) => before.slice(0, -1))} aria-label="Backspace"><b>⌫</b>
-          </button></div>
-          </div>
+        <button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => setPin((before) => before.slice(0, -1))} aria-label="Backspace"><b>⌫</b></button></div>
+      </div>
     <p class="caption" role="status">${caption}</p></section>`;
 }
 
