@@ -16,15 +16,21 @@ if TYPE_CHECKING:
     from workbench.sandbox.engine import Engine
 
 GAPS: Final = "WORKBENCH_GAPS"
-"""The rows that a run switches, as JSON: every sandbox of its processes takes them, unless opened with other rows."""
+"""The environment variable with the rows that a run switches: a JSON object, row → value.
+
+Every sandbox that a process of the run opens follows these values, except for rows that it is opened with.
+"""
 RELIED: Final = "WORKBENCH_RELIED"
-"""The file to which every sandbox of a run adds a line of JSON when it opens, and a line with its rows at the end."""
+"""The environment variable with the path of a file, to which every sandbox of a run adds two lines of JSON.
+
+The first says that the sandbox has opened; the second has the rows on which it relied, and is written before it closes.
+"""
 JUNIT: Final = "WORKBENCH_JUNIT"
-"""The path where `each` looks for the run's test report."""
+"""The environment variable with the path at which `each` looks for the run's test report."""
 
 
 def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The rows that the environment switches, overridden by `rows`. Raises GapRefused: not a JSON object of rows."""
+    """Row → value: those that GAPS switches, overridden by `rows`. Raises GapRefused: GAPS holds no JSON object."""
     try:
         within = dict(json.loads(os.environ.get(GAPS) or "{}"))
     except (ValueError, TypeError):
@@ -54,7 +60,7 @@ class Relied:
 
 @contextmanager
 def looking_at(engine: "Engine") -> Iterator["SandboxControl"]:
-    """The control plane of a sandbox in this process, called with the present secret key and without a trace."""
+    """Yields the control plane of a sandbox in this process; calls use the present secret key and leave no trace."""
     from workbench.sandbox.engine import InProcess
     from workbench.session import Session
     from workbench.text.snippets import IN_PROCESS_URL
@@ -67,7 +73,10 @@ def looking_at(engine: "Engine") -> Iterator["SandboxControl"]:
 
 
 def reporting(engine: "Engine") -> Callable[[], None]:
-    """Report that a sandbox has opened, if the environment asks; returns a function to call before it closes."""
+    """Report to the file in RELIED, if it is set, that a sandbox has opened.
+
+    Returns a function that reports the rows on which the sandbox relied, to call before it closes.
+    """
     if RELIED not in os.environ:
         return lambda: None
     file, which = Path(os.environ[RELIED]), f"{os.getpid()}.{id(engine)}.{time.monotonic_ns()}"
@@ -77,7 +86,10 @@ def reporting(engine: "Engine") -> Callable[[], None]:
 
 
 def reported(file: Path) -> set[str] | None:
-    """The rows that all sandboxes together relied on; None if a sandbox opened but did not report its rows."""
+    """The rows that all sandboxes in the file of RELIED relied on together; empty if there is no such file.
+
+    None if a sandbox opened but did not report its rows, or a line was cut off.
+    """
     try:
         lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     except FileNotFoundError:

@@ -95,8 +95,8 @@ class Workbench(Session):
 
     _engine: "Engine | None" = None
     """The sandbox itself if this process runs it; None for a served sandbox."""
-    _within: Receiver
-    """The receiver of this process, registered or not."""
+    _own_receiver: Receiver
+    """The receiver in a sandbox of this process, there from the start; `receiver` registers it as an endpoint."""
     _console: "Console | None" = None
 
     def __init__(
@@ -116,10 +116,10 @@ class Workbench(Session):
         choices = settings.gaps
         tolerance_s, types = choices.signature_tolerance_s, types_of(choices.event_types)
         engine = Engine(settings, raise_bugs=True)
-        self._within = Receiver(
+        self._own_receiver = Receiver(
             now=engine.store.now_s, tolerance_s=tolerance_s, types=types, scheme=choices.signature_scheme
         )
-        engine.mount(RECEIVER_URL, self._within, by_sandbox_clock=True)
+        engine.mount(RECEIVER_URL, self._own_receiver, by_sandbox_clock=True)
         keys = engine.store.key("secret"), engine.store.key("publishable")
         watchers = Watchers()
         transport = InProcess(engine, watchers)
@@ -224,7 +224,7 @@ class Workbench(Session):
         self.webhook_url = url
 
     def _takes_the_receivers_place(self, engine: "Engine", url: str) -> bool:
-        """Give the first application the endpoint of `receiver`, with its secret; returns True if that was done.
+        """Give the first application, at `url`, the endpoint of `receiver` with its secret; True if that was done.
 
         The receiver is registered again if a second endpoint is allowed.
         """
@@ -241,13 +241,13 @@ class Workbench(Session):
         return bool(own)
 
     def _register(self, engine: "Engine", url: str) -> str:
-        """The signing secret of a URL; registers the URL unless a reopened store has it: twice would deliver twice."""
+        """The signing secret of a URL; registers the URL unless a reopened store has it registered already."""
         return engine.signing_secret(url) or str(self.acting.webhook_endpoints.create(url=url).secret)
 
     def _start_receiver(self, engine: "Engine") -> None:
         self._check_open()
-        self.started, self.receiver_url = self._within, RECEIVER_URL
-        self._within.secrets.append(Secret(self._register(engine, RECEIVER_URL)))
+        self.started, self.receiver_url = self._own_receiver, RECEIVER_URL
+        self._own_receiver.secrets.append(Secret(self._register(engine, RECEIVER_URL)))
 
     @property
     def receiver(self) -> Receiver:
@@ -261,7 +261,7 @@ class Workbench(Session):
             return super().receiver
         if self.started is None:
             self._start_receiver(self._engine)
-        return self._within
+        return self._own_receiver
 
     @property
     def webhook_secret(self) -> Secret:
@@ -344,6 +344,7 @@ class Workbench(Session):
     def settle(self, item: object) -> "pd.DataFrame":
         """Post the entries that a break proposes, which can be reversed: `item` is a row of `result.breaks`.
 
+        Returns the posted entries, as `ledger.entries` shows them.
         Raises LedgerRefused: the break proposes no entry. Raises StateConflict: the break was settled before.
         """
         from workbench.analysis.ledger_tables import settle

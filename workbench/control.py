@@ -36,7 +36,7 @@ _PAGE = 1000
 
 
 def _phones(number: str) -> str:
-    """The path of a phone, whatever is given as its number: the sandbox says what is wrong with the number."""
+    """The path of a phone below `/sandbox`. Any text may be the number: the sandbox says what is wrong with it."""
     # An HTTP client takes dots for steps along the path.
     return "phones/" + quote(str(number), safe="+", errors="replace").replace(".", "%2E")
 
@@ -60,7 +60,7 @@ class SandboxControl:
             raise UnexpectedResponse(f"{self.client.base_url} answers, but not like `workbench serve`.")
 
     def clock(self) -> wire.Clock:
-        """The clock's time and kind."""
+        """The clock's time and its mode, manual or running."""
         return self.get("clock", wire.Clock)
 
     def phone(self, number: str) -> wire.Handset:
@@ -84,8 +84,9 @@ class SandboxControl:
         return self.get("operator", Rows[wire.OperatorState]).data
 
     def simulate(self, simulation: str, cursor: int, commands: Sequence[wire.SimulatedCommand]) -> wire.Simulated:
-        """Run commands of a simulated month from the cursor on, for at most a second; returns how many are done.
+        """Run commands of the month `simulation` for at most a second; returns the new cursor, and how many were done.
 
+        `cursor` is the number of the month's commands before `commands`.
         Raises StateConflict: the cursor is ahead of the commands done, or a command cannot be done.
         """
         body = {"simulation": simulation, "cursor": cursor, "commands": commands}
@@ -101,12 +102,16 @@ class SandboxControl:
         return self.post(path, FaultyEndpoint, {"faults": faults})
 
     def sign(self, body: str, how: str, **more: str | int | None) -> SignedMessage:
-        """A message signed by `how`; `more` are the other fields of the request's body, `Sign`."""
+        """A message with this body, signed right or wrong as `how` says; `more` are further fields of `Sign`."""
         made = self.post("sign", Signed, {"body": body, "how": how, **more})
         return SignedMessage(made.body.encode(), made.headers)
 
     def accounts(self, **bounds: str) -> list[LedgerAccount]:
-        """Every account posted to, with its sums; `as_of` and `known_at` are moments of RFC 3339."""
+        """Every account posted to, with its sums.
+
+        `bounds` may be `as_of` and `known_at`, moments of RFC 3339: the sums are then of entries that occurred by
+        `as_of` and were recorded by `known_at`.
+        """
         return self.get("ledger/accounts", Rows[LedgerAccount], **bounds).data
 
     def entries(self) -> Iterator[list[LedgerEntry]]:
@@ -123,7 +128,10 @@ class SandboxControl:
         return self._pages("ledger/movements", Page[LedgerMovement], **query)
 
     def settle(self, difference: Mapping[str, Any]) -> LedgerEntry:
-        """Post the entry that settles a difference. Raises StateConflict: the difference was settled before."""
+        """Post the entry that settles a difference; `difference` is the request's body, as a break proposes it.
+
+        Raises StateConflict: the difference was settled before.
+        """
         return self.post("ledger/entries", LedgerEntry, difference)
 
     def repeat(self, entry_id: str) -> LedgerEntry:
@@ -184,6 +192,7 @@ class SandboxControl:
     ) -> wire.Deprecated:
         """Mark an operation, such as `createCharge`, as deprecated, which its responses say in their headers.
 
+        With `marked` False, the mark is removed instead.
         `deprecated_at`, by default now, and `sunset_at` are moments of RFC 3339. Raises NotFound: no such operation.
         Raises StateConflict: the sunset is before the deprecation.
         """

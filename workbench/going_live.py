@@ -33,7 +33,7 @@ AT_STAKE: Final = {3: "Money can be lost", 2: "Payments can go wrong", 1: "Calls
 """Cost of a mistake → the heading above its items."""
 _COLUMNS: Final = ("state", "what", "why", "ticked off by")
 _MOST_ROWS, _MOST_FAILURES, _MOST_USES = 8, 3, 3
-"""The most rows and failed checks with an item of their own; one more item sums up the rest."""
+"""The most rows, and the most failed checks, with an item of their own; the most calls that a row's item names."""
 
 
 class Item(NamedTuple):
@@ -69,7 +69,7 @@ class Exam(msgspec.Struct):
     at: Annotated[datetime, msgspec.Meta(tz=True)]
     score: str
     switched: Any
-    """Rows of the register with their values."""
+    """Row of the register → its value, of the rows that the exam switched; in an older version's report no dict."""
     checks: Annotated[list[Checked], msgspec.Meta(min_length=1)]
 
 
@@ -95,8 +95,9 @@ def read_exam(path: str | Path) -> Exam:
 
 
 def read_trace(*paths: str | Path) -> list[TraceRow]:
-    """The rows of a trace: `bench.trace.save("x.har")`, `json.dump([*bench.trace], file)` or `GET /sandbox/trace`.
+    """The rows of a trace, from its pages in the order of `paths`.
 
+    A file is from `bench.trace.save("x.har")`, `json.dump([*bench.trace], file)` or `GET /sandbox/trace`.
     Raises CheckLiveRefused: a file cannot be read or holds no rows, or the last page is missing.
     """
     form = "a trace, such as GET /sandbox/trace returns or bench.trace.save('trace.har') writes"
@@ -209,7 +210,11 @@ def checklist(
 
 
 def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
-    """Items that no input ticks off, with thresholds from the rows in force."""
+    """Yields the items that no input ticks off.
+
+    Their texts name values of the rows in force, and of intents, charges and plants those that the trace calls; all
+    three without a trace, or if it calls none of them.
+    """
     waits, off_after_s = gaps.retry_schedule_s, gaps.endpoint_disable_after_s
     paths = None if trace is None else [row.detail["target"].partition(" ")[2] for row in trace if row.kind == CALL]
     called = [name for name, start in _CALLED.items() if paths is None or any(path.startswith(start) for path in paths)]

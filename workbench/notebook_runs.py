@@ -90,7 +90,7 @@ def _read(name: str, text: str, kind: str) -> object:
 
 
 def solved(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The notebook with the code of its solutions above each check.
+    """The notebook, changed in place: in each exercise's cell, the solution replaces all code above the check.
 
     An exercise's cell is tagged `exercise` and ends with `exercises.check("its_name", …)`.
     Raises RunRefused: no check at the beginning of a line, or the check of an unknown exercise.
@@ -240,7 +240,7 @@ def _died_at_its_start(error: Exception, written: Path) -> bool:
 
 
 def _own_code(node: nbformat.NotebookNode) -> Iterator[tuple[int, nbformat.NotebookNode]]:
-    """The code cells, counted from 1 as in the user's own file: without the cells that papermill added."""
+    """Place and cell of each code cell; places count all cells of the user's own file from 1, none of papermill's."""
     own = (cell for cell in node.cells if not _has_tag(cell, _INJECTED, _ERROR_TAG))
     return ((place, cell) for place, cell in enumerate(own, start=1) if cell.cell_type == "code")
 
@@ -306,7 +306,7 @@ def _coalesced(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNo
 
 
 def write_junit(results: Sequence[Result], path: Path) -> None:
-    """Write `junit.xml`; times are in seconds."""
+    """Write the results to `path` as JUnit's XML: a suite for each notebook, a case for each code cell; in seconds."""
     root = ET.Element("testsuites", name="notebooks")
     root.extend(map(_suite, results))
     ET.indent(root)
@@ -441,7 +441,7 @@ HIDDEN: Final = "hide-input"
 """The tag of a code cell whose code is folded, on the page and in JupyterLab, as in a Jupyter Book."""
 _PARAMETERS: Final = ("parameters", "injected-parameters")
 _PRIORITY: Final = ["text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain"]
-"""No widgets: a page shows the HTML or text beside them."""
+"""The media types of an output that a page shows, the best first; in place of a widget, the HTML or text beside it."""
 _NEXT: Final = re.compile(r'href="(?:\.\./|more/)?([\w-]+)\.ipynb(#[^"]*)?"')
 """A link to another notebook, whose page stands beside this one."""
 _IMAGE: Final = re.compile(r'(<img\b[^>]*? src=)"(?!\w+:)([^"]+)"')
@@ -487,12 +487,12 @@ def _embedded(folder: Path, source: str) -> str:
 
 
 def _only_drawn(svg: str) -> bool:
-    """True if a picture is the workbench's own: it holds shapes and text for both schemes, and nothing active."""
+    """True if an SVG is the workbench's own, which suits light and dark pages: only shapes and text, nothing active."""
     return 'class="wb-drawn"' in svg and {*re.findall(r"<(\w+)", svg)} <= _DRAWN and not _ACTS.search(svg)
 
 
 def unwrapped(html: str) -> str:
-    """A cell's output as HTML, with marks on lines in columns and on table cells that may be broken on paper."""
+    """A cell's output in HTML, marked for the style sheet: lines in columns as `aligned`, long cells as `data-long`."""
     marked = _WRITTEN.sub(lambda match: f"{match[1]}{_marked(match[2])}", html)
     return _LONG.sub(r"<td data-long\1", marked)
 

@@ -48,7 +48,7 @@ class GapRow(Tabular, dict[str, Any]):
 
     @property
     def cells(self) -> dict[str, str]:
-        """The columns of the table as text."""
+        """Column of COLUMNS → the row's text in it."""
         does, *others = self.choices
         return {
             **{name: self[name] for name in ("section", "name", "shows", "why")},
@@ -155,7 +155,10 @@ class GapRows(Tabular, list[GapRow]):
 
 
 def _lines(row: GapRow, width: int | None) -> Iterator[tuple[str, ...]]:
-    """The lines of a row: its name, and below it its value beside the others; a narrow table gets both unwrapped."""
+    """Yields the table's lines for a row, three cells each: section and name, then its value beside its other values.
+
+    `width` is the table's: below 80 the values are not wrapped here; with None they are cut off after three lines.
+    """
     cells, room, most = row.cells, max(width or _WIDTH, _WIDTH) - _BESIDE, _LINES if width is None else None
     does, others = (
         [cells[name]] if width and width < _WIDTH

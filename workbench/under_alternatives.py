@@ -61,7 +61,7 @@ class Run(NamedTuple):
     took_s: float
     failed: tuple[Failure, ...] = ()
     printed: str = ""
-    """The report's texts about failed tests, and the command's output."""
+    """The report's texts about failed tests, and the command's output; empty if the run passed."""
     reached: bool = True
     """True if the command called the sandbox, or opened one."""
 

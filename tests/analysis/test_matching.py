@@ -173,6 +173,27 @@ def test_rows_after_the_day_pair_are_known_when_they_are_told_again_and_wait_for
         assert second.proof["holds"].all()
 
 
+@pytest.mark.parametrize(("booked", "told", "code"), [(1, 2, "duplicate_in_statement"), (2, 1, "duplicate_in_ledger")])
+@pytest.mark.parametrize("day", [29, 35], ids=["in the period", "after the day"])
+def test_a_duplicate_is_one_break_when_the_next_file_tells_its_lines_again(booked: int, told: int, code: str, day: int):
+    def lines(file: str, *more: Row) -> list[Row]:
+        rows = [on(30, "last", 1), *[on(day, "K", 500)] * told, *more]
+        return [{**row, "statement": file, "line": line} for line, row in enumerate(rows, start=2)]
+
+    ledger = [on(30, "last", 1), *[on(day, "K", 500)] * booked]
+    first = matched(ledger, lines("1.csv"), as_of=date(2026, 1, 31))
+    second = matched(
+        [*ledger, on(58, "next", 2)], lines("2.csv", on(58, "next", 2)), as_of=date(2026, 2, 28),
+        carry_forward=first.carry_forward, skip_settled=True,
+    )  # fmt: skip
+    for result, balance in ((first, 1), (second, 3)):
+        assert result.breaks["code"].tolist() == [code]
+        assert result.proof[["ledger_minor", "statement_minor"]].to_numpy().tolist() == [
+            [500 * booked + balance, 500 * told + balance]
+        ]
+        assert result.proof["holds"].all()
+
+
 class TestInNarratives:
     RULES = ({"on": ["key in narrative"]}, within(2))
 

@@ -1,6 +1,7 @@
 """What could fail within the sandbox itself: a bug is a 500 that says so, and nothing is half done."""
 
 import asyncio
+import sys
 from collections.abc import Coroutine
 from typing import Any, cast
 
@@ -73,6 +74,8 @@ def test_a_server_whose_workers_are_not_ready_in_time_ends_and_says_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     monkeypatch.setattr(server, "_START_S", 0)
+    # Tests of notebooks, before this one in the same process, may have left IPython's `__main__`, which has no spec.
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None, raising=False)
     with pytest.raises(SystemExit):
         server._supervise(1, cast("Any", (None,) * 5), lambda: None)  # noqa: SLF001  no worker gets as far as these
     assert "No worker process was ready within 0 s; so the server ends." in caplog.text

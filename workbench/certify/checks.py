@@ -46,7 +46,10 @@ def accepted(reply: Reply, _: int) -> str:
 
 
 def refused(reply: Reply, _: int) -> str:
-    """Expects a 4xx except 410 to a forged message: 410 disables the endpoint, and a 5xx is a fault of the shop."""
+    """Expects a 4xx except 410 to a forged message; returns the fault, or an empty text.
+
+    A 410 disables the endpoint, and a 5xx is a fault of the shop.
+    """
     if reply.status_code == _GONE:
         return f"{shown(reply)}, which disables the endpoint"
     if is_accepted(reply):
@@ -250,7 +253,7 @@ def _refund_first(exam: Exam) -> Payment:
 
 
 def _with_future_signature(exam: Exam) -> str:
-    """A header's value with a future version's signature beside the known one.
+    """A header's value with a future version's signature beside `{}`, which stands for the known signature.
 
     Raises NotExamined: the scheme's header holds one signature.
     """

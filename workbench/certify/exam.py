@@ -57,7 +57,7 @@ def check_secret(secret: str, scheme: str) -> None:
 
 
 def switched_text(rows: Mapping[str, Any]) -> str:
-    """Rows of the register with their values."""
+    """Rows of the register with their values, as text: `name = value`, separated by commas."""
     return ", ".join(f"{name} = {written(value)}" for name, value in rows.items())
 
 
@@ -75,7 +75,10 @@ class Event(NamedTuple):
         return cls(members["id"], members["type"], body)
 
     def altered(self, new_id: str, *, object_members: dict[str, Any] | None = None, **members: object) -> "Event":
-        """A copy of this event with members of its body, or of its object, changed or added."""
+        """A copy of this event with the id `new_id`.
+
+        `members` of its body and `object_members` of its object are changed or added.
+        """
         changed = {**json.loads(self.body, parse_float=Decimal), "id": new_id, **members}
         if object_members is not None:
             data = changed["data"]
@@ -83,7 +86,10 @@ class Event(NamedTuple):
         return Event.read(to_json(changed))
 
     def about(self, ids: tuple[str, ...], others: tuple[str, ...], new_id: str) -> "Event":
-        """This event about another payment: each id in `ids` becomes the id at the same place in `others`."""
+        """This event about another payment, with the id `new_id`.
+
+        Each id in `ids` becomes the id at the same place in `others`.
+        """
         body = self.body
         for own_id, other_id in zip((self.id, *ids), (new_id, *others), strict=False):
             body = body.replace(own_id.encode(), other_id.encode())
@@ -219,7 +225,10 @@ class Exam:
         return next(self._new_ids)
 
     def made(self, outcome: str = "paid", **asked: Any) -> Payment:  # noqa: ANN401  the fields of its intent
-        """Makes a payment with an outcome of `_CUSTOMERS`. Raises NotExamined: the payment came to another outcome."""
+        """Makes a payment with an outcome of `_CUSTOMERS`; without a checkout, its intent has the fields `asked`.
+
+        Raises NotExamined: the payment came to another outcome, or the checkout created none.
+        """
         phone, seconds, ending = _CUSTOMERS[outcome]
         intents = self.session.client.payment_intents
         if self.checkout is None:
@@ -286,7 +295,10 @@ class Exam:
         return [Event.read(bytes(body)) for body in reversed(msgspec.json.decode(listed, type=list[msgspec.Raw]))]
 
     def signed(self, event: Event, *, away_s: int = 0, secret: str = "", also: tuple[str, ...] = ()) -> dict[str, str]:
-        """Signs an event `away_s` seconds from now, with another `secret` if given, and with the secrets `also`."""
+        """The headers of an event, signed for the moment `away_s` seconds from now.
+
+        The signatures are by `secret`, by default the exam's own, and by each secret in `also`.
+        """
         at_s = int(time.time()) + away_s
         return headers_for(secret or self.secret, event.id, at_s, event.body, also=also, scheme=self.scheme)
 

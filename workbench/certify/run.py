@@ -93,7 +93,11 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
 
 
 def _results(exam: Exam, until: float) -> Iterator[Result]:
-    """Makes and judges the checks, until a check shows that the shop no longer responds; the rest are not examined."""
+    """Makes and judges the checks in turn, and yields a result for each.
+
+    At `until`, in seconds of the monotonic clock, the exam stops, or when the shop accepts no genuine message or no
+    longer responds: the other checks are not examined. If the endpoint itself used up the time, the last check fails.
+    """
     timeouts, stopped = 0, ""
     for check in CHECKS:
         if not stopped and time.monotonic() > until:
@@ -248,7 +252,10 @@ class _Cause(NamedTuple):
     """The signs of a cause: it explains a failed check if all faulty exchanges of the check fit."""
 
     fits: Callable[[Exchange, int, int | None], bool]
-    """An exchange, the limit in milliseconds, the place of the JSON spelling that the shop verifies → True if so."""
+    """A function that returns True if an exchange is a sign of the cause.
+
+    It also takes the limit in milliseconds, and the place of the JSON spelling that the shop verifies, or None.
+    """
     judge: Judge | None = None
     """The judge of the checks that the cause may explain; None for all checks."""
     needs: tuple[str, ...] = ()

@@ -100,7 +100,7 @@ def read_orders(text: str) -> dict[str, ShopOrder]:
 
 
 def output_of(option: str, command: str, environment: Mapping[str, str]) -> str:
-    """The output of one of the user's commands. Raises ExamRefused: the command fails, or takes over 30 seconds."""
+    """The output of the command that `option` gives. Raises ExamRefused: it fails, or takes over 30 seconds."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = Process(command, environment, output, errors)
         try:

@@ -90,7 +90,10 @@ _OF_A_STATEMENT: Final = ((r"\blayout='([^']*)'", r"--layout \1"), (r"\bdate_for
 
 @contextmanager
 def said_as_options(*, ledger: bool = False) -> Iterator[None]:
-    """Lets a StatementRefused name options of the command line in place of arguments in Python."""
+    """Makes a StatementRefused name options of the command line in place of arguments in Python.
+
+    They are the options for a statement or, with `ledger`, for the ledger.
+    """
     try:
         yield
     except StatementRefused as wrong:

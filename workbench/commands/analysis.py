@@ -81,7 +81,7 @@ _TABLE: Final = ".parquet"
 _HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
 """Endings of files that list every break; a page lists only the largest."""
 _TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor"}
-"""Word of `--tolerance` → its field, whose value is given in major units."""
+"""Word of `--tolerance` → the field of Tolerance that it sets, in minor units; the option gives major units."""
 _NOW_RULES: Final = ("days", "minutes")
 """Words of `--tolerance` that Tolerance refuses with the rule to write instead."""
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
@@ -410,7 +410,10 @@ def _statement(path: Path, say: Say, options: Mapping[str, Any]) -> "Statement |
 
 
 def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ...]]:
-    """The ledger, which comes first unless an option names it, and the statements. Raises UsageError."""
+    """The ledger, which comes first in `given` unless `named` is the ledger, and the statements.
+
+    Raises UsageError: no statement is given, or a statement is the address of a database.
+    """
     from workbench.analysis.database import is_address
 
     ledger, *others = given if named is None else (named, *given)
@@ -422,7 +425,7 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
 
 
 def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
-    """The ledger, or the path of a Parquet table with all columns, of which the engine reads only what it needs."""
+    """The ledger; for a Parquet table with all needed columns its path, since the engine reads only those columns."""
     from workbench.analysis.reconcile.rules import LEDGER_READ, OPTIONAL
     from workbench.analysis.statements import read_ledger
 
@@ -455,7 +458,7 @@ def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None, currencies
 
 
 def _whole_number_of(text: str, decimals: int) -> int:
-    """A number with at most `decimals` decimals, in units of its last decimal. Raises BadParameter."""
+    """A number from 0 up with at most `decimals` decimals, in units of the last. Raises BadParameter: another text."""
     with suppress(InvalidOperation):
         number = Decimal(text).scaleb(decimals)
         if number.is_finite() and number >= 0 and number == number.to_integral_value():
@@ -490,7 +493,7 @@ def _spark(engine: str) -> Iterator[None]:
 
 @contextmanager
 def _progress() -> Iterator[Say]:
-    """Shows the current step to a person at a terminal; without a terminal it shows nothing."""
+    """Yields a function that shows a step to a person at a terminal; without a terminal the function shows nothing."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

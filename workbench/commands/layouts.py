@@ -101,7 +101,10 @@ def next_step(*words: object) -> str:
 
 @contextmanager
 def ends_with_next(file: Path) -> Iterator[None]:
-    """Adds the command that drafts a layout to a refusal of such a file, unless the refusal names a command already."""
+    """Adds to the block's StatementRefused the command that drafts a layout of `file`.
+
+    A refusal that names such a command, or a file without a header to draft from, gets none.
+    """
     from workbench.analysis.statements.drafting import cut
 
     try:

@@ -126,7 +126,10 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
 
 
 def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Value"]]:
-    """Row of the register → the alternatives to run under, chosen by `--row` and `--section`."""
+    """Row of the register → the alternatives to run under, chosen by `--row` and `--section`.
+
+    Raises UsageError: a row does not have the value, or no chosen row has an alternative.
+    """
     from workbench.domain.gaps import Gaps, rows_named, written
     from workbench.register import GapRows
 
@@ -263,7 +266,10 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
 
 
 def _secret(name: str | None, path: Path | None) -> str | None:
-    """The secret that the options name; no message contains it."""
+    """The secret in the environment variable `name` or the file at `path`; None without either.
+
+    No message contains the secret. Raises UsageError: both are given. Raises ExamRefused: no secret can be read there.
+    """
     if name and path:
         raise click.UsageError("Give either --secret-env or --secret-file, not both.")
     if name:

@@ -187,7 +187,7 @@ CODES: Final = {
 
 
 class OperatorNames(NamedTuple):
-    """The operators' and an aggregator's names for a failure; an empty text if the party has no name."""
+    """The operators' and an aggregator's names for a failure; an empty text if a party has no name for it."""
 
     mtn: str = ""
     airtel: str = ""

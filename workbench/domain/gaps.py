@@ -58,15 +58,17 @@ class Gap(NamedTuple):
     - `response` or `call`, and a word by which `provenance` knows a kind of response or a property of the call.
     """
     happens: tuple[str, str] = ("", "")
-    """A pattern for rows of the trace, as text of kind, result and words, and a name: a trace row that the pattern fits
-    shows that the named thing relied on the row; without a name, the trace row's call or webhook did.
+    """A pattern, and a name for the thing that it finds, such as `entry cleared` and `money that cleared`.
+
+    The pattern is matched with the kind, result, words and fault of each row of a trace. If a trace row fits, the named
+    thing relied on this row of the register; without a name, the trace row's own call or webhook did.
     """
     sign: Sign | None = None
     """Reads the value from one exchange of recorded traffic; None if one exchange cannot show the value."""
     together: str = ""
-    """The function of `evidence` that finds the value in several exchanges, by its name."""
+    """The key in `evidence.TOGETHER` of the function that finds the value in several exchanges; empty if none does."""
     unless: tuple[str, Value] = ("", "")
-    """A row and a value of it: traffic that shows the value says nothing about this row."""
+    """Another row, by its name, and a value of it: traffic that shows the value says nothing about this row."""
     unseen: Mapping[Value | None, str] = {}
     """Value, or None for all values → why recorded traffic does not show the value."""
     notebook: str = ""
@@ -81,11 +83,11 @@ class Gap(NamedTuple):
 
 _OF_EVIDENCE: Final = {"relied", "happens", "sign", "together", "unless", "unseen"}
 _MANY: Final = 3
-"""From this many equal values in a row, a text counts them."""
+"""The least number of equal values, one after another, that `written` counts instead of listing them."""
 
 
 def written(value: object) -> str:
-    """A value of the register as text; many equal values in a row are counted, such as 48 times 1800 s."""
+    """A value of the register as text; in a schedule, 3 or more equal values one after another are counted."""
     if not isinstance(value, list | tuple):
         return str(value)
     runs = ([str(item) for item in same] for _, same in groupby(value))
@@ -106,7 +108,7 @@ class Choice(NamedTuple):
 
 
 def choices_of(record: Mapping[str, Any]) -> list[Choice]:
-    """Lists a row's values, the one in force first; `record` is the row with its `value`."""
+    """Lists a row's values, the value in force first; `record` is the row as `Gaps.as_records` gives it."""
     listed = [Choice(written(record["default"]), record["says"], is_default=True)]
     listed += [Choice(written(other["value"]), other["says"]) for other in record["alternatives"]]
     force = written(record["value"])
@@ -670,7 +672,10 @@ _BY_NAME = {gap.name: gap for gap in REGISTER}
 
 @cache
 def rows_by(kind: str = "") -> Mapping[str, tuple[str, ...]]:
-    """Entry of the column `relied` → its rows; with a `kind`, such as `warning`, only its entries, without the kind."""
+    """Entry of the column `relied` → names of the rows that have it.
+
+    With a `kind`, such as `warning`, only the entries of this kind, without the word for the kind.
+    """
     rows_of: dict[str, tuple[str, ...]] = {}
     for gap in REGISTER:
         for thing in gap.relied:
@@ -681,7 +686,7 @@ def rows_by(kind: str = "") -> Mapping[str, tuple[str, ...]]:
 
 
 def rows_settling(thing: str) -> tuple[str, ...]:
-    """The rows that settle an operation, a struct of the wire or an error's code, by its name."""
+    """The names of the rows that settle an operation, a struct on the wire or an error's code, named `thing`."""
     return rows_by().get(thing, ())
 
 
@@ -702,7 +707,7 @@ def _gap_named(name: str) -> Gap:
 
 
 def _nearest(name: str) -> str | None:
-    """The row that shares the most words with `name` and is spelled most like it; None if no row is close."""
+    """The name of the row that shares the most words with `name`, else of a row spelled like it; None if none is."""
     words = {*name.lower().split("_")}
     by_spelling = difflib.get_close_matches(name.lower(), _BY_NAME, n=len(_BY_NAME), cutoff=0)
     by_words = max(by_spelling, key=lambda row: len(words & {*row.split("_")}))

@@ -19,7 +19,10 @@ ROLLED: Final = "rolled"
 REVOKED: Final = "revoked"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = [first + second for second in _ALPHABET for first in _ALPHABET]
-"""Pairs of letters: one division of the long number gives four letters, and dividing a short number is quick."""
+"""All pairs of letters or digits.
+
+By pairs, `token` divides its long number once for four letters; it splits the short remainder, which is quick.
+"""
 _PAIR, _FOUR = len(_PAIRS), len(_PAIRS) ** 2
 _TOKEN_LENGTH = 24
 _EIGHTS = range(_TOKEN_LENGTH // 8)

@@ -49,7 +49,7 @@ TRACKED: Final[Mapping[str, tuple[AccountKind, str]]] = {
     **{FLOAT.name.format(operator=operator): (FLOAT, operator) for operator in OPERATORS},
     BANK.name: (BANK, "bank"),
 }
-"""Account that an operator or the bank keeps books of too → its kind and that party."""
+"""Account that an operator or the bank keeps books of too → the account's kind, and the operator's id or `bank`."""
 
 
 class Leg(NamedTuple):
@@ -227,7 +227,11 @@ def mirrored(postings: tuple[Posting, ...]) -> tuple[Posting, ...]:
 
 
 def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int, fee_minor: int = 0) -> dict[str, int]:
-    """Splits a refund into its recipe's amounts: the returned fee, available money, pending money, then debt."""
+    """Splits a refund of `gross_minor` into the amounts of its recipe, by their names; all in minor units.
+
+    The service gives back `fee_minor`. The merchant pays the rest from available money, then from pending money, and
+    owes what these lack.
+    """
     of_merchant = gross_minor - fee_minor
     from_available = min(of_merchant, max(0, available_minor))
     from_pending = min(of_merchant - from_available, max(0, pending_minor))

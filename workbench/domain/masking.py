@@ -20,9 +20,9 @@ def _mask_rest(match: re.Match[str]) -> str:
 
 
 _KEY = re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*")
-"""A bare prefix, as in a sentence, is no key."""
+"""A secret or publishable key; group 1 is its prefix. A prefix alone, as in a sentence, does not match."""
 _BASIC = re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}")
-"""A credential has a capital or a digit in it; a word of a sentence has neither."""
+"""The word Basic, as group 1, and a credential: it has a capital or a digit, which a word of a sentence lacks."""
 RULES: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     # A pattern looks back for the beginning of a word: a pattern that begins with a letter is quicker than with a \b.
     # An intent's client secret first: it contains an id that stays readable.
@@ -76,9 +76,12 @@ ACCOUNTS = tuple(
 """Numbers of accounts and cards, and IBANs, in groups of four or in one piece; any other long number fits too."""
 _ZERO = re.compile(rf"0(?={_GAP}[5-79]\d)")
 _BEFORE, _AFTER = 9, 25
-"""The most characters before and after the zero of `_ZERO` in a Zambian number: `%252B0026`, four gaps."""
+"""The most characters of a Zambian number before the zero that `_ZERO` finds, and after it.
+
+Before are `%252B0026`; after are nine digits, and eight gaps of two characters.
+"""
 _BEHIND, _REACH = 2_000, 64
-"""`mask_beginning` masks `_BEHIND` characters behind the cut too; at least `_REACH` must remain after masking.
+"""`mask_beginning` masks `_BEHIND` characters behind its cut too; at least `_REACH` of the masked text must lie there.
 
 No number, token or prefix is longer than `_REACH`.
 """

@@ -262,12 +262,12 @@ BOUNDS_MAJOR: Final[Mapping[str, tuple[int, int | None]]] = {"none": (0, None), 
 
 
 def unit_minor(gaps: Gaps, currency: str) -> int:
-    """Minor units in one unit of a charge's amount: 1, or as many as a major unit has."""
+    """The number of minor units in one unit of a charge's amount: 1, or `one_minor` if charges count in major units."""
     return 1 if gaps.charge_amount_unit == "minor" else one_minor(currency)
 
 
 def one_minor(currency: str) -> int:
-    """Minor units in a major unit: 100 ngwee, 1 yen, 1000 fils."""
+    """The number of minor units in one major unit of a currency: 100 for ZMW, 1 for JPY, 1000 for BHD."""
     return int(10 ** ISO_4217[currency].decimals)
 
 
@@ -292,10 +292,10 @@ def fees_of(gross_minor: int, gaps: Gaps, currency: str = ZMW.code) -> Fees:
 
 
 def fee_returned(fee_minor: int, *, amount_minor: int, refunded_minor: int, returned_minor: int) -> int:
-    """Minor units of the fee to return with a refund that makes the refunded sum `refunded_minor`; never below zero.
+    """Minor units of the fee to return with the refund that brings the refunded sum to `refunded_minor`; never below 0.
 
-    The refunded sum's share of the fee, rounded half up, less `returned_minor`: the parts add up to the fee when all
-    is refunded, and never to more.
+    That is the share of the fee for `refunded_minor` of the charge's `amount_minor`, rounded half up, less
+    `returned_minor`, the parts returned before. The parts add up to the fee when all is refunded, and never to more.
     """
     due = (2 * fee_minor * refunded_minor + amount_minor) // (2 * amount_minor)
     return max(0, due - returned_minor)

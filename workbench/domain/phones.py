@@ -117,7 +117,7 @@ def phone_hash(text: str, key: bytes) -> str | None:
 
 
 def mask_column(text: str) -> str:
-    """A cell of a column of numbers, masked; another kind of number keeps its last three digits."""
+    """A cell of a column of numbers, masked as `masked_number` does; of any other text the last three digits remain."""
     return masked_number(text) or _ALL_BUT_THREE.sub(HIDDEN, text)
 
 
@@ -127,7 +127,7 @@ def e164_of(text: str) -> str:
 
 
 def msisdn_from(text: str, *, param: str, zed: str = "refused", form: str = "e164") -> Msisdn:
-    """Reads a number in E.164: `+260` and nine digits, nothing else.
+    """Reads a number in E.164, `+260` and nine digits; if `form` is `national`, also with 0 in place of `+260`.
 
     `zed` and `form` are the register's `zed_mobile` and `phone_format`.
     Raises InvalidRequest: another form, another country, or a number without a wallet.

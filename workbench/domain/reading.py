@@ -68,7 +68,10 @@ _Place = tuple[Any, str | int, object]
 
 
 def _check_values(value: object, *, texts: bool) -> None:
-    """Walks the whole value once, ignored fields too, without recursion; checks strings only if `texts`."""
+    """Raises InvalidRequest: nested too deep, or a number or text in it, at any depth, that `_check_scalar` refuses.
+
+    Walks once through the whole value, ignored fields too, without recursion; checks texts and names only if `texts`.
+    """
     level: list[_Place] = [(None, "", value)]
     depth, passed = 0, () if texts else _SCALARS
     while level:
@@ -190,8 +193,9 @@ def body_from(body: bytes, shape: type[S], *, unknown: str = "ignored", ignored:
 
 
 def struct_from(value: object, shape: type[S], *, unknown: str = "ignored", ignored: list[str] | None = None) -> S:
-    """`value` as a `shape`; the names of ignored fields are added to `ignored`.
+    """`value` as a `shape`. Names of fields that the shape lacks are added to `ignored`.
 
+    Such fields are faults if `unknown` is `refused`.
     Raises InvalidRequest with every fault in `problems`, and the field of the first fault in `param`.
     """
     reader = _Reader(unknown, [] if ignored is None else ignored)
@@ -259,7 +263,7 @@ def _converted(value: dict[str, Any], shape: type[S]) -> S | None:
 
 @cache
 def _number_fields(shape: type[Struct]) -> Mapping[str, Mapping[object, str]] | None:
-    """Field that holds a number → its plain types; None if a field of the shape holds a struct."""
+    """Name of each field that can hold a number → its `takes`; None if a field of the shape holds a struct."""
     fields = _fields(shape)
     if any(field.shape for field in fields.values()):
         return None
@@ -314,7 +318,8 @@ def query_from(
 ) -> S:
     """The parameters of a query as a `shape`; a repeated parameter has a sequence as its value.
 
-    Raises InvalidRequest: a parameter of the shape is repeated, missing, or of the wrong type.
+    `unknown` and `ignored` are those of `struct_from`.
+    Raises InvalidRequest: a parameter of the shape is repeated, missing, or of the wrong type, or a fault by `unknown`.
     """
     fields = _fields(shape)
     read: dict[str, object] = dict(parameters)

@@ -10,10 +10,10 @@ from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.wire.endpoints_and_events import ABOUT
 from workbench.domain.wire.ledger_and_trace import CALL, WEBHOOK, TraceRow
 
-_OF_OPERATORS: Final = tuple(
+_OPERATOR_CODES: Final = tuple(
     f'code":"{code}"' for scenario in SCENARIOS.values() for code in (scenario.refusal, scenario.rejection) if code
 )
-"""The code in a body when the operator, not the customer at the handset, caused the failure."""
+"""Pieces of JSON: a body with one of them has a failure by the operator, not by the customer at the handset."""
 
 
 def _failed_by_request(row: TraceRow) -> bool:
@@ -21,11 +21,14 @@ def _failed_by_request(row: TraceRow) -> bool:
         return False
     body = row.detail["body"] if row.kind == WEBHOOK else row.detail["response"]["body"]
     asked = row.kind == CALL and any(name.lower() == "sandbox-scenario" for name in row.detail["request"]["headers"])
-    return asked or any(code in body for code in _OF_OPERATORS)
+    return asked or any(code in body for code in _OPERATOR_CODES)
 
 
 def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
-    """Row of the register → the calls and webhooks that relied on it, the most frequent first, with their counts."""
+    """Name of a row of the register → texts of what relied on it, the most frequent first: `POST /v1/charges (3)`.
+
+    They are calls, webhooks and the names in `Gap.happens`, each with its count, unless that is 1.
+    """
     counts: dict[str, Counter[str]] = {}
     for row in trace:
         for name, by in _by_row(row):
@@ -37,7 +40,7 @@ def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
 
 
 def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
-    """The rows of the register that a row of the trace relied on, each with the call or webhook that did."""
+    """Yields (row of the register, what relied on it), both by name, for each row of the register that `row` shows."""
     own = f"webhook {row.what}" if row.kind == WEBHOOK else _operation(row.what)
     if row.kind == CALL:
         said = row.detail["response"]["headers"].get("Sandbox-Provenance", "")

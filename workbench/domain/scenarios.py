@@ -20,7 +20,7 @@ LATE_S: Final = 60
 BANK_RETURNS_S: Final = 86_400
 """Seconds from the moment when the bank takes a payout until it returns the payout."""
 REFUND_SENT_S: Final = 5
-"""Seconds until the operator sends a refund back."""
+"""Seconds from the request of a refund until the operator sends the money back."""
 
 
 class ActingNumber(NamedTuple):
@@ -127,11 +127,14 @@ TEST_NUMBERS: Final[Mapping[str, ActingNumber]] = {
 }
 """Last digits → the test number."""
 _ON: Final = {number.ending: name for name, row in SCENARIOS.items() for number in row.numbers}
-"""Test number → its scenario."""
+"""Last digits of a test number → the name of its scenario."""
 
 
 def scenario_on(ending: str, *, attempt: int, since_first_ms: int) -> str:
-    """The scenario of the `attempt`-th attempt (from 1) on a number with this ending; PERSON for an unlisted number."""
+    """The scenario of the `attempt`-th attempt (from 1) on a number with this ending; PERSON for an unlisted number.
+
+    `since_first_ms` is the time since the first attempt on this number; only a number with `for_s` depends on it.
+    """
     number = TEST_NUMBERS.get(ending)
     if number is None:
         return PERSON

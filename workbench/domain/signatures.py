@@ -225,9 +225,10 @@ def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: SignedH
 
 
 def respellings(body: bytes, number: Callable[[str], object] | None = None) -> list[bytes]:
-    """Writes the JSON of a body again as libraries do, in one order for all bodies; an empty list if it is no JSON.
+    """Writes the JSON of a body again in eight ways, as libraries do; an empty list if the body is no JSON.
 
-    `number` reads the decimals, as another language would.
+    The ways differ in blanks, in escapes of letters beyond ASCII, and in amounts with or without two decimals; their
+    order is the same for all bodies. `number` converts the text of a decimal, as another language would.
     """
     try:
         value = json.loads(body, parse_float=number)
@@ -275,8 +276,11 @@ def _key_texts(secret: str) -> list[bytes]:
     return [_bytes(text) for text in (secret, secret.removeprefix(SECRET_PREFIX))]
 
 
-def _key_parts(secret: str) -> list[bytes]:
-    """Keys that a signer may wrongly derive from a secret whose whole text is the key."""
+def _keys_without_prefix(secret: str) -> list[bytes]:
+    """The wrong keys that come from leaving out the secret's prefix, for a scheme that takes the whole text as the key.
+
+    They are the text after the prefix, and, if that is base64, its bytes.
+    """
     bare = secret.removeprefix(SECRET_PREFIX)
     try:
         return [_bytes(bare), base64.b64decode(bare, validate=True)]
@@ -337,7 +341,7 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
         encode=bytes.hex,
         mistakes=(
             Mistake("signature_is_base64", lambda secret: [_whole_key(secret)], _prefix_stripe, _base64),
-            Mistake("key_not_the_text", _key_parts, _prefix_stripe, bytes.hex),
+            Mistake("key_not_the_text", _keys_without_prefix, _prefix_stripe, bytes.hex),
             Mistake("timestamp_not_signed", lambda secret: [_whole_key(secret)], _no_prefix, bytes.hex),
         ),
         new_secret=lambda key: SECRET_PREFIX + key.hex(),
@@ -351,7 +355,7 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
         encode=bytes.hex,
         mistakes=(
             Mistake("signature_is_base64", lambda secret: [_whole_key(secret)], _no_prefix, _base64),
-            Mistake("key_not_the_text", _key_parts, _no_prefix, bytes.hex),
+            Mistake("key_not_the_text", _keys_without_prefix, _no_prefix, bytes.hex),
         ),
         new_secret=lambda key: SECRET_PREFIX + key.hex()[:_GITHUB_SECRET],
         has_room=False,

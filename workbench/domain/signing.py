@@ -30,7 +30,10 @@ class Signer(NamedTuple):
     media_type: str
 
     def headers(self, body: bytes, *, secret: str = "", later_s: int = 0, first: str = "") -> dict[str, str]:
-        """The signature's headers, `later_s` seconds from now; `first` is a secret that signs before `secret`."""
+        """The headers that sign `body` as of `later_s` seconds from now.
+
+        `secret` signs in place of the signer's own secret; `first` is a further secret, which signs before it.
+        """
         secret = secret or self.secret
         secrets = (first, secret) if first else (secret,)
         at_s = self.now_s + later_s

@@ -184,7 +184,10 @@ def formed(
     forms: Mapping[SignValue, Callable[[Body], object]],
     body_of: Callable[[ObservedCall], Body] = lambda call: call.body if call.ok else {},
 ) -> Shows:
-    """Shows the value whose form fits a body; `body_of` chooses the body, by default that of a successful response."""
+    """Shows the value whose form, a test for bodies, fits a body; Other if none fits, None if the body is empty.
+
+    `body_of` chooses the body, by default that of a successful response.
+    """
 
     def shows(call: ObservedCall) -> Reading:
         body = body_of(call)
@@ -207,9 +210,10 @@ def states(
     *,
     known: str,
 ) -> Shows:
-    """Shows `added`, a value named for the state that it adds, or `default` if an object passes `is_default`.
+    """Shows the value of the first of an exchange's `objects` that shows one.
 
-    A state that is neither `added` nor `known` shows Other.
+    The status `added` shows the value of that name, which adds this state. A status that `known`, names separated by
+    blanks, lacks too shows Other. Any other object shows `default` if it passes `is_default`.
     """
 
     def shown(item: Body) -> Reading:
@@ -237,7 +241,11 @@ def scale_shown(call: ObservedCall) -> Reading:
 
 
 def channel_shown(call: ObservedCall) -> Reading:
-    """Compares a charge's `channel` and `provider` for a number of another operator."""
+    """Compares a charge's `channel` and `provider`, where the request named another operator than the number's.
+
+    If both are the same, the value is `equal`; if the channel is as requested and the provider is the number's
+    operator, it is `asked_and_moved`. A charge in any other response shows a Part of the latter if the two differ.
+    """
     for charge in call.charges:
         channel, provider = (_IDS.get(str(charge.get(name)).lower()) for name in ("channel", "provider"))
         if call.id == "createCharge" and call.is_mixed:

@@ -27,7 +27,7 @@ RECALLED: Final = "recalled"
 OPEN = (ENTER_PIN, WRONG_PIN)
 """The screens that wait for an answer."""
 HIDDEN = (UNSENT, REJECTED, RECALLED)
-"""States in which no prompt reached the handset: the operator answered in its place, or will, or recalled it."""
+"""Screens of a prompt that the handset never shows: the operator is about to reject it, has rejected or recalled it."""
 
 TRANSITIONS: Transitions = {
     (screen, given): after
@@ -49,7 +49,7 @@ TRANSITIONS: Transitions = {
     (UNSENT, "reject"): REJECTED,
     (UNSENT, "withdraw"): RECALLED,
 }
-"""(screen, input) → screen. An ignored prompt only waits for its time to run out; a PIN may come after that."""
+"""(screen, input) → screen. An ignored prompt expires or is withdrawn; after the expiry, a PIN may come late."""
 
 FAILURE_OF: Mapping[str, str] = {
     BLOCKED: "wrong_pin",
@@ -112,16 +112,16 @@ def check_pin(text: str, length: int) -> None:
 
 
 def judged_pin(session: UssdSession, *, right: bool, refusal: str | None) -> str:
-    """The session table's event for a right or wrong PIN; a wallet with a `refusal` does not pay."""
+    """The input of TRANSITIONS for a right or wrong PIN; a wallet with a `refusal` does not pay after a right PIN."""
     if right:
         return "right_pin" if refusal is None else "right_pin_refused"
     return "wrong_pin" if session.tries_left > 1 else "last_wrong_pin"
 
 
 def after(session: UssdSession, given: str, *, reason: str | None = None) -> UssdSession:
-    """The session after the input `given` of TRANSITIONS.
+    """The session after the input `given` of TRANSITIONS; `reason` is why no money moves, None otherwise.
 
-    Raises IllegalTransition: the prompt is no longer open.
+    Raises IllegalTransition: the session's screen does not take this input.
     """
     screen = next_state(TRANSITIONS, session.screen, given)
     tries = session.tries_left - (given in ("wrong_pin", "last_wrong_pin"))

@@ -42,7 +42,7 @@ TOLD_AS: Final[Mapping[str, Mapping[str, str]]] = {
     # Money is collected by a charge, of an intent or on its own; late money in suspense is not collected.
     "collection": {"charge.succeeded": "collection.successful", "charge.failed": "collection.failed"},
 }
-"""By `event_types`: what happens → the type of its event; a missing happening sends no event."""
+"""Value of the register's `event_types` → type of EVENT_TYPES → the type as sent; a missing type is not sent."""
 
 
 def types_of(event_types: str) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ JITTER_PERMILLE: Final = 200
 def outcome_of(
     attempt_number: int, status_code: int | None, retry_after_s: int | None, draw: Callable[[int], int], gaps: Gaps
 ) -> Outcome:
-    """The result of attempt `attempt_number` (from 1).
+    """The result of attempt `attempt_number` (from 1), whose response, if any, had this status and `Retry-After`.
 
     `draw` draws a whole number from 0 up to, not including, its argument: a wait is multiplied by 0.8 to 1.2.
     """

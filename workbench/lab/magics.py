@@ -56,7 +56,7 @@ class Mistyped(Exception):
 
 
 class RawRequest(NamedTuple):
-    """A request that can be sent."""
+    """The request that a `%%http` cell writes, with its variables filled in; `target` is a path and query, from `/`."""
 
     method: str
     target: str
@@ -99,7 +99,7 @@ def _request_line(line: str, place: int, base_url: str) -> tuple[str, str]:
 
 
 def _local(target: str, place: int, base_url: str) -> str:
-    """The path and query of a target. Raises Mistyped: the target is outside the sandbox."""
+    """The path and query of a target. Raises Mistyped: it is on another host, or its path does not begin with /."""
     base = base_url.rstrip("/")
     if target == base or target.startswith((f"{base}/", f"{base}?")):
         target = target.removeprefix(base) or "/"
@@ -197,7 +197,10 @@ def _with_a_body(lines: list[str]) -> list[str]:
 
 
 def _options(line: str) -> tuple[str, str, bool]:
-    """The bench's name, the variable for the response, and True if help is asked for. Raises Mistyped."""
+    """The bench's name, the variable for the response, and True if help is asked for; the names may be empty.
+
+    Raises Mistyped: the line has another form than `%%http [BENCH] [-o NAME]`.
+    """
     try:
         words = shlex.split(line)
     except ValueError as error:
@@ -217,7 +220,10 @@ def _options(line: str) -> tuple[str, str, bool]:
 
 
 def _session(names: dict[str, Any], bench_name: str) -> Session:
-    """The session of the Workbench with this name; or `bench`, or the only Workbench. Raises Mistyped."""
+    """The session of the Workbench in the variable `bench_name`; if that is empty, in `bench`, or the only Workbench.
+
+    Raises Mistyped: no variable of this name holds a Workbench, or without a name there is none, or are several.
+    """
     # The check by type runs no code of the notebook's objects.
     benches: dict[str, Session] = {
         name: bench for name, bench in names.items() if name[0] != "_" and issubclass(type(bench), Session)

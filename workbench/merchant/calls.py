@@ -42,11 +42,11 @@ _READ = {
     "type", "title", "status", "detail", "instance", "code", "param", "errors", "request_id", "decline_code",
     "error", "message",
 }  # fmt: skip
-"""Members of an error response that have attributes; the other members are facts."""
+"""Members of an error response for which the error has attributes; all others become its `facts`."""
 _AS_IT_IS = httpx.Auth()
 """Keeps httpx from sending its client's credentials, or those in a URL, in place of the key."""
 _url = lru_cache(httpx.URL)
-"""Parsing a URL takes httpx a fifth of a call, and few URLs differ."""
+"""Parses a URL and remembers it: parsing takes httpx a fifth of a call, and few URLs differ."""
 _STARTED = "workbench.started"
 _BEFORE_SENDING = (
     httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.LocalProtocolError, httpx.UnsupportedProtocol,
@@ -72,7 +72,10 @@ class Latencies:
         client.event_hooks["response"].append(self._end)
 
     def of(self, request_id: str) -> int | None:
-        """Whole milliseconds until a response came; None for another client's response, or one no longer kept."""
+        """Whole milliseconds until the response with this id came.
+
+        None for a response to another client or outside the trace, such as of `/sandbox`, or one no longer kept.
+        """
         return self._kept.get(request_id)
 
     def _start(self, request: httpx.Request) -> None:
@@ -269,7 +272,7 @@ def segments(*identifiers: str) -> str:
 
 
 _LEARNING = Lock()
-"""msgspec inspects a struct when its first decoder is made; another thread must not find it half inspected."""
+"""Held while a decoder is made: msgspec then inspects the struct, which no thread may find half inspected."""
 
 
 @cache

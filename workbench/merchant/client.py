@@ -108,7 +108,7 @@ class Listed(Group, Generic[T]):
         return List(listed.url, listed.page * listed.per_page < listed.total, listed.data)
 
     def _every(self, **filters: str | None) -> Iterator[T]:
-        """Reads page after page, by the last row's place or by number; drops repeats where numbered pages shift."""
+        """Yields the rows of page after page, by the last id or by number; drops repeats where numbered pages shift."""
         after: str | None = None
         number = 1 if self._client.pagination == "page" else None
         seen = set[str]()
@@ -158,7 +158,10 @@ def exact(amount: Decimal | int, *, is_whole: bool = False) -> Decimal | int:
 
 
 def checked_names(name: str, values: Sequence[str], such_as: str) -> list[str]:
-    """The names as a list. Raises InvalidRequest: `values` is a single string, or no list of names."""
+    """`values`, the argument `name`, as a list.
+
+    Raises InvalidRequest: a single string, or nothing to loop over; the message has `such_as` as an example.
+    """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise invalid(f'{name} must be a list, such as ["{such_as}"], not {values!r}.', name)
     return [*values]

@@ -258,7 +258,7 @@ def _exits(exits: Iterable[tuple[str, str]], top: int) -> list[_Exit]:
 
 
 def _final_heights(states: Sequence[_State], finals: Iterable[str]) -> dict[str, int]:
-    """The heights of the final states: in the middle of their lines, and no two at one height."""
+    """Final state → the y of its top edge: in the middle of the lines to it, or lower, so that no two overlap."""
     middles = {}
     for final in finals:
         at = [way.y for state in states for way in state.on if way.target == final]
@@ -303,7 +303,10 @@ def _lines_on(states: Sequence[_State], finals: Mapping[str, int]) -> Iterator[s
 
 
 def _bus(exits: Sequence[_Exit], xs: tuple[int, int, int], y: int) -> Iterator[str]:
-    """Lines that leave states, share a lane and end at height `y`; dots show where lines meet, and not only cross."""
+    """Lines that leave states, share a lane and end at height `y`; dots show where lines meet, and not only cross.
+
+    `xs` are the x of the states' edge, of the lane and of the end.
+    """
     start, lane, end = xs
     for way in exits:
         yield from svg.arrow([(start, way.y), (lane, way.y), (lane, y), (end, y)])
@@ -345,7 +348,7 @@ def webhook(arrival: Arrival, scheme: str) -> Drawing:
 
 
 def _block(name: str, lines: Sequence[str], marks: Mapping[str, str], y: int) -> Iterator[str]:
-    """Lines in a monospaced font under their name; marked parts are coloured, across line ends too."""
+    """Lines in a monospaced font under their name; `marks` is part of the text → its colour, across line ends too."""
     written = _wrapped(lines)
     yield svg.text(svg.EDGE, y + 12, name, svg.INK, font_weight=600)
     yield svg.box(svg.EDGE, y + 20, svg.WIDTH - 2 * svg.EDGE, _LINE * len(written) + 12, svg.GROUND, svg.RULE)
@@ -406,7 +409,10 @@ def retry_timeline(gaps: Gaps) -> Drawing:
 
 
 def _waits(offsets: Sequence[int], bottom: int) -> Iterator[str]:
-    """The waits along an axis of time, and around the end of each the frame in which the attempt may come."""
+    """The waits along an axis of time, and around the end of each the frame in which the attempt may come.
+
+    `offsets` are the moments of the attempts, in seconds from the event; the axis reaches down to `bottom`.
+    """
     early, late = ([offset * (1000 + sign * JITTER_PERMILLE) // 1000 for offset in offsets] for sign in (-1, 1))
     longest = late[-1]
     yield from _axis(longest, bottom)

@@ -97,7 +97,7 @@ class Origins:
         self._origins = frozenset(map(_allowed_origin, [origins] if isinstance(origins, str) else origins))
 
     def lets(self, asked: object, origin: str | None) -> TypeGuard[Operation]:
-        """True if a page of this origin may call this operation and read the response."""
+        """True if `asked` is an operation that a page of `origin` may call, and whose response the page may read."""
         return origin in self._origins and isinstance(asked, Operation) and asked.publishable
 
 
@@ -240,6 +240,6 @@ def _accepted_schemes(operation: Operation) -> str:
 
 
 def challenges(operation: Operation | None) -> str:
-    """The WWW-Authenticate header of a 401."""
+    """The value of a 401's header WWW-Authenticate: the schemes that the operation takes, or else Bearer."""
     schemes = operation.schemes if operation and operation.schemes else ("Bearer",)
     return ", ".join(f'{scheme} realm="sandbox"' for scheme in schemes)

@@ -46,7 +46,7 @@ from workbench.sandbox.store.transaction import BUSY_S
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.01
-"""Seconds of a tick for each open stream, up to `_TICK_S`: few streams learn of a change sooner."""
+"""Seconds between two ticks of the server for each open stream, `_TICK_S` at most: with few streams it ticks faster."""
 _COMMENT_S: Final = 15
 """Seconds between comments on a stream without news, which show both ends that the other is there."""
 BODY_S: Final = 10
@@ -63,7 +63,7 @@ _BACKLOG: Final = 1024
 _STOP_S: Final = 15
 """Seconds for requests in flight once the server is asked to end."""
 _GRACE_S: Final = 0.1
-"""Seconds in which an ending server still takes connections, and then again waits for their requests."""
+"""Seconds that an ending server still takes connections; for as long again, it then waits for their requests."""
 _LINES: Final[Mapping[int, str]] = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus
 }
@@ -74,7 +74,7 @@ _LINGER_S: Final = 1
 _TELL_AGAIN_S: Final = 60
 """Seconds after which the log repeats that the server cannot take connections."""
 _AGAIN_S: Final = 0.005
-"""Seconds until a request is tried again if another process or thread was in the way."""
+"""Seconds until a request is tried again if another process or thread held the store."""
 _ABSOLUTE: Final = re.compile(rb"[^/?#]+://([^/?#]*)(.*)")
 """A target that names a host: the host, then path and query."""
 _PATH: Final = b"/sandbox/changes"
@@ -379,7 +379,10 @@ class _ConnectionServer:
             self._wake(_AGAIN_S if self._reads or left else 0)
 
     def _left_of(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Exchange]:
-        """Answer these requests, and return the requests that cannot begin now."""
+        """Answer these requests, and return those that cannot begin now, as another process or thread holds the store.
+
+        A read that has to write is queued with the commands.
+        """
         begun = self._together(batch, reads_only=reads_only) if reads_only or len(batch) > 1 else []
         if begun is None:
             return batch
@@ -398,9 +401,10 @@ class _ConnectionServer:
         return []
 
     def _together(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Begun | None] | None:
-        """Answer these requests in one transaction, and return the responses, with None for a read that is a command.
+        """Answer these requests in one transaction, and return the responses in order; None for a read that writes.
 
-        The list is empty if the transaction is lost; there is no list if the transaction cannot begin now.
+        The list is empty if the transaction failed, so that no request is answered. Returns None instead of a list if
+        the transaction cannot begin now.
         """
         begun: list[_Begun | None] | None = None
         try:
@@ -518,14 +522,14 @@ def _is_stream(arrived: Arrived) -> bool:
 
 
 def _resumed(arrived: Arrived) -> Arrived:
-    """The request to resume a stream, with the place of Last-Event-ID in its query; another request as it is."""
+    """A request that resumes a stream, with its Last-Event-ID as `after` in the query; any other request unchanged."""
     if _LAST not in arrived.headers or not _is_stream(arrived):
         return arrived
     return msgspec.structs.replace(arrived, target=b"%s?after=%s" % (_PATH, arrived.headers[_LAST].encode()))
 
 
 def _streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
-    """A page as a part of a stream, the request for the next part, and True if the next part has rows already."""
+    """The page in `answer` as events, the request for the page after it, and True if that page has rows already."""
     page = msgspec.json.decode(answer.body, type=Changes)
     headers = [header for header in answer.headers if header[0] not in {"content-type", "content-length"}]
     headers += [("content-type", _EVENTS), ("cache-control", "no-store")]
@@ -552,7 +556,11 @@ async def answer_until(  # noqa: PLR0913  what a worker and a notebook do otherw
     on_tick: Callable[[], object],
     ready: Callable[[], object],
 ) -> None:
-    """Answer on a socket until `ended` is set, and then the requests that came before; call `ready` at the start."""
+    """Answer requests on a socket until `ended` is set, and then the requests that came before.
+
+    `ready` is called once the socket takes connections, `after_each` after each response, and `on_tick` every `_TICK_S`
+    seconds, or more often while few streams are open.
+    """
     loop = asyncio.get_running_loop()
     server = _ConnectionServer(engine, app, after_each)
     loop.set_exception_handler(server.loop_failed)

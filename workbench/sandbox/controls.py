@@ -224,7 +224,10 @@ def _found_page(
     also: Sequence[Condition],
     equals: dict[str, Filters],
 ) -> Found[W]:
-    """The page with its first row's number and the total; a page begins after a row, so new rows do not shift it."""
+    """A page of the rows that meet `also` and `equals`, each as its `view`, with its first row's number and the total.
+
+    The page begins after the row whose `seq` is `query.older_than`, so new rows do not shift it.
+    """
     total = older = table.count(also, **equals)
     if query.older_than is not None:
         older = table.count([*also, Condition("seq < ?", (query.older_than,))], **equals)

@@ -13,9 +13,9 @@ from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
 _SINCE, _SUNSET = "deprecated {}", "sunset {}"
-"""Counters of an operation: its moments in milliseconds since 1970, 0 for none."""
+"""The counters of an operation: when it is deprecated and when it is gone, in milliseconds since 1970, 0 for never."""
 MARKS = "deprecations"
-"""The counter of marks since the last reset, which is read faster than the marks themselves."""
+"""The counter of marks since the last reset: while it is 0, the marks themselves are not read."""
 
 
 def deprecate(tx: Transaction, caller: Caller, body: Deprecate, *, operation_id: str) -> Deprecated:
@@ -44,7 +44,7 @@ def _moment_ms(moment: str | None, param: str) -> int:
 
 
 def headers(tx: Transaction, operation: str) -> dict[str, str]:
-    """The headers about a marked operation's end; none if the register does not announce deprecation."""
+    """The headers Deprecation and Sunset of a marked operation; none if the register does not announce deprecation."""
     if not _is_shown(tx):
         return {}
     since_ms, sunset_ms = tx.last(_SINCE.format(operation)), tx.last(_SUNSET.format(operation))
@@ -53,7 +53,7 @@ def headers(tx: Transaction, operation: str) -> dict[str, str]:
 
 
 def marked(tx: Transaction) -> frozenset[str]:
-    """The operations marked as deprecated; none if the register does not announce deprecation."""
+    """The ids of the operations marked as deprecated; none if the register does not announce deprecation."""
     marks = (operation.id for operation in OPERATIONS if tx.last(_SINCE.format(operation.id)))
     return frozenset(marks if _is_shown(tx) else ())
 

@@ -41,9 +41,9 @@ _TOGETHER = 8
 _REPORT_EVERY_S = 1.5
 """Seconds between reports; a part of a simulated month takes less, and shows its own progress."""
 _DRIVES: ContextVar[tuple[object, ...]] = ContextVar("drives", default=())
-"""The holders of driver locks on whose behalf code runs: one of each sandbox, if the shop of one calls another.
+"""The holders of driver locks for which the code runs: several if a webhook of one sandbox makes a shop call another.
 
-All code that a holder calls sees them, also an ASGI application's own thread.
+All code that a holder calls sees the holders, also in an ASGI application's own thread.
 """
 
 
@@ -106,7 +106,7 @@ class Driver:
         """Lines to report once their command is committed."""
 
     def close(self, patience_s: float | None = None) -> None:
-        """Close the driver lock's files once the driver is done, or after `patience_s` seconds."""
+        """Close the driver lock's files once the driver is done, as `DriverLock.close` does."""
         self._lock.close(patience_s)
 
     def run_due(self) -> None:
@@ -329,9 +329,11 @@ class Driver:
     def _guarded(
         self, tx: Transaction, job: Job, do: Callable[[], R], until_ms: int | None = None, *, writes: bool = True
     ) -> R | None:
-        """Return the result of `do`. If it raises, undo its writes and put the job off by a minute.
+        """Return the result of `do`. If it raises, undo its writes, put the job off by a minute and return None.
 
-        During an `advance`, the minute begins at its end. With `raise_bugs`, `_command` raises the exception instead.
+        During an `advance`, the minute begins at its end, `until_ms`. Without `writes`, nothing is undone. With
+        `raise_bugs`, `_command` raises the exception instead. An error of a store that cannot be written is raised, and
+        the job stays due.
         """
         try:
             with tx.savepoint() if writes else nullcontext():
@@ -377,7 +379,7 @@ class Dispatch:
         self._waiting.setdefault(endpoint, deque()).append(job)
 
     def next_ready(self) -> Job | None:
-        """Take out a waiting job whose endpoint has room now, or None; endpoints take turns."""
+        """Remove and return a waiting job whose endpoint has room now, else None; endpoints take turns."""
         endpoint = next((waiting for waiting in self._waiting if self.has_room(waiting)), None)
         if endpoint is None:
             return None
@@ -460,7 +462,10 @@ class DriverLock:
         return True
 
     def close(self, patience_s: float | None = None) -> None:
-        """Close the files, once the driver is done or after `patience_s` seconds; nobody drives afterwards."""
+        """Let nobody drive any more, and close each file once nobody holds its lock.
+
+        Waits `patience_s` seconds for each, None without limit; a file whose lock is still held then stays open.
+        """
         self._held.close(patience_s)
         self._next.close(patience_s)
 

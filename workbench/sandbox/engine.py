@@ -137,7 +137,10 @@ class Engine:
             self._driver.run_due()
 
     def close(self, *, patience_s: float | None = None) -> None:
-        """Close every file and connection, once the driver is done or after `patience_s` seconds."""
+        """Close every file and connection, once the driver is done.
+
+        Waits for the driver up to `patience_s` seconds, None without limit.
+        """
         self._driver.close(patience_s)
         self._outbound.close()
         self.store.close()
@@ -229,7 +232,11 @@ class Application:
         arrived: Arrived,
         origin: str | None,
     ) -> Response | _Rest:
-        """Refuses a forbidden host or origin, or an unknown path or method; else runs the operation or shows a page."""
+        """Refuses a forbidden host or origin, a `fault`, or an unknown path or method; else runs or shows `asked`.
+
+        `asked` is the operation or page, `methods` are those of the path, which a refusal lists. `origin` is None if
+        the page's origin is allowed.
+        """
         operation = asked if isinstance(asked, Operation) else None
         try:
             self._hosts.check(arrived.headers.get("host"), origin)
@@ -253,7 +260,10 @@ class Application:
         return shown if shown.made is None else partial(self._made, shown, shown.made)
 
     def _made(self, shown: Response, make: Callable[[], bytes]) -> Response:
-        """A page with its body. One body is made at a time, so that requests that waited find the body cached."""
+        """The page `shown`, with the body from `make`.
+
+        One body is made at a time, so that requests that waited find the body cached.
+        """
         with self._making:
             return replace(shown, body=make())
 
@@ -275,7 +285,10 @@ class Application:
         return response
 
     def _drive(self, operation: Operation, request: Request, response: Response) -> Response:
-        """Advance the clock or simulate traffic, after the transaction that read the request; returns the response."""
+        """Advance the clock or run a simulation's commands, outside of a transaction, and return the response to send.
+
+        `response` is the operation's own; that of an advance holds the milliseconds to advance by.
+        """
         try:
             if operation is controls.SIMULATE:
                 return self._responder.respond(month.run_commands(self._driver, request), operation)
@@ -299,7 +312,10 @@ _Asked = Operation | Page | None
 
 @cache
 def _paths(gaps: Gaps) -> _Paths:
-    """Maps the segments of a path, None for its field, to the field's name and the operations or pages by method."""
+    """A path's segments, with None for its field → the field's name, and each method's operation or page.
+
+    The name is empty for a path without a field.
+    """
     table = (*operations.in_force(gaps), *controls.OPERATIONS)
     rows = [(row.path, row.method, row) for row in table] + [(path, "GET", page) for path, page in PAGES.items()]
     paths: dict[tuple[str | None, ...], tuple[str, _Methods]] = {}
@@ -315,7 +331,7 @@ def _paths(gaps: Gaps) -> _Paths:
 
 
 def _methods_at(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
-    """The operations and pages at a path by method, none for an unknown path, and the path's field by name."""
+    """The operation or page of each method at a path, and its field's value by name; both empty for an unknown path."""
     segments = tuple(path.lstrip("/").split("/"))
     if segments in paths:
         return paths[segments][1], {}

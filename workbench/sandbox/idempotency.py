@@ -47,7 +47,10 @@ def key_sent(tx: Transaction, request: Request, operation: Operation) -> str | N
 
 
 def scope_of(request: Request, caller: Caller, key: str) -> str:
-    """A key with the scope in which the key is unique: account, the caller's rank, method and path."""
+    """A key with the scope in which the key is unique, as text.
+
+    It has five lines: account, `publishable` or else `secret`, method, path and key.
+    """
     rank = "publishable" if caller.kind == "publishable" else "secret"
     return f"{caller.account}\n{rank}\n{request.method}\n{request.path}\n{key}"
 

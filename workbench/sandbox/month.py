@@ -46,7 +46,7 @@ def run_commands(driver: Driver, request: Request) -> Request:
 
 
 def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction) -> None:
-    """Run one command and count it in the same commit. Raises StateConflict: another charge has its order."""
+    """Run one command and count it in the same commit. Raises StateConflict: its order was used for another charge."""
     try:
         _DO[command.what](tx, caller, command)
     except IdempotencyKeyReused as error:
@@ -55,7 +55,10 @@ def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction
 
 
 def _make_call(tx: Transaction, caller: Caller, operation: str, body: Mapping[str, object], **more: str) -> None:
-    """Make a merchant's call; `more` are its idempotency `key` and path values. Raises StateConflict: it is refused."""
+    """Make a merchant's call; `more` are its idempotency `key` and path values.
+
+    Raises StateConflict: it is refused, other than by a decline.
+    """
     response = exchange.call_within(tx, caller, _OPERATIONS[operation], body, **more)
     if response.status >= _ERRORS and response.status != PaymentDeclined.status:
         raise StateConflict(f"{operation} was answered {response.status}, as was scripted.", code="simulation_failed")

@@ -75,7 +75,10 @@ class Outbound:
         self._private = private
 
     def mount(self, host: str, post: Post, end: Callable[[], object]) -> None:
-        """Let an application of this process answer for a host from now on; shut down the host's application before."""
+        """Let an application of this process, which `post` calls, answer for a host from now on.
+
+        `end` shuts the application down. The application that answered for the host before is shut down.
+        """
         before = self._ends.get(host)
         self._posts[host], self._ends[host] = post, end
         if before is not None:
@@ -220,7 +223,7 @@ def _head(url: str, headers: Mapping[str, str], length: int) -> bytes:
 class _OutgoingConnection(io.RawIOBase):
     """A connection whose steps all end by the moment `until_s`; arriving bytes are read as a file.
 
-    Python gives a TLS handshake, and each read and write, one deadline for all that arrives meanwhile.
+    Each step gets the time that is left: Python applies a timeout to a whole TLS handshake, read or write.
     """
 
     def __init__(self, destination: Destination, until_s: float) -> None:

@@ -63,7 +63,7 @@ _EVENTS: Final = (Event, CloudEvent)
 
 
 def refused_by(operation: Operation, code: str) -> Rows:
-    """The rows that settle a refusal: by its code alone, and by its code together with the request's body."""
+    """The rows that settle a refusal of an operation: rows for the error code, then rows for the code with its body."""
     struct = operation.body.__name__ if operation.body else ""
     return rows_settling(code) + rows_settling(f"{struct} {code}")
 
@@ -78,7 +78,10 @@ def _is_small_or_large(body: CreatePaymentIntent | CreateCharge, gaps: Gaps) -> 
 
 
 def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object, result: object = None) -> Rows:
-    """The rows that this request relied on, beyond those of every such request; with `result`, also the success's."""
+    """The rows that this request relied on, beyond those of every request to the operation.
+
+    With `result`, what the operation returned, the rows of `relied_by` follow.
+    """
     rows = () if operation.plain_400 else _OF_KEY.get(caller.kind, ())
     if isinstance(body, CreatePaymentIntent | CreateCharge) and _is_small_or_large(body, gaps):
         rows += _OF_CALL["outside_bounds"]

@@ -23,7 +23,7 @@ class Quota(NamedTuple):
 
 
 QUOTAS: Final[Mapping[str, Quota]] = {"100_per_60": Quota(100, 60)}
-"""Choice of `rate_limit` → its quota; with `none`, nobody asks for it."""
+"""Choice of `rate_limit` → its quota; the choice `none` has no quota, and calls are not counted."""
 
 
 def check_quota(tx: Transaction, account: str) -> None:

@@ -88,7 +88,7 @@ def listening(
 
     `allow_hosts` are names to answer to beside the loopback's own, `allow_origins` are origins of pages that may call
     what a publishable key may. `after_each` is called after responses, once the jobs that the calls made due are done.
-    `ticks` is for a clock that runs: due jobs run at their moment, and not after the next call.
+    With `ticks`, for a running clock, due jobs run at their moment; otherwise they run after the next call.
     Requests in flight are finished before the block is left.
     Raises ServeRefused: an allowed host or origin is malformed, or the server does not start. Raises PortTaken: the
     port is in use.
@@ -233,7 +233,10 @@ _Shared = tuple[Settings, _Who, _Opened, bool, socket.socket]
 
 
 def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> None:
-    """Run worker processes until this process is asked to end, a worker ends by itself, or none is ready in time."""
+    """Run worker processes until this process is asked to end, and call `ready` once a worker answers.
+
+    Exits with status 1 if a worker ends by itself or none is ready in time.
+    """
     # Spawned, not forked: no connection and no lock of this process is carried into a worker.
     context = multiprocessing.get_context("spawn")
     told, tells = context.Pipe(duplex=False)

@@ -57,7 +57,10 @@ class Speaker:
         self.write(f"{what}  {shown}  {took_s * 1000:.1f} ms  {headers.get('request-id', '')}")
 
     def attempt(self, tx: Transaction, delivery_id: str, result: str) -> str:
-        """The line about a delivery; `result` is a status or why no response came, empty if nothing was sent."""
+        """The line about a delivery; empty if a reset has deleted the delivery.
+
+        `result` is a status or why no response came, empty if nothing was sent.
+        """
         delivery, event, endpoint = tx.message(delivery_id)
         if delivery is None or event is None or endpoint is None:
             return ""  # the sandbox was reset meanwhile

@@ -35,7 +35,10 @@ def data_url(content: bytes, kind: str) -> str:
 
 
 def templates(package: str = "workbench", finalize: Callable[[Any], Any] | None = None) -> "Environment":
-    """The templates of a package; they extend base.html, the frame of every page."""
+    """The templates of a package, by the names of their files; they extend base.html, the frame of every page.
+
+    `finalize` converts each value before a template writes it.
+    """
     from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape
     from markupsafe import Markup
 
@@ -53,5 +56,8 @@ def templates(package: str = "workbench", finalize: Callable[[Any], Any] | None 
 
 
 def page(title: str, kind: str, content: str, **values: object) -> str:
-    """HTML as a page to read offline: one file without a script, which loads nothing from a network."""
+    """HTML `content` as a page to read offline: one file without a script, which loads nothing from a network.
+
+    `kind` is the kind of page, which stands at its top; `values` are further values for base.html.
+    """
     return templates().get_template("base.html").render(title=visible(title), kind=kind, content=content, **values)

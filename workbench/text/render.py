@@ -172,7 +172,10 @@ class Table(Tabular):
         return "\n".join(made if rows else [*made, _EMPTY])
 
     def _fitted(self, columns: Sequence[Sequence[str]], width: int) -> tuple[list[int], list[slice]]:
-        """The width of each column, and the columns of each line of a row."""
+        """The width of each column, and a slice of the columns for each line that a row takes.
+
+        `columns` have their texts, the heading first.
+        """
 
         def longest(texts: Iterable[str]) -> int:
             return max(map(len, texts), default=0)

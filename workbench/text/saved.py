@@ -45,13 +45,17 @@ _CASE: Final = (
     "font:13px/1.35 system-ui,-apple-system,'Segoe UI','Noto Sans',sans-serif;"
     "break-inside:avoid;print-color-adjust:exact"
 )
-"""The screen's own colours, readable on any background."""
+"""CSS of the box around a handset's screen, which has its own colours, readable on any background."""
 _BAR: Final = "display:flex;justify-content:space-between;gap:8px;padding:2px 10px;background:#1f3d2c;color:#fff"
 _FOOT: Final = "display:block;padding:2px 10px 4px;color:#4b5a50;font-size:11.5px"
 
 
 def receipt(name: str, operator: str, number: str, lines: Sequence[str], status: str, *, hover: str = "") -> Saved:
-    """A lasting record of a handset's screen at one moment. The text shows `name`; the HTML, operator and `number`."""
+    """A lasting record of a handset's screen at one moment: the screen's `lines`, and a line of `status` below.
+
+    Above the screen, the text shows `name`, the HTML `operator` and `number`. HTML shows `hover` when the pointer rests
+    on the status.
+    """
     folded = [part for line in lines for part in textwrap.wrap(line, _WIDTH) or [""]]
     edge = "─" * (_WIDTH + 2)
     text = [name, f"╭{edge}╮", *(f"│ {line:<{_WIDTH}} │" for line in folded), f"╰{edge}╯", status]

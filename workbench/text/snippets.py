@@ -231,7 +231,10 @@ class UnsentRequest(NamedTuple):
 
 
 def _sent(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
-    """The headers to write; the key gives the credential, and the sending program the length and the host."""
+    """The headers to write, with secrets masked and, for a body, a Content-Type.
+
+    The credential, the host and the length are left out: the key and the sending program give them.
+    """
     sent = {
         name: _CONTROL.sub(" ", mask_secrets(value))
         for name, value in headers.items()
@@ -548,7 +551,7 @@ def _named(body: object, parameters: Mapping[str, Parameter]) -> Iterator[tuple[
 
 
 def _own_headers(request: UnsentRequest) -> dict[str, str]:
-    """The headers beside the Content-Type that every call adds to a body."""
+    """The request's headers, without the Content-Type of a JSON body, which every call adds by itself."""
     usual = None if request.body is None else "application/json"
     return {name: value for name, value in request.headers.items() if not (_is_content_type(name) and value == usual)}
 

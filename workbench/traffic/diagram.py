@@ -44,7 +44,7 @@ _PIECE: Final = re.compile(r"(?:[^ /_.]|\.(?=\d))*[ /_.]|(?:[^ /_.]|\.(?=\d))+")
 
 
 class Shape(NamedTuple):
-    """The widths of a diagram, of its times and of a lane's head, and the gaps' shares of the remaining width."""
+    """The widths of a diagram, its times and a lane's head, and the shares of the gaps between lanes in the rest."""
 
     width: int
     times: int

@@ -72,7 +72,10 @@ _EXTRA: Final = {
 
 
 def _extra_endpoints(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads which extra operations there are; a 404 to a refund does not count, since the charge may be missing."""
+    """Reads whether the operations that the interface does not show are offered or absent.
+
+    A 404 to a refund does not count, since the charge may be missing.
+    """
     shows = tried(
         "offered", "absent", by={404}, part=lambda call: _EXTRA[call.id], parts=len(_EXTRA),
         asks=lambda call: call.ok or call.id != "createRefund",
@@ -215,7 +218,11 @@ def _keys(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Readings:
-    """Finds the retention that lies between the longest wait with a replay and the shortest wait without one."""
+    """Finds the retention that lies between the longest wait with a replay and the shortest wait without one.
+
+    `waited` has an item for each repeated call: the seconds since the first call, True if the response was a replay,
+    and the place of the exchange.
+    """
     known = max((after_s for after_s, again, _ in waited if again), default=Decimal(0))
     forgotten = min((after_s for after_s, again, _ in waited if not again), default=Decimal("inf"))
     offered = _offered("idempotency_retention_s")
@@ -259,7 +266,10 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -> Readings:
-    """Reads from an event's first two attempts what is retried, and how soon; a copy that comes at once is no retry."""
+    """Reads from an event's first two attempts what is retried, and how soon; a copy that comes at once is no retry.
+
+    `again` is None without a second attempt; the recording then shows a wait until `ended_s`.
+    """
     waited_s = (again.at_s if again else ended_s) - first.at_s
     if first.status in range(203, 300) and waited_s > (1 if again else _GAVE_UP_S):
         taken = Part("2xx", f"{first.status} is not retried")
@@ -275,7 +285,10 @@ def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -
 
 
 def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
-    """The only schedule that fits the waits, give or take a fifth; None while several fit, Other if none fits."""
+    """The only schedule that fits the waits, give or take a fifth; None while several fit, Other if none fits.
+
+    A schedule is a Part unless every attempt failed, and the recording goes on for two days more, until `ended_s`.
+    """
     failed = next((at for at, attempt in enumerate(tries) if attempt.status in SUCCESS), len(tries))
     waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
     is_over = failed == len(tries) and ended_s - tries[-1].at_s > _GAVE_UP_S

@@ -82,7 +82,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
         """The number and the rows of the page that was read last; -1 and no rows at first."""
 
     def filtered(self, name: str, value: str) -> "PagedRows":
-        """The trace with another filter; asks the sandbox, unless the trace holds all its rows."""
+        """The rows that also pass the filter `name` = `value`; asks the sandbox, unless all rows are held here."""
         filters = {**self.filters, name: value}
         if len(self) > len(self.latest):
             return PagedRows(self._ask, filters, self.latest[-1]["seq"])

@@ -306,12 +306,14 @@ def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
     return arranged({name: left.pop(name).take(order) for name in READ}, READ)
 
 
-def rows_read(engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame:
+def rows_read(
+    engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, kept: pd.DataFrame, closing: Mapping[str, int]
+) -> pd.DataFrame:
     """The ledger rows that move money and that the next run does not read again, as the frame READ.
 
-    They are the rows dated up to the last day of their account, in `closing`; later rows of the entries in `ahead`
-    (AHEAD); and rows read earlier that the ledger lacks now, which stay until the ledger has them again. An account
-    whose earlier reading is unknown has no rows.
+    They are the rows dated up to the last day of their account, in `closing`; if `ahead` (AHEAD) has rows, the later
+    rows of its entries and of duplicates among the open rows `kept` (CARRIED); and rows read earlier that the ledger
+    lacks now, which stay until the ledger has them again. An account whose earlier reading is unknown has no rows.
     """
     ends = {account: day for account, day in sorted(closing.items()) if account not in ledger.unknown}
     heads = [{**dict.fromkeys(READ), "account": name, "hash": ledger.key_id, "nth": 0} for name in ends]
@@ -320,7 +322,11 @@ def rows_read(engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, closing: 
     if len(ahead):
         mine = f"account in ({', '.join(map(engine.text, ends)) or 'null'}) and not ({until})"
         later = f"(select * from {ledger.moving} where {mine})"
-        read.append(among(later, _ahead(engine, ahead), _ENTRY))
+        twice = kept[kept["code"] == DUPLICATE[LEDGER]]
+        names = both(*(_ahead(engine, rows.reindex(columns=list(AHEAD))) for rows in (ahead, twice)))
+        # The next run numbers the open rows of a hash before the others: only how many were read is told.
+        some = conform(among(later, names, _ENTRY), {**_MOVING, "rank": "int64"}, rank="0")
+        read.append(_numbered(engine, engine.keep(some)))
 
     def parts() -> Iterator[pa.Table]:
         yield arrow_table(heads, READ)

@@ -328,9 +328,9 @@ def _told_again(rows: Frame, shape: Columns) -> Frame:
     """Mark as `told_again` lines that another file repeats or an earlier run settled: they do not count in the group.
 
     The same line in two files is one movement. If one file has a line twice and another three times, three count.
-    Rows that were carried forward count as one file.
+    Rows that were carried forward count as one file, and lines that an earlier run settled repeat none of them.
     """
-    line = f'{_OF_GROUP}, side, key, currency, "day", signed'
+    line = f'{_OF_GROUP}, side, key, currency, "day", signed, {_SETTLED}'
     file = f"case when {_IS_NEW} then source else '' end"
     whole = {**shape, "copy": "int64"}
     copies = conform(rows, whole, copy=f"row_number() over ({line}, fresh, {file} order by {_IN_ORDER})")

@@ -460,7 +460,7 @@ class _Run:
         if later or not self.carried.ahead.empty:
             ahead = rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
         kept, unkeyed = carried_rows(rows, closing)
-        known = rows_read(self.engine, read.ledger, ahead, closing)
+        known = rows_read(self.engine, read.ledger, ahead, kept, closing)
         made = CarryForward(kept, frame(closed, CLOSED), ahead, decisions, known, told, unkeyed=unkeyed)
         # Accounts that are not reconciled this time keep their carry-forward.
         others = [name for name in self.carried.closed["account"] if name not in closing]

@@ -64,7 +64,7 @@ SUCCEEDED: Final = "succeeded"
 OPEN: Final = "open"
 """The outcome of a payment that is unanswered at the end of the month."""
 MAX_PAYMENTS: Final = 1_000_000
-"""One of the statements is a workbook, which holds 1,048,576 rows."""
+"""The most payments of a month: one of the statements is a workbook, which holds 1,048,576 rows."""
 MAX_DAYS: Final = 366
 _PAYMENTS, _DAYS = (0, MAX_PAYMENTS, "An operator's workbook holds no more."), (1, MAX_DAYS, "")
 _NEEDED: Final[Mapping[str, object]] = {
@@ -388,7 +388,10 @@ def simulate(  # noqa: PLR0913  settings of the month
 
 
 def _usable_gaps(control: SandboxControl) -> Gaps:
-    """The sandbox's register. Raises SimulationRefused: no month can be simulated with it."""
+    """The register's defaults, with the sandbox's own `operator_fee` and `prompt_timeout_s`.
+
+    Raises SimulationRefused: the sandbox's clock or a row of its register does not allow to simulate a month.
+    """
     if control.clock().mode != "manual":
         raise SimulationRefused(
             "The clock of this sandbox runs in real time, so a month would take a month.",

@@ -68,7 +68,8 @@ class Kind(NamedTuple):
     """A kind of break or decoy: a test of the movements that can carry the kind, and how it changes their rows.
 
     `is_alone` says that a row has no partner, so that no other such row may look like it; `lacks_line` that the
-    statement has no line for the ledger's row. `posts` is what the ledger then posts, `says` describes a decoy.
+    statement has no line for the ledger's row. `posts` is what the ledger then posts, `says` describes a decoy, and
+    `by_default` is the number that is planted if no breaks are asked for.
     """
 
     fits: Fits
@@ -160,7 +161,7 @@ def _invalid(row: Row, making: Making) -> tuple[Row, ...]:
 
 
 def _both_reverse(row: Row, making: Making) -> tuple[Row, ...]:
-    """The row, and its reversal net of the fee, which an operator gives back, too, with the payment's key as batch."""
+    """The row, and its reversal, less the fee, which the operator gives back; its batch is the payment's key."""
     at_ms = max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row))
     net_minor = row.amount_minor - row.fee_minor
     return row, making.reversal_of(row, at_ms=at_ms, amount_minor=net_minor, batch=row.key)
@@ -272,7 +273,8 @@ def breaks_from(texts: Iterable[str]) -> dict[str, int]:
 class Planting:
     """Takes known movements one by one; `choose` then plants. Memory holds only the candidates that may be needed.
 
-    `wanted` is the number of each kind; with `exactly`, too few rows for a kind are refused.
+    `wanted` is the number of each kind; with `exactly`, too few rows for a kind of break are refused. New keys are
+    made of numbers above `first_key`.
     """
 
     def __init__(self, wanted: Mapping[str, int], chances: Chances, *, exactly: bool, first_key: int) -> None:
@@ -295,7 +297,10 @@ class Planting:
         """Pairs of what the ledger posts, `repeated` or `reversed`, and the entry that it is about."""
 
     def consider(self, known: Known, closing: date) -> None:
-        """Keep a movement if it is among the best for any kind."""
+        """Keep a movement as a candidate of each kind that it can carry, unless enough others have a lower drawn rank.
+
+        `closing` is the closing date of its statement.
+        """
         for name, best in self._best.items():
             if KINDS[name].fits(known, closing):
                 rank = -self._chances.rank("plant", name, known.rows[0].natural_key)

@@ -72,9 +72,12 @@ _OPERATOR_WEIGHTS: Final = {"mtn": 46, "airtel": 42, "zamtel": 12}
 _FULL_REFUNDS_PER_100K: Final = 60_000
 """Full refunds in a hundred thousand refunds."""
 PAYOUTS_MS: Final = (2 * DAY_MS + 10 * _HOUR_MS, 7 * DAY_MS)
-"""The first payout is asked for at ten o'clock of the third day, for what is available then; others every week."""
+"""The time from the month's start to its first payout, and from one payout to the next.
+
+The first is at ten o'clock of the third day, the others every week; each is of what is available then.
+"""
 PIN_AFTER_MS: Final = (4_000, 45_000)
-"""The time that people take to find their PIN."""
+"""The least and the most time that people take to find their PIN."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,8 +26,9 @@ _DAYS: Final = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.ma
 
 
 def cells_in(name: str, given: pa.Table, layout: Layout) -> tuple[Found, Sequence[str]]:
-    """The table as a recognised file with a workbook's cells, and the formats of its moments.
+    """The table as if it were a sheet that `layout` had recognised, and the formats that read its moments.
 
+    `name` stands for the table in messages.
     Raises StatementRefused: two columns of one heading, or a column that cannot be read.
     """
     fields = {key: field for field, key in layout.keys.items()}
@@ -54,6 +55,7 @@ def _cells_of(
 ) -> tuple[pa.ChunkedArray, _To]:
     """The values of a column, and the function that turns a value into a cell; None if the values are texts.
 
+    `what` is the field of the layout that the column holds.
     Raises StatementRefused: a float that is no amount, whole numbers that may be kwacha or ngwee, or an unknown type.
     """
     if column.null_count == len(column):
@@ -101,10 +103,13 @@ def _moments(name: str, column: pa.ChunkedArray, offset: timedelta) -> pa.Chunke
     return local
 
 
-def _refuse_beyond(name: str, numbers: pa.ChunkedArray, day: int) -> None:
-    """Raises StatementRefused: a number, counted from 1970 with `day` to a day, is beyond the years 1 to 9999."""
+def _refuse_beyond(name: str, numbers: pa.ChunkedArray, per_day: int) -> None:
+    """Raises StatementRefused: a day or a moment is not in the years 1 to 9999.
+
+    `numbers` count from 1970, `per_day` of them to a day: 1 for days, more for moments.
+    """
     first, last = _DAYS
-    is_beyond = pc.or_(pc.less(numbers, first * day), pc.greater_equal(numbers, (last + 1) * day))
+    is_beyond = pc.or_(pc.less(numbers, first * per_day), pc.greater_equal(numbers, (last + 1) * per_day))
     place = pc.index(is_beyond, value=True).as_py()
     if place >= 0:
         text = f"has a date that does not exist, from row {place + 1} on."
@@ -133,5 +138,5 @@ def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool
 
 
 def _exact(value: Decimal | str) -> Cell:
-    """An exact number; other text, such as `nan`, stays text."""
+    """A decimal, or a text that is a number, as an exact number; other text, such as `nan`, stays text."""
     return Decimal(value) if isinstance(value, Decimal) or value[-1].isdigit() else value

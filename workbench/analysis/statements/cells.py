@@ -48,7 +48,10 @@ class Wrong(str):
 Whole = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Quick = Callable[[pa.Array], tuple[pa.Array, Mask]]
-"""Reads the plain texts of an array at once: returns the values, and a mask of the plain texts."""
+"""Reads the plain texts of an array at once: returns a value for each text, and a mask of the plain texts.
+
+The values of the other texts do not count.
+"""
 
 
 _SAMPLE_ROWS: Final = 1 << 16
@@ -132,14 +135,17 @@ class Column:
 
     @property
     def numbers(self) -> pa.Array | None:
-        """The texts of the different cells; None unless all are numbers of Arrow."""
+        """The different cells' numbers as texts, such as `150.00`; None unless they are decimals or floats of Arrow."""
         if not isinstance(self.different, pa.Array):
             return None
         is_number = pa.types.is_decimal(self.different.type) or pa.types.is_floating(self.different.type)
         return self.different.cast(pa.string()) if is_number else None
 
     def where(self, holds: Callable[[Cell], bool], within: Sequence[str] = ()) -> Mask:
-        """A mask of the rows whose cell `holds`; a text that lacks a part of `within` is False without a call."""
+        """A mask of the rows for whose cell `holds` returns True.
+
+        A text that lacks one of the parts in `within` counts as False, and `holds` is not called for it.
+        """
         may = np.ones(len(self.different), bool)
         if within and (texts := self.texts) is not None:
             for part in within:
@@ -179,7 +185,7 @@ class Column:
         return Column(both.different, both.codes[codes])
 
     def only(self, rows: NDArray[Any]) -> "Column":
-        """The column of these rows alone."""
+        """The column with only these rows, which are given as a mask or by their places."""
         return Column(self.different, self.codes[rows], self._to, has_repeats=self._has_repeats)
 
     def coded(self) -> Whole:
@@ -222,7 +228,10 @@ class Column:
 
 
 def spread(values: pa.Array, codes: NDArray[Any]) -> pa.Array:
-    """The value of each row: `codes` has its place among `values`. Texts become a dictionary array."""
+    """The value of each row, by its place among `values`, which is in `codes`.
+
+    Texts become a dictionary array, unless there is one for each row, in their order.
+    """
     if len(values) == len(codes) and (codes == np.arange(len(codes))).all():
         return values
     if not pa.types.is_string(values.type):

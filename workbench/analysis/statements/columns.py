@@ -66,7 +66,8 @@ def is_amount(cell: Cell) -> bool:
 def readings_of(texts: Iterable[tuple[int, str]]) -> dict[DateFormat, dict[int, int]]:
     """Format → line or place → milliseconds, for each format of a day with each format of a time in the texts.
 
-    A midnight that a spreadsheet put after every day becomes fixed text of the format.
+    `texts` are pairs of a line or place and a text; a format lacks the texts that it cannot read. A midnight that a
+    spreadsheet put after every day becomes fixed text of the format.
     """
     days = [(place, text) for place, text in texts if re.search("[0-9]", text)]
     midnights = [found[0] for _, text in days if (found := _MIDNIGHT.search(text))]
@@ -118,9 +119,9 @@ class _Money(NamedTuple):
     told: NDArray[np.bool_]
     """A mask of the cells that are amounts."""
     debits: NDArray[np.int64]
-    """The values as debits: an amount in the commonest style is above zero."""
-    decimals: int
-    """The number of cells with decimals, as only money has them."""
+    """The values as debits: an amount in the commonest style is above zero, an amount in another style below."""
+    with_decimals: int
+    """The number of cells that are text with two decimals, which only money has, or a workbook's number."""
 
     @classmethod
     def of(cls, cells: Sequence[Cell], read: Sequence[object]) -> "_Money":
@@ -140,6 +141,7 @@ class Proof(NamedTuple):
     """Columns that explain a balance, and the lines whose balance is the one before plus the row's effect."""
 
     columns: dict[str, str]
+    """Field → heading."""
     lines: tuple[int, ...]
     of: int
     """The number of lines whose balance was compared."""
@@ -212,7 +214,10 @@ class Sample:
 
 
 def _days(cells: Sequence[Cell]) -> list[dict[int, int]]:
-    """Place → moment for each of the likeliest formats; empty if they read less than half of a column."""
+    """For each of the likeliest formats: place of a cell → its milliseconds, for the cells that it reads.
+
+    Empty if they read less than half of the filled cells.
+    """
     moments = {
         place: milliseconds(at.replace(tzinfo=UTC)) for place, at in enumerate(cells) if isinstance(at, datetime)
     }
@@ -227,8 +232,8 @@ def _days(cells: Sequence[Cell]) -> list[dict[int, int]]:
 
 
 _Way = tuple[dict[str, str], NDArray[np.int64], Sequence[object], bool]
-"""Columns that may move the balance, the size of each row's move, the word of each row for its direction, and if the
-columns alone show the direction. Without words the sizes are signed."""
+"""Columns (field → heading) that may move the balance, the size of each row's move, the word of each row for its
+direction, and True if the columns alone show the direction. Without words the sizes are signed."""
 
 
 def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
@@ -262,7 +267,11 @@ def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
 def _proofs(
     sample: Sample, found: Mapping[str, str], idle: NDArray[np.bool_], fee: str | None = None
 ) -> Iterator[Proof]:
-    """A proof for each way with each candidate for the balance, in the orders of rows that the days allow."""
+    """Yields a proof for each of `_ways` with each candidate for the balance, in the orders that the days allow.
+
+    `found` is field → heading as known so far, `idle` marks rows that move no balance, and `fee` is the heading of the
+    fees that lower it.
+    """
     money, lines = sample.money, np.array(sample.lines)
     less = np.abs(money[fee].values) if fee else np.int64(0)
     of_account = np.array([text_of(cell) for cell in sample.cells[found.get("account", "")]])
@@ -293,7 +302,7 @@ def _proofs(
         proven = lines[::step][at[1:][counts & (changes == expected)]]
         columns = {**way, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
         agreed = sum(found.get(field) == heading for field, heading in columns.items())
-        rank = sum(money[heading].decimals for heading in columns.values() if heading in money), tells, bool(side)
+        rank = sum(money[heading].with_decimals for heading in columns.values() if heading in money), tells, bool(side)
         yield Proof(columns, (*proven.tolist(),), int(counts.sum()), newest_first, moves, agreed, rank)
 
 
@@ -307,7 +316,10 @@ _INSTEAD: Final = {
 
 
 def put_columns(draft: Draft) -> None:
-    """Put each field by a heading whose cells fit, by the balance, by a part of its heading, or by cells alone."""
+    """Declare the column of each field.
+
+    It is found by its heading, if its cells fit, by the balance, by a part of its heading, or by its cells alone.
+    """
     file = draft.file
     sample = Sample(file)
     known = LEDGER_HEADINGS if file.is_ledger else HEADINGS
@@ -377,7 +389,10 @@ def _settle_ways(file: Cut, sample: Sample, found: dict[str, str]) -> None:
 
 
 def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
-    """Put the columns of money that the balance proves, in place of those that headings suggest."""
+    """Put into `found` the columns of money that the balance proves, in place of those that headings suggest.
+
+    The draft gets the proof, the doubts about it, the directions of words, and the order of the rows.
+    """
     status = next((name for name in sample.headings if sample.says_only(STATUS_WORDS, name)), "")
     # Failed and pending rows move no balance.
     words = sample.said[found.get("status", status)]
@@ -465,7 +480,7 @@ def _like_keys(sample: Sample, heading: str) -> float:
 def _like_money(sample: Sample, heading: str) -> float:
     """The number of amounts with decimals plus twice the number of negative ones: plain counts have neither."""
     money = sample.money.get(heading)
-    return float(money.decimals + 2 * (money.values < 0).sum()) if money else 0
+    return float(money.with_decimals + 2 * (money.values < 0).sum()) if money else 0
 
 
 def _like_narrative(sample: Sample, heading: str) -> float:

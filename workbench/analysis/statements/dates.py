@@ -94,13 +94,13 @@ class DateFormat:
         self.has_zone = "%z" in used
         fixed = "".join(_FIXED.get(piece) or re.escape(piece) for piece in pieces)
         self.fixed = f"^{fixed}$" if used <= _FIXED.keys() else ""
-        """A pattern of the texts with all their digits, with some that are no day; empty if their length varies."""
+        """A pattern of texts in full digits, impossible days too; empty if _FIXED lacks a directive of the format."""
         split = _DAY_WITH_TIME.fullmatch(pattern)
         self._parts = split.group("day", "time") if split else (pattern, "")
         gap = split["gap"] if split else ""
         self.is_parted = gap == " "
         self.day = _regex(self._parts[0])
-        """A pattern that is found in each text of this format."""
+        """The pattern of the format's day, which is found in each text of this format."""
         day, time = (_NAME.sub("(?:", _regex(part)) for part in self._parts)
         # Where a column of times has an empty cell, a blank ends the text: a day alone.
         self._match = re.compile(f"({day}){gap}({time}){'?' * self.is_parted}").fullmatch
@@ -113,9 +113,9 @@ class DateFormat:
         return None if day_ms is None or time_ms is None else day_ms + time_ms
 
     def all_in(self, text: str) -> list[int | None]:
-        """The dates within a text such as `From 01-10-2026 To 31-10-2026`; None for an impossible date.
+        """The milliseconds of each date in a text such as `From 01-10-2026 To 31-10-2026`; None for an impossible date.
 
-        A date with further digits before or behind it, such as 01-10-20 in 01-10-2026, is none.
+        A text with further digits before or behind it, such as 01-10-20 in 01-10-2026, is not read.
         """
         return [self.read(found[0]) for found in re.finditer(f"(?<![0-9]){_regex(self.pattern)}(?![0-9])", text)]
 
@@ -308,7 +308,11 @@ def _read(
 
 
 def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The milliseconds of moments and of texts with every digit of a format, and the places of cells left to read."""
+    """The milliseconds of the different cells as far as they are read at once, and the places of cells left to read.
+
+    Read at once are a workbook's moments, and texts in full digits (`05/01/2026`, not `5/1/2026`). All other cells are
+    ABSENT; if all cells are texts, those that cannot be a date by this format are not left to read.
+    """
     if (moments := column.moments) is not None and not by.has_zone:
         nearest = pc.add(moments.cast(pa.int64()), _HALF // timedelta(microseconds=1)).fill_null(0).to_numpy() // 1000
         return np.where(moments.is_valid().to_numpy(zero_copy_only=False), nearest, ABSENT), np.empty(0, np.int64)
@@ -327,7 +331,10 @@ _AT_A_TIME: Final = 1 << 16
 
 
 def _read_fixed(by: DateFormat, texts: pa.Array, values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Set the values of texts with every digit of the format, ABSENT for no such day; return the other places."""
+    """Read into `values` the texts in full digits, `05/01/2026` and not `5/1/2026`; return the places of other texts.
+
+    A text whose day does not exist, such as 31 February, becomes ABSENT.
+    """
     is_like = matched(texts, by.fixed)
     like, pattern = texts.filter(pa.array(is_like)), by.pattern.replace("%y", "%Y")
     if pattern != by.pattern:

@@ -136,7 +136,7 @@ _QUOTE, _LINE_FEED, _RETURN = b'"\n\r'
 _ASCII: Final = 128
 _BLOCK_BYTES: Final = 4 * _LONGEST_CELL
 _LEAST_BETWEEN: Final = 3
-"""The least characters per delimiter, quote or line break in a large file that Arrow cuts."""
+"""The least mean number of characters per delimiter, quote or line break in a large file that Arrow cuts."""
 _MANY_ODD: Final = 1_000
 """The most rows of another width in a file that Arrow cuts."""
 _MOST_COLUMNS: Final = 1_000
@@ -144,10 +144,11 @@ _MOST_COLUMNS: Final = 1_000
 
 
 def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: int) -> Body | None:
-    """The rows of a CSV file as Arrow cuts them; None if the csv module might cut them in another way or refuse them.
+    """The rows below line `after` as Arrow cuts them, in `width` columns.
 
-    Arrow accepts a quote that stays open or is followed by text, so all quotes are checked before. A file in UTF-8
-    is read a block at a time; a file in another encoding is decoded whole.
+    None if the csv module might cut them in another way or refuse them. Arrow accepts a quote that stays open or is
+    followed by text, so all quotes are checked before. A file in UTF-8 is read a block at a time; a file in another
+    encoding is decoded whole.
     """
     try:
         is_utf_8 = encoding.startswith("utf-8")
@@ -202,7 +203,7 @@ def _arrow_columns(file: IO[bytes], count: int, delimiter: str, *, has_breaks: b
 
 
 class _Rows(NamedTuple):
-    """The rows of a CSV file: their first and last bytes, their lines, and their numbers of cells."""
+    """The rows of a CSV file: the bytes at which they begin and end, their lines, and their numbers of cells."""
 
     starts: Whole
     stops: Whole
@@ -230,8 +231,9 @@ def _rows_in(file: IO[bytes], delimiter: str, after: int) -> _Rows:
 def _ends(file: IO[bytes], mark: int, at: int) -> Iterator[tuple[NDArray[Any], ...]]:
     """Yields the ends of rows from byte `at` on, block by block: memory holds numbers of rows, not characters.
 
-    An end has its byte, the line breaks and delimiters up to it, and whether a return comes before it; the last is the
-    end of the file. Raises csv.Error: quotes, line ends or other characters leave a doubt.
+    A block yields four arrays with an item for each end: its byte, the number of line breaks up to it, the number of
+    delimiters up to it, and True if a return comes before it. The last end is that of the file. `mark` is the
+    delimiter's byte. Raises csv.Error: quotes, line ends or other characters leave a doubt.
     """
     quotes = breaks = marks = returns = 0
     block, before = file.read(_BLOCK_BYTES), b"\n"
@@ -357,7 +359,7 @@ def cell_rows_of(path: Path, ways: Iterable[tuple[str, str]]) -> list[CellRows]:
 
 
 def _utf_8(path: Path) -> str | None:
-    """The encoding's name if the whole file decodes as UTF-8, which text in another encoding hardly ever does."""
+    """`utf-8` if the whole file decodes as UTF-8, which text in another encoding hardly ever does; else None."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with path.open("rb") as handle:
@@ -542,7 +544,11 @@ def code_in(cell: Cell) -> str | None:
 
 
 def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) -> dict[str, Callable[[Cell], Any]]:
-    """Field → the reader of its value; of the formats of days, those that read all `ends` are used, if any do."""
+    """Field of the preamble → the reader of its value.
+
+    `ends` are the fields and values of the period's days. The formats that read all of these are used, or all formats
+    if none does.
+    """
     amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
     is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")
 

@@ -109,7 +109,7 @@ class Draft:
         self.doubts: dict[str, list[str]] = {}
         """Place in the layout → what a person has to decide, one text for each doubt."""
         self.above: list[str] = []
-        """Lines about reading the file by the draft; empty after the draft has changed."""
+        """The first lines of the TOML file, on how this draft reads the file; empty after the draft has changed."""
         self.readings: Mapping[DateFormat, Mapping[int, int]] = {}
         """Format → line → milliseconds, for all formats that were tried."""
         self.moving: set[int] = set()

@@ -98,7 +98,10 @@ def _is_row(cells: Sequence[Cell]) -> bool:
 
 
 def _columns(draft: Draft) -> None:
-    """Declares the column of each field, by headings, cells and the balance; adds doubts about the others."""
+    """Declares the column of each field, by headings, cells and the balance.
+
+    Doubts columns without a heading, a missing moment or amount, and a statement of several accounts.
+    """
     put_columns(draft)
     if draft.file.is_ledger and not draft.file.headings[0]:
         _sections(draft)
@@ -195,7 +198,10 @@ _IN_A_TEXT: Final = [pattern for pattern in DAYS if pattern != "%Y%m%d"]
 
 
 def _in_period(draft: Draft, by: DateFormat, read: Mapping[int, int], _: object) -> str:
-    """Why the other format is right: this one contradicts a day or period above the header. Empty otherwise."""
+    """Words that prove the other format right: by this one, rows contradict a day or period above the header.
+
+    `read` is line → milliseconds by this format. Empty if nothing contradicts it.
+    """
     is_day_first = _is_day_first(by.pattern)
     ends: dict[str, tuple[int, str, int]] = {}
     formats = [DateFormat(pattern) for pattern in _IN_A_TEXT if _is_day_first(pattern) in (None, is_day_first)]
@@ -218,7 +224,10 @@ def _in_period(draft: Draft, by: DateFormat, read: Mapping[int, int], _: object)
 
 
 def _in_sequence(draft: Draft, _: object, read: Mapping[int, int], texts: Mapping[int, str]) -> str:
-    """Why the other format is right: a row that this one puts out of order. Empty if the rows are in order."""
+    """Words that prove the other format right: this one puts a row out of order.
+
+    `read` is line → milliseconds by this format, `texts` line → text. Empty if rows are in order, or too few to tell.
+    """
     moments, way = [*read.values()], draft.newest_first
     if in_order(moments, newest_first=way) or (way is None and len({*moments}) < _LEAST_DAYS):
         return ""
@@ -296,7 +305,10 @@ def _is_like(own: str, party: str) -> bool:
 
 
 def _alike(texts: Sequence[str], *, from_end: bool) -> str:
-    """The text that all share on one side of the number; `*` for a part that differs, or is a customer's name."""
+    """The text that all `texts` share next to a number, at their end or their beginning.
+
+    `*` stands for a part that differs, or is a customer's name.
+    """
     step = -1 if from_end else 1
     characters = zip(*(text[::step] for text in texts), strict=False)
     common = "".join(first for first, *_ in takewhile(lambda column: len({*column}) == 1, characters))
@@ -348,7 +360,7 @@ _MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]
 
 
 def _lines(draft: Draft) -> None:
-    """Declares how totals below the rows begin, and rows that only state a balance; sets `moving`."""
+    """Declares how totals below the rows begin, and how rows that only state a balance begin; sets `draft.moving`."""
     moments: list[tuple[int, Cell]] = draft.moments() or [(line, "") for line, _ in draft.file.rows]
     read = {line for by, at in draft.readings.items() if by.pattern in draft.declared["dates"] for line in at}
     dated = [place for place, (line, cell) in enumerate(moments) if isinstance(cell, datetime) or line in read]
@@ -384,7 +396,10 @@ def _lines(draft: Draft) -> None:
 
 
 def _keys(draft: Draft) -> None:
-    """Adds doubts about movements without a key of their own, with a pattern that finds keys in narratives."""
+    """Doubts keys that rows share, declares `makes_keys` if rows lack a key, and proposes patterns for narratives.
+
+    A proposed `key_pattern`, which is a doubt, would find keys or customers' numbers in the narratives.
+    """
     keys = [text for line, text in draft.texts("key") if line in draft.moving]
     of_rows, lacking = f"of {len(draft.moving)} rows", len(draft.moving) - len(keys)
     if repeated := len(keys) - len(set(keys)):
@@ -480,7 +495,7 @@ def _result(draft: Draft) -> None:
 
 
 def _shipped(draft: Draft) -> None:
-    """Says in the draft whether a shipped layout with the same headings reads the file to its end."""
+    """Adds to `draft.above`, if a shipped layout has the file's headings, that it fits the file, or why it does not."""
     if len(draft.file.rows) == MOST_ROWS or draft.file.is_ledger:
         return
     with suppress(StatementRefused):

@@ -80,10 +80,11 @@ def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
     }
 
 
-def _plain_number(party: str) -> str:
-    """A pattern that finds the nine digits of a Zambian mobile number in a party.
+def _plain_party(party: str) -> str:
+    """A pattern for a party with an unmasked Zambian mobile number; its group `digits` is the number's nine digits.
 
-    The pattern is empty if `*` or digits beside the number leave open where the number ends.
+    `party` is the layout's, such as `FRI:{phone}/MSISDN`, with `*` for anything. The pattern is empty if a `*` before
+    `{phone}`, or a `*` or a digit right beside it, leaves open where the number begins or ends.
     """
     before, after = party.split("{phone}", 1)
     if "*" in before or before[-1:].isdigit() or after[:1] == "*" or after[:1].isdigit():
@@ -148,7 +149,7 @@ _BATCH_ROWS: Final = 50_000
 """The number of phone numbers that are Python objects at a time."""
 _MAY_HAVE_A_NUMBER: Final = r"(?s)0.{0,2}[5-79]|\+|%2|FRI:|002|254[17]"
 _MANY_DIGITS: Final = r"(?:\p{Nd}[^\p{Nd}]*){8}"
-"""A text with a customer's number matches both patterns; see `mask_numbers`."""
+"""A text with a customer's number matches this pattern and _MAY_HAVE_A_NUMBER; see `mask_numbers`."""
 Made = dict[str, Any]
 
 
@@ -209,7 +210,10 @@ class Fields:
             self.blame(place, why, field=field)
 
     def money(self, field: str, *, by: str = "", absent: int | None = None) -> pa.Array:
-        """The minor units of a column, by the reader of its name or of `by`; `absent` throughout without the column."""
+        """The minor units of a column, null where a cell is wrong; `absent` throughout if the file has no such column.
+
+        `by` names a reader of `readers_of` that is used instead of the column's own.
+        """
         if field not in self.cells:
             return self.all_are(absent, pa.int64())
         parts, column = [], self.cells[field]
@@ -226,8 +230,11 @@ class Fields:
         places = np.argsort(np.concatenate([np.empty(0, np.int64), *self._rows_of]))
         return pa.concat_arrays([pa.array([], pa.int64()), *parts]).take(pa.array(places))
 
-    def names(self, field: str) -> pa.Array:
-        """A column of other rows' keys, trimmed; null for an empty cell and for a spreadsheet's error."""
+    def references(self, field: str) -> pa.Array:
+        """The keys by which a column names other rows or batches; null for an empty cell.
+
+        A spreadsheet's error is null too, and a problem of its row.
+        """
         return self.read(
             field, pa.string(), by=lambda cell: error_in(cell) or text_of(cell).strip() or None, quick=quick_keys
         )
@@ -242,7 +249,11 @@ class Fields:
         return self.read("description", pa.string(), by=lambda cell: mask_numbers(text_of(cell)) or None, quick=quick)
 
     def keys(self) -> Made:
-        """Descriptions, phones by the layout's pattern in them, and keys and related keys by pattern or column."""
+        """The columns `key`, `related`, `phone` and `description`, by name.
+
+        Keys and related keys are what the layout's `key_pattern` finds in the description, or else what their columns
+        have; phones are only what the pattern finds.
+        """
         layout, found = self.layout, dict.fromkeys(FOUND, self.all_are(None, pa.string()))
         if layout.groups:
             on_a_line = self.read("description", pa.string(), by=lambda cell: " ".join(text_of(cell).split()) or None)
@@ -254,13 +265,15 @@ class Fields:
         keys, bad = column.read(lambda cell: key_of(cell) or missing, pa.string(), quick_keys)
         is_told = found["key"].is_valid().to_numpy(zero_copy_only=False)
         self._blame_cells("key", [(row, why) for row, why in bad if not is_told[row]])
-        made = {"key": pc.coalesce(found["key"], keys), "related": pc.coalesce(found["related"], self.names("related"))}
+        related = pc.coalesce(found["related"], self.references("related"))
+        made = {"key": pc.coalesce(found["key"], keys), "related": related}
         return {**made, "phone": found["phone"], "description": self.descriptions()}
 
     def phones(self, found: pa.Array, directions: pa.Array) -> list[pa.Array]:
-        """Customers' numbers, masked, and their hashes.
+        """Two columns: customers' numbers, masked, and their hashes.
 
-        A number is `found` in the description, or else stands in the column `phone`, or else is the other party's.
+        A number is `found` in the description, or else stands in the column `phone`. Without such a column it is the
+        other party's, which is the sender or the receiver by the row's direction.
         """
         numbers = [self.all_are(None, pa.string())] * 2
         if "phone" in self.cells:
@@ -276,8 +289,8 @@ class Fields:
         return [pc.if_else(found.is_valid(), *pair) for pair in zip(of_texts, numbers, strict=True)]
 
     def _numbers(self, column: Column) -> list[pa.Array]:
-        """The numbers in a column, masked, and their hashes."""
-        number, plain, texts = self.readers["number"], _plain_number(self.layout.party), column.texts
+        """Two columns: the numbers in a column of parties, masked, and their hashes."""
+        number, plain, texts = self.readers["number"], _plain_party(self.layout.party), column.texts
         others = [lambda cell: masked_number(number(cell)), lambda cell: self._key.hash_of(number(cell))]
         if not plain or texts is None:
             return [column.read(read, pa.string())[0] for read in others]
@@ -374,6 +387,7 @@ def fields_of(
     """The columns of STATEMENT_ROW that a file has, the dates of the rows, a mask and an array.
 
     The mask marks rows that only state a balance; the array has the type of a supposed reversal as an ordinary row.
+    `iso` is the offset of local time, if moments of ISO 8601 are read too.
     """
     fields, layout = Fields(found, body, key, currency), found.layout
     made: Made = {"line": pa.array(body.lines), **fields.keys()}
@@ -388,7 +402,7 @@ def fields_of(
         "balance_minor": fields.balances(),
         "status": fields.read("status", pa.string(), absent="completed"),
         "currency": fields.currencies,
-        "batch": fields.names("batch"),
+        "batch": fields.references("batch"),
         "words": fields.words(),
     }
     types, is_reversal = fields.read("type", pa.string(), absent="other"), made.pop("is_reversal", False)

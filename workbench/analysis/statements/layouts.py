@@ -52,7 +52,7 @@ _UNITS: Final = ("", "major", "minor")
 
 @dataclass(frozen=True)
 class Preamble:
-    """The lines above the header, in the order of PREAMBLE_FIELDS; None writes no line."""
+    """The values above a statement's header, in the order of PREAMBLE_FIELDS; None stands for no line."""
 
     account: str | None = None
     currency: str | None = None
@@ -268,7 +268,7 @@ def _is_minor(heading: str) -> bool:
 
 @lru_cache(maxsize=2048)  # asked of the same cells by each layout that a file may be in
 def heading_key(heading: str) -> str:
-    """A heading, or a word of a cell, in the form in which it is compared."""
+    """A heading, or a word of a cell, in the form in which it is compared: in small letters, with single spaces."""
     return " ".join(heading.split()).casefold()
 
 

@@ -86,7 +86,7 @@ _COLUMNS: Final = (
     ("balance_minor", "whole number", "from another row's; without any, from the statement's opening balance",
      "115000", "the balance after the row, in ngwee"),
 )  # fmt: skip
-"""A table with columns of these names needs no layout."""
+"""The columns of a ledger without a layout: name, what it holds, what is assumed without it, example, meaning."""
 _ALIKE: Final = {
     **{name: name for name in ("account", "key", "batch", "direction", "currency", "status", "phone")},
     **{name: name for name in LEDGER_FIELDS}, "moment": "occurred_at", "day": "business_date",
@@ -366,9 +366,10 @@ def _read(
 
 
 def _of_one_currency(pairs: Sequence[tuple[Cell, ...]], codes: Whole, is_opening: Mask) -> Whole:
-    """The codes; an opening row takes the code of its account's rows if they have one currency, of as many decimals.
+    """The codes of the rows; an opening row takes the code of its account's other rows if they have one currency.
 
-    `pairs` has the account and the currency of each code. Often the cell of an opening row has no currency.
+    The currency must have as many decimals as that of the opening row, whose own cell of currency is often empty.
+    `pairs` has the account and the currency of each code.
     """
     used = set(np.unique(codes[~is_opening]).tolist())
     counts = Counter(pairs[code][0] for code in used)

@@ -73,7 +73,8 @@ def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
     """The file with its header and the only layout that fits.
 
     With a layout `named` by the caller the file may have further columns; otherwise the layout must know all columns.
-    Raises StatementRefused: no layout fits, or several, a heading stands twice, or the file cannot be cut into cells.
+    Raises StatementRefused: no layout fits, or several, a heading stands twice, a row stands above the header, or the
+    file cannot be cut into cells.
     """
     name, layouts = path.name, tuple(layouts)
     sources = cell_rows_of(path, [(layout.encoding, layout.delimiter) for layout in layouts])
@@ -111,7 +112,10 @@ def head_of(cell_rows: CellRows) -> Head:
 
 
 def _header(head: Head, layout: Layout, *, named: bool, encoding: str | None = None) -> Found | None:
-    """The file from the first line with the headings of a layout, else None; `encoding` replaces the layout's own."""
+    """The file with its header, the first line that has the layout's headings; None without such a line.
+
+    A header may have further headings only if the layout is `named`. `encoding` replaces the layout's own.
+    """
     if head.cell_rows.kind not in layout.kinds or head.cell_rows.delimiter not in (None, layout.delimiter):
         return None
     if head.cell_rows.encoding not in (None, encoding or layout.encoding):

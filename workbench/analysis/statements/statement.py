@@ -143,9 +143,9 @@ def follow(
 ) -> Followed:
     """Follow the running balance through rows of STATEMENT_ROW, from the last row if the newest stands first.
 
-    `said` holds the file's declarations, with the closing balance in `closing_line`; `is_back` marks supposed
-    reversals. Two balances are compared only if every row between them can be read. Each account has its own balance,
-    and the rows of an account stand together.
+    `said` holds the file's declarations, whose closing balance stands in `closing_line`; `is_back` marks supposed
+    reversals, and `negative` is the layout's. Two balances are compared only if every row between them can be read.
+    Each account has its own balance, and the rows of an account stand together.
     """
     step, count, ends = -1 if newest_first else 1, len(rows), (said.opening_minor, said.closing_minor)
 
@@ -368,7 +368,7 @@ class Rows(NamedTuple):
     is_opening: Mask
     """Marks rows that only state a balance."""
     otherwise: pa.Array
-    """The type of a supposed reversal if it is an ordinary row."""
+    """The type that a supposed reversal has if it is an ordinary row; null for any other row."""
     joined: tuple[int, ...]
     """The lines that were joined to rows above them."""
 
@@ -418,9 +418,10 @@ def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) ->
 
 
 def newest_first(local: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
-    """True if the newest row stands first, by most dates unless the balances disprove it; and the balance so read.
+    """True if the newest row stands first, and the balance followed in that order.
 
-    `local` has the moments of the rows, ABSENT where a row has none.
+    Most dates decide on the order, unless the balances disprove it. `local` has the moments of the rows, ABSENT where a
+    row has none; `followed` follows the balance, given `newest_first`.
     """
     steps = np.sign(np.diff(local[local != ABSENT]))
     told = bool(steps.sum() < 0)

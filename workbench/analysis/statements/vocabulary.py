@@ -88,8 +88,9 @@ TYPE_PARTS: Final = (
 )  # fmt: skip
 """Types, each with a pattern of the words that mean it; the first pattern found counts."""
 CHARGE: Final = r"(?i)\b(?:fees?|charges?|commissions?|levy|excise|maintenance)\b"
+"""A pattern that is found in the narrative of a bank's own charge."""
 INTEREST: Final = r"(?i)\binterest\b"
-"""The patterns CHARGE and INTEREST are found in the narratives of a bank's own charges and of interest."""
+"""A pattern that is found in the narrative of interest."""
 OPENING: Final = re.compile(
     r"\W*(?:(?:opening|closing|brought forward|carried forward|previous|start(?:ing)?|final) bal(?:ance)?"
     r"|(?:bal(?:ance)?\.? *)?(?:[bc]/?f(?:wd)?\b|brought forward|carried forward)"

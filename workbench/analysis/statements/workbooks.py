@@ -101,7 +101,7 @@ class _Inspection:
                 yield block
 
     def _is_near(self, part: str) -> bool:
-        """True if a search of the bytes shows that all cells are near A1 and none has an error."""
+        """True if a search of the bytes shows that all cells are in the columns A to P and none has an error."""
         near, rest, cells = True, b"", 0
         for block in self._blocks(part):
             # The whole tags; of the last tag, which may go on in the next block, as much as shows what it is.
@@ -234,7 +234,10 @@ def _local(tag: str) -> str:
 
 
 def _place(reference: str | None, row: int, column: int) -> tuple[int, int, str]:
-    """Row and column of a cell, from 1, and its reference. Raises ValueError: the reference is not a cell's."""
+    """Row and column of a cell, from 1, and its reference, such as `B7`; without one the cell is at `row` and `column`.
+
+    Raises ValueError: the reference is not a cell's.
+    """
     if reference is None:
         return row, column, f"{xl_col_to_name(column - 1)}{row}"
     found = _REFERENCE.fullmatch(reference)

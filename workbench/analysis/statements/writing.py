@@ -31,7 +31,7 @@ _CREATED: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """The time of creation in every workbook, so that the same rows give the same bytes."""
 _BREAK: Final = re.compile("\r\n?|\n")
 _AGAIN: Final = re.compile("#[0-9]+$")
-"""The second `Currency#2` stands in the file as `Currency`."""
+"""The number of a repeated heading, which is left out: `Currency#2` stands in the file as `Currency`."""
 _OPTIONS: Final = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
 
 

@@ -27,7 +27,7 @@ BEARER: Final = "Bearer"
 
 
 def _who(anybody: str) -> Meta:
-    """Who may sign in."""
+    """The description of an e-mail address or password: `anybody`, unless the register allows one account alone."""
     says = {
         "any": anybody,
         "one_account": "The e-mail address, or the password, that the sandbox printed when it started.",

@@ -132,7 +132,7 @@ EventId = Annotated[str, is_id("evt")]
 
 
 def taken_currency(case: Callable[[str], str]) -> Meta:
-    """A currency in a request: in either case, or in the case that the interface shows."""
+    """The schema of a currency in a request: in either case or, if the register is strict, as `case` writes it."""
 
     def rule(gaps: Gaps) -> Schema:
         if gaps.currency_case == "strict":
@@ -147,7 +147,7 @@ def taken_currency(case: Callable[[str], str]) -> Meta:
 
 
 def shown_currency(gaps: Gaps, case: Callable[[str], str]) -> Schema:
-    """A currency in a response, in one case."""
+    """The schema of a currency as `case`, `str.upper` or `str.lower`, writes it."""
     codes = [case(code) for code in OFFERED[gaps.currencies]]
     return {"const": codes[0]} if len(codes) == 1 else {"enum": codes}
 

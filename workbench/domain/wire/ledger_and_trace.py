@@ -129,7 +129,10 @@ SETTLED_BY: Final[Mapping[str, str]] = {"credit": "suspense_settled", "return": 
 
 
 def _settles(*, entry: bool, fee: bool) -> Schema:
-    """Fields that the recipes of one sort need: an entry, or the account, the reference and the amount."""
+    """The schema of a settlement by the recipes whose `takes_entry` and `takes_fee` are `entry` and `fee`.
+
+    They need the settled entry, or else the account, the reference and the amount.
+    """
     recipes = [name for name, row in SETTLEMENTS.items() if (row.takes_entry, row.takes_fee) == (entry, fee)]
     needed: Schema = {"entry": {"type": "string"}}
     if not entry:

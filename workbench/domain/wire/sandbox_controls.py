@@ -257,7 +257,7 @@ class OfferedScenarios(OfSandbox):
 
 
 DASHBOARD: Final = "/sandbox/dashboard"
-"""A sandbox's dashboard finds the operations that the interface does not offer below this path: `…/v1/refunds`."""
+"""The beginning, in place of `/v1`, of paths of operations that the interface lacks and a sandbox's dashboard has."""
 PAYMENT_STATES: Final = ("new", "waiting", "succeeded", "part_refunded", "refunded", "failed", "canceled")
 """States of a payment, which is an intent or a charge without one."""
 
@@ -348,7 +348,7 @@ class CodeQuery(View):
 
 
 CHANGED: Final = ("payment", "delivery", "prompt", "request", "entry", "clock")
-"""Kinds of objects that change: an intent or a charge without one, a delivery, a handset by its number, and so on."""
+"""Kinds of objects that change. A payment is an intent, or a charge without an intent; a prompt is one on a handset."""
 
 
 class Change(OfSandbox):

@@ -121,15 +121,19 @@ def _net_by_operator(net_by_operator: Callable[..., Any]) -> Iterator[Verdict]:
     yield done("Each payment counts once, less its refunds, in whole ngwee.")
 
 
-_SIDES = (
+_CASES = (
     ("A1 A2 A4", "A3 A2 A1"), ("B1 B2 B4", "B3 B2 B1"), ("C4 C1 C2 C2 C4", "C1 C3 C2 C1 C3"), ("D1 - D4", "D3 D1"),
     ("E4 E1", "E1 - E3"), ("F1", "F1"),
 )  # fmt: skip
-"""Keys of the ledger and of the statement: each once, some twice in a table, rows without one, nothing to report."""
+"""The cases of `one_sided`: the keys of the ledger and those of the statement, with `-` for a row without a key.
+
+Two cases have each key once; then come keys that a table repeats, a row without a key in the ledger, one on the
+statement, and tables that agree.
+"""
 
 
 def _one_sided(one_sided: Callable[..., Any]) -> Iterator[Verdict]:
-    for sides in _SIDES:
+    for sides in _CASES:
         ours, theirs = ([None if key == "-" else key for key in side.split()] for side in sides)
         expected = sorted({key for key in {*ours} ^ {*theirs} if key})
         # No amount is like another, so that rows agree by their keys alone.

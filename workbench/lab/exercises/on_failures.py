@@ -244,7 +244,7 @@ _LEADS_TO = {
     "charge.succeeded": "paid",
     "refund.succeeded": "refunded",
 }
-"""Event, from the lowest to the highest → the least status of an order after the event."""
+"""Event → the status that an order has at least after it; the statuses stand from the lowest to the highest."""
 
 
 def _any_order(next_status: Callable[[str, str], Any]) -> Iterator[Verdict]:

@@ -169,7 +169,7 @@ def fresh(bench: Bench, **options: object) -> Bench:
 
 
 SOMEBODY = "+260961234567"
-"""A number whose handset waits for a person; a charge on it is paid at once."""
+"""A number without a scenario: an intent's prompt waits there for a person; a charge by itself is paid at once."""
 
 
 def number_of(scenario: str) -> str:
@@ -236,7 +236,10 @@ def _of_error(error: BaseException, watched: Watched | None, answer: object) -> 
 
 
 def _unless_typed(exercise: Exercise, handed: Mapping[str, object], cell: Cell, verdict: Verdict) -> Verdict:
-    """The verdict, or `wrong` if a right answer was typed: a typed answer is right for this run alone."""
+    """The verdict, or `wrong` if the cell assigns the right answer as a literal: another seed has another answer.
+
+    A literal that the exercise's solution has too is no mistake.
+    """
     for name in handed:
         literal = cell.literal_of(name)
         if literal and verdict.state is State.DONE and not Cell(exercise.solution).literal_of(name):

@@ -34,7 +34,7 @@ EARLIER: Final = "earlier"
 """The folder within the person's folder for changed notebooks whose names the course no longer has."""
 _LAYOUTS: Final = "workspaces"
 _BROUGHT: Final = "brought.json"
-"""Name → SHA-256 of each notebook as it was last brought: a file with this hash was not changed since."""
+"""The file with name → SHA-256 of each notebook as it was last brought: a notebook with this hash is unchanged."""
 _HERE: Final = Path(__file__).parent
 _ERRORS: Final = 40
 """The lowest level of log messages that is printed."""
@@ -87,7 +87,7 @@ def bring(shipped: Mapping[str, Path], folder: Path, was: Mapping[str, Sequence[
         hashes = dict(before)
         for within, source in sorted(shipped.items()):
             content = _without_outputs(source.read_bytes())
-            became["kept"] += [old for old in was.get(within, ()) if _is_kept(folder, old, hashes.pop(old, None))]
+            became["kept"] += [old for old in was.get(within, ()) if _retire(folder, old, hashes.pop(old, None))]
             outcome = _outcome(folder / within, _hash(content), before.get(within))
             became[outcome].append(within)
             if outcome in {"new", "updated"}:
@@ -117,8 +117,11 @@ def _without_outputs(content: bytes) -> bytes:
     return f"{json.dumps(notebook, indent=1, ensure_ascii=False)}\n".encode()
 
 
-def _is_kept(folder: Path, name: str, brought: str | None) -> bool:
-    """Moves a changed notebook of an earlier course to `earlier`, and deletes an unchanged one; True if moved."""
+def _retire(folder: Path, name: str, brought: str | None) -> bool:
+    """Move a notebook of an earlier course to `earlier` if it was changed, else delete it; True if it was moved.
+
+    It was changed if its hash is not `brought`. A link, and a notebook whose name is in `earlier` already, stay.
+    """
     old, kept = folder / name, folder / EARLIER / name
     if old.is_symlink() or not old.is_file() or os.path.lexists(kept):
         return False
@@ -146,7 +149,7 @@ def _renamed_in_layouts(folder: Path, was: Mapping[str, Sequence[str]]) -> None:
 
 
 def _outcome(target: Path, shipped: str, brought: str | None) -> str:
-    """The field of Copies for a shipped notebook: by the hashes of the shipped and the last brought content."""
+    """The field of Copies for the notebook at `target`: `shipped` and `brought` are hashes to compare its own with."""
     if not os.path.lexists(target):
         return "new"
     found = _hash(target.read_bytes()) if target.is_file() and not target.is_symlink() else None
@@ -175,7 +178,7 @@ class _Contents(AsyncLargeFileManager):
     """
 
     async def get(self, *args: object, **kwargs: object) -> dict[str, Any]:
-        """The base class's model; a notebook of the workbench's kernel also gets its name and Python's version."""
+        """The base class's model; a notebook of the workbench's kernel also gets that kernel's name and its Python."""
         model: dict[str, Any] = await super().get(*args, **kwargs)  # type: ignore[no-untyped-call]  # the base class
         metadata = (model["content"] or {}).get("metadata", {}) if model["type"] == "notebook" else {}
         if metadata.get("kernelspec", {}).get("name") == NATIVE_KERNEL_NAME and "language_info" in metadata:

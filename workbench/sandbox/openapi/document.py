@@ -50,7 +50,10 @@ def parts() -> Schema:
 
 
 def _in_force(name: str, gaps: Gaps) -> dict[str, Schema]:
-    """The parts of the table `name` that apply under this register."""
+    """Name → part, for the parts of a table of `document.toml` that this register switches on.
+
+    A part is off if the row of the register in its `needs` has the value `none`.
+    """
     return {key: part for key, part in parts()[name].items() if getattr(gaps, part.get("needs", ""), "") != "none"}
 
 

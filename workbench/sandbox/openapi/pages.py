@@ -52,7 +52,7 @@ _INDEX: Final = "index"
 _SERVED_AT: Final = {_INDEX: _GUIDE, "interface": PAGE}
 _GIVEN: Final = {"phone": "+260960000001", "operation_id": "createCharge", "account": "operator:mtn:float",
                  "Idempotency-Key": "order-1"}  # fmt: skip
-"""Parameter → its example, of parameters that no response has."""
+"""Parameter → its value in a sample call, for parameters that are not an id in an example response."""
 _CONSOLE: Final[Mapping[str, str]] = {
     ".html": _HTML, ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
 }  # fmt: skip
@@ -202,9 +202,10 @@ def _served(href: str) -> str | None:
 
 
 def _leads_to(href: str, address: Callable[[str], str] | None = None) -> str | None:
-    """The target of a link in the documentation: a page that has an address, or a place on the same page; else None.
+    """The target of a link or picture on a page of the documentation; None leaves the text without a link.
 
-    A picture becomes a data URL.
+    `address` gives another page's address from its name; without `address`, such a link has no target. A place on the
+    same page stays as it is, and a picture becomes a data URL.
     """
     path, sharp, place = href.partition("#")
     name = path.rpartition("/")[2].removesuffix(".md")

@@ -185,7 +185,7 @@ def _plain_schema(schema: Json) -> Json:
 
 
 def _refine(properties: dict[str, Schema], struct: type[View], gaps: Gaps) -> None:
-    """A field's annotations override its type's schema; where the field may be null, null joins an enum's values."""
+    """Lets each field's annotations override its type's schema in `properties`; an enum that may be null gets null."""
     for field in msgspec.structs.fields(struct):
         _, described = of_annotation(field.type, gaps)
         before = properties[field.encode_name]

@@ -25,7 +25,7 @@ _OF_CUSTOMERS: Final = ("funds_secured", ledger.LATE, "refund_asked", "refund_se
 """Kinds of entries that move a customer's money, unlike the bank's entries about the same payment."""
 _REVERSED, _REPOSTED, _RETURNED = "reversed", "reposted", "payout_returned"
 _UNDONE_BY: Final = (*SETTLED_AS, _RETURNED)
-"""Recipes that settle an entry once: afterwards nothing of the entry can be settled or reversed."""
+"""Recipes that settle an entry as a whole: afterwards it can be reposted, but neither settled nor reversed."""
 _SHARED: Final = {ledger.WRITE_OFF.name, ledger.ROUNDING.name}
 """Accounts that settlements of every account are posted to."""
 
@@ -94,7 +94,7 @@ def _cut_page(found: Iterator[JournalEntry], limit: int | None, rows: Callable[[
 
 
 def _rows_of_entry(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]] = ({},)) -> Iterator[R]:
-    """Yields a row for each part of an entry; a column comes from the part, or else from the entry."""
+    """Yields a `shape` for each part of an entry; each of its fields comes from the part, or else from the entry."""
     whole = {
         **asdict(entry),
         "entry": entry.id,
@@ -194,7 +194,12 @@ def _post_settlement(tx: Transaction, body: wire.Settle) -> JournalEntry:
 def _settled_amount(
     tx: Transaction, body: wire.Settle, row: ledger.Settlement, currency: str, occurred_ms: int
 ) -> JournalEntry:
-    """Post and return the entry that settles a difference, of the body's account and amounts."""
+    """Post and return the entry that settles a difference, of the body's account and amounts.
+
+    `row` is the recipe's. Raises InvalidRequest: no account with statements, no reference, no amount, or a fee that the
+    recipe does not take. Raises NotFound: no such entry. Raises StateConflict: the difference was settled before, or
+    the moment is in the future.
+    """
     if body.account is None or body.account not in TRACKED:
         message = f"account must be one of which an operator or bank issues statements: {', '.join(TRACKED)}."
         raise InvalidRequest(message, code="account_unknown", param="account")
@@ -303,7 +308,7 @@ def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
 
 
 def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
-    """Postings by which a payout that the bank never made is available again, with the entry's id."""
+    """Postings that make a payout which the bank never made available again, and the entry's external reference."""
     payout = payouts.paid(tx, entry.payment or "")
     made = ledger.postings_for(_RETURNED, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
     return made, entry.external_reference

@@ -67,7 +67,10 @@ def balance_of(
 
 
 def _of_days_before(tx: Transaction, merchant: str, currency: str) -> int:
-    """The money that was pending when the day began, or the rest of it after today's refunds, in minor units."""
+    """A merchant's pending money at the start of the day or now, whichever is less, in minor units.
+
+    It is less now if refunds took more than came in.
+    """
     bounds = (day_start_ms(tx.now_ms), None)
     return min(
         balance_of(tx, ledger.MERCHANT_PENDING, currency, before_day_ms=bound, merchant=merchant) for bound in bounds
@@ -75,7 +78,10 @@ def _of_days_before(tx: Transaction, merchant: str, currency: str) -> int:
 
 
 def _of_two_days_before(tx: Transaction, merchant: str, currency: str) -> int:
-    """The pending money less the credits of today and yesterday: debits take the oldest money first."""
+    """A merchant's pending money less the credits of today and yesterday, in minor units; it may be below zero.
+
+    Debits take the oldest money first.
+    """
     account = ledger.MERCHANT_PENDING.name.format(merchant=merchant)
     young = tx.journal.credits_since(account, currency, day_start_ms(tx.now_ms, days_on=-1))
     return balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant) - young
@@ -90,7 +96,10 @@ _RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
 
 
 def _clear_currency(tx: Transaction, currency: str) -> bool:
-    """Clear a currency of every merchant; True if any money was moved, or waits for a later night."""
+    """Clear every merchant's pending money in a currency, and take what a merchant owes from the available money.
+
+    True if any money was moved, or waits for a later night.
+    """
     moved = False
     for merchant in (account.id for account in tx.accounts.all(order="id")):
         net = max(0, _RIPE[tx.gaps.clearing](tx, merchant, currency))

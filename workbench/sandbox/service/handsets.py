@@ -88,7 +88,10 @@ def _sessions(tx: Transaction, number: Msisdn) -> list[UssdSession]:
 
 
 def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> wire.Handset:
-    """A handset that shows its first open prompt, or else the last screen of the latest prompt."""
+    """The handset of a number: it shows the first open prompt of `sessions`, else the last screen of the first one.
+
+    Without sessions it is idle.
+    """
     prompts = [prompt for prompt in sessions if prompt.screen in ussd.OPEN]
     waiting = prompts[0] if prompts else None
     session = waiting or next(iter(sessions), None)
@@ -123,7 +126,10 @@ def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[wire.M
 
 
 def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: str) -> Iterator[Receipt]:
-    """Receipts for the money of this attempt, not of the intent's other attempts, that came back to the wallet."""
+    """Yields receipts for money of one attempt that came back to the wallet: refunds, and late money that was returned.
+
+    `known_as` is the operator's reference of the attempt, which tells its late money from that of other attempts.
+    """
     for entry in tx.journal.of_payment(charge.payment_intent or charge.id, (_REFUND_SENT, _LATE_MONEY_RETURNED)):
         settled = tx.journal.get(entry.settles) if entry.settles else None
         is_late_money = settled is not None and settled.external_reference == known_as

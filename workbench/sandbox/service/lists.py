@@ -110,9 +110,9 @@ class Resource(NamedTuple, Generic[R, W]):
     def page(
         self, tx: Transaction, caller: Caller, also: Sequence[Condition] = (), /, *, query: Query, **equals: Filters
     ) -> Listed[W]:
-        """The page that `query` asks for, of the caller's objects that fulfil the conditions `also`.
+        """The page that `query` asks for, of the caller's objects whose columns equal these and that meet `also`.
 
-        Raises NotFound: a cursor is no object of the caller.
+        Raises NotFound: a cursor is not the id of an object of the caller.
         """
         table, equals = self.table(tx), {"account": caller.account, **equals}
         also = [*also, Condition("status <> ?", (self.gone,))] if self.gone else also

@@ -287,7 +287,7 @@ def _new_charge(tx: Transaction, asked: Operator, phone: Msisdn, **columns: obje
 
 
 def _begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, reference: str | None) -> UssdSession:
-    """Hold the amount, send the prompt and schedule its time-out; returns the session."""
+    """Hold the amount, send the prompt, which shows `reference`, and schedule its time-out; returns the session."""
     _hold(tx, charge, "opened")
     scenario = _scenario_for(tx, caller, charge, phone)
     session = tx.sessions.create(
@@ -523,7 +523,10 @@ def _change_intent(
     /,
     **changes: object,
 ) -> wire.PaymentIntent:
-    """Change an intent, its status among the `changes`, and send an event; returns the intent's view."""
+    """Change an intent, its status among the `changes`, and send an event of `event_type`; returns the intent's view.
+
+    The view shows `prompt`, and `late`, the intent's late money, which is looked up for None.
+    """
     late = _late_money(tx, intent.id) if late is None else late
     shown = _intent_view(tx, tx.intents.put(intent, **changes), prompt, late)
     return emit(tx, cause, intent.account, event_type, shown, before={"status": intent.status})
@@ -549,7 +552,10 @@ def _move_charge(
 def post(
     tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str, known_as: str | None = None
 ) -> JournalEntry:
-    """Append a recipe's entry about a charge, for its merchant and operator; `amounts` are minor units."""
+    """Append a recipe's entry about a charge, for its merchant and operator; `amounts` are minor units.
+
+    `known_as` is the id by which the operator or the bank knows the movement.
+    """
     payment, parties = charge.payment_intent or charge.id, {"operator": charge.provider, "merchant": charge.account}
     return tx.book(recipe, amounts, charge.currency, description, payment=payment, reference=known_as, **parties)
 

@@ -48,7 +48,7 @@ def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> w
 
 
 def _ask(tx: Transaction, caller: Caller, money: Money, **more: object) -> wire.Payout:
-    """Take available money for a payout, send its event, and return its view."""
+    """Create a payout of available money, with `more` columns, send its event, and return its view."""
     payout = tx.payouts.create(account=caller.account, amount_minor=money.amount_minor, currency=money.currency, **more)
     _post_payout(tx, payout, "payout_asked", f"{money} to be paid out")
     clearing.expect(tx)
@@ -101,7 +101,7 @@ def pay_those_due(tx: Transaction) -> bool:
 
 
 def give_back(tx: Transaction, payout_id: str) -> None:
-    """Return a paid payout to the merchant, as the bank gives it back."""
+    """Return a payout to the merchant, as the bank gives it back; does nothing unless the payout is paid."""
     payout = tx.payouts.get(payout_id)
     if payout is not None and payout.status == payments.PAID:
         returned = reference("return", tx.now_ms, seq=payout.seq)

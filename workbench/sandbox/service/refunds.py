@@ -145,7 +145,7 @@ def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) 
 
 
 def _fee_returned(tx: Transaction, charge: Charge, amount_minor: int) -> int:
-    """The part of the fee to return with the next refund, from the fee taken and the parts already returned."""
+    """The part of the fee to return with a refund of `amount_minor`, beyond the parts already returned; minor units."""
     secured = next(tx.journal.of_payment(charge.payment_intent or charge.id, ("funds_secured",)), None)
     stands = (refund for refund in tx.refunds.all(charge=charge.id) if refund.status != payments.FAILED)
     entries = (tx.journal.get(refund.entry) for refund in stands)

@@ -62,7 +62,11 @@ def currency_or_kwacha(text: str) -> Currency:
 
 
 def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Currency:
-    """The currency named. Raises InvalidRequest: not offered, or not in the upper or lower case that is required."""
+    """The currency that `text` names.
+
+    Raises InvalidRequest: not offered, or not in upper or lower case as `documented` writes it, if the register
+    requires that.
+    """
     currency = currency_named(text, OFFERED[gaps.currencies])
     if gaps.currency_case == "strict" and text != documented(text):
         raise InvalidRequest(f"currency is written {documented(text)!r} here.", param="currency")

@@ -61,9 +61,10 @@ S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, wire.WebhookEn
 def emit(
     tx: Transaction, cause: Cause, account: str, happens: str, shown: S, *, before: dict[str, Any] | None = None
 ) -> S:
-    """Record an event about `shown`, if the register has one, and return `shown`.
+    """Record what `happens` to `shown` as an event, if the register has a type for it, and return `shown`.
 
-    `before` has the values before the change. The event goes to every endpoint, so it holds no client secret.
+    `before` has the values before the change. The event goes to every endpoint of the account that takes its type, so
+    it holds no client secret.
     """
     event_type = webhooks.TOLD_AS[tx.gaps.event_types].get(happens)
     if event_type is None:
@@ -155,7 +156,10 @@ def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
 def _under_way(
     tx: Transaction, delivery: Delivery, *, older_than: int | None = None, newer_than: int | None = None
 ) -> Delivery | None:
-    """The pending delivery for the same object and endpoint that is last before, or first after, a place, or None."""
+    """The pending delivery for the same object and endpoint with the last `seq` before `older_than`, or None.
+
+    With `newer_than` alone, the pending delivery with the first `seq` after `newer_than`.
+    """
     stored = tx.events.get(delivery.event)
     of_object = Condition(
         "EXISTS (SELECT 1 FROM event WHERE event.id = delivery.event AND event.object_id = ?)",
@@ -167,7 +171,7 @@ def _under_way(
 
 
 def drop(tx: Transaction, delivery_id: str) -> None:
-    """Drop a dead letter, unless the register now keeps dead letters. A replay has deleted the job that drops."""
+    """Drop a dead letter, unless the register now keeps dead letters; a replay deletes the job that calls this."""
     delivery = tx.deliveries.get(delivery_id)
     if delivery is not None and tx.gaps.dead_letter == "dropped":
         tx.deliveries.put(delivery, status=webhooks.DROPPED)
@@ -262,7 +266,10 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
 
 
 def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
-    """Note since when an endpoint fails; disable it if it fails for too long, or says that it is gone."""
+    """Note since when an endpoint fails, until it takes a delivery.
+
+    Disables an enabled endpoint that fails for too long or says that it is gone.
+    """
     if outcome.status == webhooks.DELIVERED:
         if endpoint.failing_since_ms is not None:
             tx.endpoints.put(endpoint, failing_since_ms=None)
@@ -408,7 +415,7 @@ def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> List[w
 
 
 def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
-    """Make a delivery due now in place of its next attempt, with the whole schedule ahead, and return the delivery.
+    """Make a delivery due now instead of at its next attempt, begin its schedule of retries anew, and return it.
 
     If `replay` is new_id, deliver a copy of the event instead; the delivery before stays as it ended.
     """

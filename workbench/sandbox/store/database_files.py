@@ -48,7 +48,7 @@ MERCHANT_ID = "plants"
 MERCHANT_NAME = "PLANT STORE"
 _OLDEST_SQLITE = (3, 37, 0)
 _MOST_CALLS_WAIT = 100
-"""At so many waiting calls, a read has them written, so that a caller who only reads does not fill the memory."""
+"""The number of waiting calls at which a read has them written, so that reads alone do not fill the memory."""
 BESIDE = ("-driver", "-next")
 """Endings of the names of the locks beside the file."""
 _SIBLINGS = ("", "-wal", "-shm", "-journal", *BESIDE)
@@ -255,7 +255,7 @@ class Store:
 
     @contextmanager
     def never_waiting_here(self) -> Iterator[None]:
-        """Raise NotNow to the calling thread where other threads wait for the file or for the connection."""
+        """During the block, the calling thread gets NotNow where other threads wait for the file or the connection."""
         ours = threading.get_ident()
         with self.reading():
             pass  # an opening's first read may take a command, and waits for that before

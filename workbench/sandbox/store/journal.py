@@ -23,12 +23,15 @@ _BALANCE = "account, currency, day_ms, code, debit_minor, credit_minor"
 _MOVE = f"""INSERT INTO balance ({_BALANCE}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
     debit_minor = debit_minor + excluded.debit_minor, credit_minor = credit_minor + excluded.credit_minor"""
 _LATE = f"WHERE kind = '{ledger.LATE}'"
-"""Written without a placeholder, so that SQLite uses the index of late entries."""
+"""SQL for the entries of late money; without a placeholder, so that SQLite uses the index of these entries."""
 _BATCH = 1000
 
 
 def _moves(entries: Iterable[JournalEntry]) -> Iterator[tuple[str, str, int, int, int, int]]:
-    """Yields each posting's addition to the balance of its account and business day."""
+    """Yields a row of `_BALANCE` for each posting: account, currency, start of the business day, code, debit, credit.
+
+    The side that the posting is not on is 0: the row is added to the balance.
+    """
     for entry in entries:
         day_ms = day_start_ms(entry.occurred_ms)
         for posting in entry.postings:
@@ -47,7 +50,7 @@ class Journal:
         self._came_late: bool | None = None
 
     def forget(self) -> None:
-        """Forget the head of the chain, and whether money ever came late."""
+        """Forget the remembered head of the chain and `came_late`, so that their next use reads the file."""
         self._head = self._came_late = None
 
     def append(self, entry: JournalEntry) -> JournalEntry:

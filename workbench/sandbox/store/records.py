@@ -95,7 +95,7 @@ class KeptResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredPayment(msgspec.Struct, frozen=True, kw_only=True):
-    """An intent or a charge without one, a row of the view `payment`; `state` is one of `wire.PAYMENT_STATES`."""
+    """An intent or a charge without an intent: a row of the view `payment`; `state` is in `wire.PAYMENT_STATES`."""
 
     id: str
     seq: int

@@ -21,7 +21,7 @@ _SAME_PAYMENT: Final = """OR object_id IN (
 
 
 class Condition(NamedTuple):
-    """An SQL condition beside the equalities of columns, and the values for its placeholders."""
+    """An SQL condition that a query adds to its filters of columns, and the values for the condition's placeholders."""
 
     sql: str
     values: tuple[str | int, ...]
@@ -33,14 +33,20 @@ def since(at_ms: int) -> Condition:
 
 
 def about(text: str) -> Condition:
-    """Events whose body contains the text, in either case; digits also find payments of a phone that ends in them."""
+    """Events whose body contains the text, in upper or lower case.
+
+    Three digits or more also find the events about payments by a phone whose number ends in them.
+    """
     ends = _ends_of_number(text)
     phone = ends * _SAME_PAYMENT.count("?")
     return Condition(f"(body LIKE ? ESCAPE '\\' {_SAME_PAYMENT if ends else ''})", (_pattern_within(text), *phone))
 
 
 def holds(text: str, *columns: str, phone: str = "") -> Condition:
-    """Rows with the text in one of these columns, in either case; or whose `phone` column ends in its digits."""
+    """Rows with the text in one of these columns, in upper or lower case.
+
+    `phone` names a column of numbers: rows whose number ends in the text's three digits or more are found too.
+    """
     terms = [f"{column} LIKE ? ESCAPE '\\'" for column in columns]
     ends = _ends_of_number(text) if phone else ()
     terms += [f"{phone} LIKE ?"] * len(ends)
@@ -48,7 +54,10 @@ def holds(text: str, *columns: str, phone: str = "") -> Condition:
 
 
 def called(text: str) -> Condition:
-    """Calls with this id or payment; or with the text in their path or, for the latest calls, in their headers."""
+    """Calls with this id or payment.
+
+    A text of another form finds calls with it in their path or, for the latest calls, in their headers; case counts.
+    """
     if _NAMES_CALLS.fullmatch(text):
         return Condition("(id = ? OR payment = ?)", (text, text))
     recent = f"seq > coalesce((SELECT seq FROM call ORDER BY seq DESC LIMIT 1 OFFSET {_MOST_HEADERS}), -1)"
@@ -61,6 +70,9 @@ def _pattern_within(text: str) -> str:
 
 
 def _ends_of_number(text: str) -> tuple[str, ...]:
-    """A LIKE pattern of the digits that end a number, however it is written; empty if the text has none."""
+    """A LIKE pattern for numbers that end in the digits of the text, in one of the ways to write a number.
+
+    Empty if the text has fewer than three digits, or anything else than a number's characters.
+    """
     digits = _BEFORE_WHOLE.sub("", _BETWEEN_DIGITS.sub("", text))
     return (f"%{digits}",) if digits.isascii() and digits.isdecimal() and len(digits) >= _FEWEST_DIGITS else ()

@@ -56,7 +56,7 @@ _LATEST: Final = "latest_ms"
 _WORTH_TELLING_MS: Final = 1_000
 """The smallest setback of this machine's clock, in milliseconds, that is logged."""
 _READS_OF_AN_OPENING: Final = 1 << 40
-"""The count of numbers that each opening of a kept file has for calls that only read."""
+"""The size of the range of numbers that each opening of a kept file has for the ids of calls that only read."""
 _FORGOTTEN: Final = (
     "attempt", "delivery", "event", "job", "kept_response", "call", "screen", "hold", "ussd_session", "refund",
     "charge", "payment_intent", "payout", "token", "script", "outage", "posting", "entry", "balance",
@@ -86,7 +86,7 @@ def _from_json(kind: object) -> Callable[[str], object]:
 
 @lru_cache
 def _terms(*filters: tuple[str, int | None]) -> str:
-    """SQL: each column equals one of a number of values, or is null if the number is None."""
+    """SQL of filters (column, number): the column equals one of that number of values, or is null if it is None."""
     terms = (f"{name} IS NULL" if most is None else f"{name} IN ({', '.join('?' * most)})" for name, most in filters)
     return " AND ".join(terms) or "1"
 
@@ -211,7 +211,7 @@ class Table(Generic[R]):
         return record
 
     def put(self, record: R, **changes: object) -> R:
-        """Update the row of the record's key to the record with `changes`; returns the changed record."""
+        """Update the row of the record's key, if any, to the record with `changes`; returns the changed record."""
         changed = msgspec.structs.replace(record, **changes)
         before = self.get(getattr(record, self._key))
         # Sets only changed columns: if a column is set, even to the same value, SQLite writes its indexes anew, and
@@ -239,7 +239,7 @@ class Table(Generic[R]):
         return self._rows[key]
 
     def first(self, order: str = "", **equals: Filters) -> R | None:
-        """The first record in `order` whose columns equal these, or None."""
+        """The first record in `order`, such as `ended_seq DESC`, whose columns equal these, or None."""
         found = self._select(order, " LIMIT 1", equals)
         return found[0] if found else None
 
@@ -651,7 +651,7 @@ class Transaction:
             self._counters_before = self._counters.copy()
 
     def _note_read(self) -> None:
-        """Keep the number that a read has used, once the read is over."""
+        """After a read, keep the number of the id that it took from `new_read_id`: the next read takes another."""
         if self._read:
             kind, number = self._read
             self._latest_read[kind] = number
@@ -740,7 +740,10 @@ class Transaction:
         return self.draws.identifier(prefix, self.count_up(prefix))
 
     def number_call(self, kind: str, *, reads: bool, traced: bool) -> tuple[str, int | None]:
-        """A new call's id and its place in the trace: None if the call is not traced, 0 in a read, until written."""
+        """A new call's id, and its place in the trace: None if it is not traced, 0 in a read until a command writes it.
+
+        `reads` is True for a call by a method that only reads: its id is numbered among those of reads.
+        """
         seq = None if not traced else 0 if self.reads_only else self.next_seq()
         return self.new_read_id(kind) if reads or self.reads_only else self.new_id(kind), seq
 
@@ -822,7 +825,11 @@ class Transaction:
         reference: str | None = None,
         **party: str,
     ) -> JournalEntry:
-        """Append a recipe's entry of these minor units; `party` is the operator, the merchant or both."""
+        """Append a recipe's entry and return it.
+
+        `amounts` are minor units by the names in the recipe, `party` is `operator`, `merchant` or both. `reference` is
+        the id by which an operator or the bank knows the movement.
+        """
         postings = postings_for(recipe, amounts, currency, **party)
         return self.post(recipe, postings, description=description, payment=payment, reference=reference)
 
@@ -835,7 +842,7 @@ class Transaction:
         return [amount_minor for amount_minor, of_currency in rows if of_currency == currency]
 
     def reverse(self, entry_id: str, kind: str, *, description: str) -> None:
-        """Append the mirror of an entry, if the entry exists."""
+        """Append an entry of this `kind` that mirrors and reverses another entry, if the other entry exists."""
         entry = self.journal.get(entry_id)
         if entry is not None:
             mirror = mirrored(entry.postings)
@@ -871,7 +878,7 @@ class Transaction:
             self.jobs.put(job, claimed=0)
 
     def _claims(self) -> list[records.Job]:
-        """The claimed jobs. While there are none, the file is read only once, since each event writes jobs."""
+        """The claimed jobs. Once none is found, the file is read again only after a claim or `drop_memory`."""
         found = [] if self._none_claimed else self.jobs.all(claimed=1)
         self._none_claimed = not found
         return found
@@ -917,7 +924,10 @@ class Transaction:
         return self._counters[kind]
 
     def places(self, tables: Iterable[str], since: int, most: int, skip: int, *, latest: bool) -> list[int]:
-        """The sorted `seq` of rows in these tables after `since`: the first or `latest` `most`, past `skip` rows."""
+        """The `seq`, ascending, of at most `most` rows of these tables with a `seq` after `since`.
+
+        They are the first rows, after `skip` rows; with `latest`, they are the last rows, before `skip` rows.
+        """
         rows = " UNION ALL ".join(f"SELECT seq FROM {table} WHERE seq > :since" for table in tables)
         sql = f"{rows} ORDER BY seq {'DESC' if latest else ''} LIMIT :most OFFSET :skip"
         found = self._connection.execute(sql, {"since": since, "most": most, "skip": skip}).fetchall()
