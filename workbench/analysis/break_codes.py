@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 INVALID: Final = "invalid_row"
 DUPLICATE: Final = {"ledger": "duplicate_in_ledger", "statement": "duplicate_in_statement"}
 MISSING: Final = {"ledger": "missing_in_statement", "statement": "missing_in_ledger"}
-"""The code by the side that has the row."""
+"""Side that has the row → the code of the break, since the other side lacks the row."""
 AMBIGUOUS: Final = "ambiguous"
 WRONG_REFERENCE: Final = "wrong_reference"
 BATCH_MISMATCH: Final = "batch_mismatch"
@@ -36,42 +36,45 @@ LATE_SUCCESS: Final = "late_success"
 REVERSED_UNMATCHED: Final = "reversed_unmatched"
 PAYOUT_UNPAID: Final = "payout_unpaid"
 MATCHED: Final = "matched"
+"""The summary's code of rows that count and are part of no break."""
 TOLD_AGAIN: Final = "told_again"
-"""The summary's codes of rows that are part of no break: rows that agree, and repeated lines, which do not count."""
+"""The summary's code of repeated statement lines, which do not count."""
 
 VERDICTS: Final[Mapping[str, str]] = {
     "match": "matched", "accept": "accepted", "write_off": "written off", "ignore": "ignored",
 }  # fmt: skip
-"""A person's verdict on a break → the verdict in a sentence. A match names the breaks that are the other part."""
+"""A person's verdict on a break → its words in a sentence. A match also names the other breaks that belong to it."""
 
 _PARTNERS: Final = 10
 """The most breaks with the opposite amount that are offered as the other part of a break."""
 BUCKETS: Final = {"0\u20131": 1, "2\u20133": 3, "4\u20137": 7, "8\u201330": 30, "31+": None}
-"""The name of each age, with an en dash as in print → its last day; None has no end."""
+"""The name of each bucket of ages in days, with an en dash as in print → its greatest age; None for no limit."""
 DAYS: Final = tuple(day_number(date(year, 1, 1)) for year in (1900, 3000))
 """The first and the last day, counted from 1970, of dates that a spreadsheet or a text can have."""
 MOST_MINOR: Final = 10**15
-"""The largest amount of a movement: thirteen digits before the point, as in a statement's cell."""
+"""The largest amount of a movement, in minor units: thirteen digits before the point, as in a statement's cell."""
 
 Values: TypeAlias = pa.ChunkedArray
-"""A column of pairs."""
+"""A column of a table of pairs, with a value for each pair."""
 Propose = Callable[[pa.Table], Values]
-"""Returns for each pair of a code the JSON body with which an operation posts an entry; null where no entry fits.
+"""Takes the pairs of one code, and returns for each the JSON body that posts an entry; null where no entry fits.
 
-All pairs of a call have a statement row, or none has: then `s_no` is null. In a grouped pair, `reversals` has the
-bodies that reverse its ledger rows.
+In one table either every pair has a statement row, or none has, and `s_no` is null in all. In a grouped pair,
+`reversals` has the bodies that reverse its ledger rows.
 """
 
 
 def bucket_of(age_days: int) -> str:
-    """The bucket of an age."""
+    """The name of the bucket (BUCKETS) of an age in days."""
     return next(name for name, last in BUCKETS.items() if last is None or age_days <= last)
 
 
 def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterable[str]) -> dict[str, list[str]]:
-    """Candidates for the other part of each named break, best first: ids with `; ` between them.
+    """The id of each break in `names` → candidates for its partner in a match, best first.
 
-    Candidates are `suggested`, or have the opposite amount; a break that has both sides gets only suggested ones.
+    A candidate is the id of a break, or several ids with `; ` between them. First come the other breaks of each group
+    in `suggested`, which is a text of ids too. Then, for a break that only one side has, come breaks with the opposite
+    variance in its currency.
     """
     named = [*names]
     mine = breaks[breaks["id"].isin(named) & (breaks["side"] != "both")]
@@ -100,7 +103,7 @@ def reasons_of(pairs: pa.Table) -> Values:
 
 
 def settlement_of(code: str, account: str = "") -> str:
-    """The advice about a break; the account's name shows whom to ask."""
+    """The advice to a person on how to settle a break of this code; it names whom to ask, by the account's prefix."""
     whom = next((who for prefix, who in _WHOM.items() if account.startswith(prefix)), "the operator or the bank")
     return BREAK_CODES[code].settlement.format(whom=whom)
 
@@ -118,7 +121,10 @@ def proposals_of(pairs: pa.Table) -> Values:
 
 
 def _fact(pairs: pa.Table, name: str, mine: str) -> Values:
-    """A fact that a reason may name, as text: amounts in major units with their currency."""
+    """The fact `name` of each pair as text, for its reason; an amount is in major units with its currency.
+
+    `mine` is the side that the reason is about: `l` for the ledger, `s` for the statement.
+    """
     if name in _FACTS:
         return _FACTS[name](pairs, mine)
     side, _, field = name.partition("_")
@@ -130,13 +136,13 @@ def _fact(pairs: pa.Table, name: str, mine: str) -> Values:
 
 
 def _joined(*parts: str | Values) -> Values:
-    """Texts and columns, one after another in each row."""
+    """The texts and columns, joined in each row without a separator; a null is written as `None`."""
     texts = [part if isinstance(part, str) else part.cast(pa.string()) for part in parts]
     return pc.binary_join_element_wise(*texts, "", null_handling="replace", null_replacement="None")
 
 
 def has_key(key: str | None) -> bool:
-    """True for a row's own key: a made key says nothing to a person."""
+    """True for a key from the file; False for None, and for a made key, which says nothing to a person."""
     return key is not None and not key.startswith(MADE)
 
 
@@ -261,12 +267,15 @@ def _booked(pairs: pa.Table, recipe: str | Values, amount: Values, fee: Values |
 _UNKNOWN: Final = ("unknown_credit", "unknown_debit")
 _ROUNDED: Final = ("rounded_up", "rounded_down")
 _FEE: Final = ("fee_lowered", "fee_raised")
-"""A recipe for an account's gain, and one for its loss: a fee that falls raises the account."""
+"""Like the two above, the recipe for an account's gain, then the one for its loss: a lower fee raises the account."""
 _OF_KIND: Final = {"fee": _FEE, "rounding": _ROUNDED}
 
 
 def as_kind(proposal: str, kind: str) -> str:
-    """The proposal (JSON) with unknown money booked as this `kind` of money, such as a charge as a fee."""
+    """The proposal (a JSON list), in which the description of each entry of unknown money begins with `kind`.
+
+    If the kind is `fee` or `rounding`, such an entry becomes one of that kind over its net amount, if above 0.
+    """
     bodies: list[dict[str, Any]] = json.loads(proposal)
     for body in bodies:
         if body["recipe"] in _UNKNOWN:
@@ -286,7 +295,7 @@ def _net(recipes: tuple[str, str], pairs: pa.Table, amount: Values) -> Values:
 
 
 def reverse(pairs: pa.Table) -> Values:
-    """Reverse the ledger entry."""
+    """The JSON body that reverses the ledger entry of each pair."""
     text = _joined("Reverses ", pairs["l_entry"], ": ", pairs["code"])
     return _body(pairs, "reversed", pairs["l_amount"], text, fee_minor=pairs["l_fee"], entry=pairs["l_entry"])
 
@@ -361,7 +370,7 @@ STATEMENT, BOOKS = "statement", "books"
 class Item(NamedTuple):
     """The words for a code's breaks that raise a balance and, if they differ, for those that lower it.
 
-    `adjusts` names the balance that a break adjusts: STATEMENT or BOOKS. None is the side that lacks the row.
+    `adjusts` names the balance that a break adjusts: STATEMENT or BOOKS. None stands for the side that lacks the row.
     """
 
     plus: str

@@ -21,7 +21,7 @@ DRIVERS: Final = {POSTGRESQL: POSTGRESQL, "postgres": POSTGRESQL, SQLITE: SQLITE
 """Scheme of an address, before `://` → the driver."""
 EXTRA: Final = how_to_install("sql")
 _ROWS_AT_ONCE: Final = str(1 << 24)
-"""The rows of a batch. SQLite's columns have no type: the driver decides by the first batch, so it holds them all."""
+"""The rows of a batch. SQLite's columns have no type: the driver goes by the first batch, so it must hold all rows."""
 _PATIENCE_S: Final = 10
 _OPENS_WITH: Final = ("SELECT", "WITH", "VALUES")
 _UNREAD: Final = re.compile(
@@ -29,7 +29,7 @@ _UNREAD: Final = re.compile(
 )
 """Comments and quoted text, which hold no words of the query."""
 _SENT_AS: Final = "COPY ("
-"""The PostgreSQL driver puts the query into one of its own."""
+"""What the PostgreSQL driver puts before the query: the server may count places from there."""
 _SAID_BY_SQLITE: Final = re.compile(r"query: ([^\n]+)")
 _NOT_REACHED: Final[Mapping[str, tuple[str, str]]] = {
     "password|no pg_hba": (
@@ -42,7 +42,7 @@ _NOT_REACHED: Final[Mapping[str, tuple[str, str]]] = {
     "invalid|missing": ("has an address that cannot be used", "postgresql://user@host:5432/name, for example."),
     "": ("cannot be reached", "Is it running, and does it take connections from this machine?"),
 }
-"""Pattern of the driver's message → our words, and what to do; the driver's message has the user and the host."""
+"""Pattern of the driver's message → our words, and what to do; the message itself has the user and the host."""
 
 
 def is_address(text: object) -> TypeGuard[str]:
@@ -119,7 +119,7 @@ def _from_postgresql(adbc: ModuleType, address: str, sql: str, name: str) -> pa.
 
 
 def _said_by_postgresql(error: Exception, sql: str) -> tuple[str, str]:
-    """The server's message, which has nothing of the address, and the place in the query that it names."""
+    """The server's message, which has nothing of the address; and words for the place in the query, if it names one."""
     details = {key.decode(): value.decode(errors="replace") for key, value in getattr(error, "details", None) or ()}
     place = int(details.get("PG_DIAG_STATEMENT_POSITION", 0)) - (
         len(_SENT_AS) if f"Query was: {_SENT_AS}" in str(error) else 0

@@ -163,6 +163,7 @@ def _ending(path: Path) -> str:
 def written_whole(path: Path, *, makes_folder: bool = False) -> Iterator[Path]:
     """Yields a temporary path, whose file replaces `path` if the block succeeds; otherwise the old file stays.
 
+    `makes_folder` creates the folder of `path` if it is missing.
     Raises ReportRefused: there is no such folder, or the file cannot be written.
     """
     unfinished = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")

@@ -32,7 +32,7 @@ _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
 """The types that are taken without pandas' conversions, and the types that are never empty."""
 _FEW_TEXTS = ("statement", "account", "words", "phone", "phone_hash")
 _MOST_IN_A_DICTIONARY: Final = 1 << 18
-"""The most texts in a dictionary: who scans a table piece by piece gets the whole dictionary with each."""
+"""The most texts in a dictionary: who scans a table piece by piece gets the whole dictionary with each piece."""
 _MANY_ROWS: Final = 1 << 16
 _BATCH_ROWS = 20_000
 """The most rows that are Python objects at a time; a table may have ten million."""

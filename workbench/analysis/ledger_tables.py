@@ -26,6 +26,7 @@ from workbench.text.saved import TAccounts
 def settle(control: SandboxControl, item: object) -> pd.DataFrame:
     """Post what a break proposes, and return the entries as `bench.ledger.entries` shows them.
 
+    `item` is the break, such as a row of `result.breaks`.
     Entries that were posted before are left out.
     Raises LedgerRefused: the break proposes nothing. Raises StateConflict: all its entries were posted before.
     """

@@ -11,9 +11,9 @@ from workbench.text.toml_text import wrong_kind
 
 KEY, NARRATIVE, AMOUNT = "key", "key in narrative", "amount"
 FIELDS: Final = (AMOUNT, "phone", "fee", "type")
-"""The fields that a rule with a window may require to be equal; it always requires `amount`."""
+"""The fields that a rule with a window may require to be equal; such a rule always requires `amount`."""
 USUAL_DAYS: Final = 1
-"""The days that the dates of one key may be apart, unless a rule says it."""
+"""How many days apart the dates of a pair with one key may be, unless a rule by key has `days`."""
 _MOST: Final = 366
 _EXAMPLE: Final = 'match = [{ on = ["key"] }, { on = ["amount"], days = 3 }]'
 
@@ -62,7 +62,7 @@ class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     @property
     def name(self) -> str:
-        """The words for this rule beside its matches and their count."""
+        """The words for this rule in `matches` and in notes, such as `amount within 3 days`."""
         if not self.has_window:
             return self.on[0]
         fields = " and ".join(name for name in FIELDS if name in self.on)
@@ -84,9 +84,9 @@ WITHOUT_KEYS: Final = (BY_KEY, MatchRule(on=(AMOUNT,), days=2))
 
 
 def match_rules(given: object) -> MatchRules:
-    """The rules of one account, with a rule by key as the first, added if missing; empty for an empty list.
+    """The rules of one account, `given` as a list: a rule by key comes first, added if missing. Empty for no rules.
 
-    Raises ValueError: no list of rules, or a rule by key after another; the message follows a name.
+    Raises ValueError: no list of rules, or a rule by key after another; the message goes on after a name.
     """
     try:
         rules = msgspec.convert(given, MatchRules)
@@ -100,7 +100,7 @@ def match_rules(given: object) -> MatchRules:
 
 
 def by_account(given: object) -> Mapping[str, MatchRules]:
-    """Account → its rules; `*` in an account stands for anything, and a list is for every account.
+    """Account → its rules, `given` as such a mapping, where `*` stands for anything, or as one list for all accounts.
 
     Raises ValueError: see match_rules.
     """

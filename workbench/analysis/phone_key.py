@@ -40,12 +40,12 @@ class PhoneKey:
         self.id = hmac.digest(secret, b"the id of this key", "sha256")[:4].hex()
 
     def hash_of(self, text: str) -> str | None:
-        """The key's id and the hash of an unmasked number in any spelling; None for any other text."""
+        """The hash of an unmasked number in any spelling, after the key's id and OF; None for any other text."""
         found = phone_hash(text, self._secret)
         return found and f"{self.id}{OF}{found}"
 
     def hashes_of(self, digits: Iterable[str]) -> list[str]:
-        """The key's id and the hashes of many Zambian mobile numbers, given as nine digits."""
+        """The `hash_of` each of many Zambian mobile numbers, in their order; each number is given as nine digits."""
         # HMAC by its definition: both keyed states are made once, a third of the time of a call for each number.
         block = (self._secret if len(self._secret) <= _SHA256_BLOCK else sha256(self._secret).digest()).ljust(
             _SHA256_BLOCK, b"\0"

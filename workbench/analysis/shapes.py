@@ -121,7 +121,10 @@ DECISION: Columns = {**DECIDED, **_columns("state")}
 """
 
 CLOSED_BREAK: Columns = _columns("id account key code currency variance_minor since_date rule verdict who when why")
-"""A break of an earlier run that this period closed: by a match (`rule`), or by a decision that was booked."""
+"""A break that this period closed: its rows, open since `since_date`, match now (`rule`), or people decided it.
+
+A decision closes a break at once if it leaves nothing to book, else when its entry is booked.
+"""
 
 JOURNAL: Columns = _columns("entry date account debit_minor credit_minor currency narrative reference")
 """A line of an entry for a decided break; `entry` is the id of the break, and each entry's debits equal its credits."""
@@ -130,11 +133,11 @@ SUMMARY: Columns = _columns(
     "account business_date code currency ledger_rows statement_rows ledger_value_minor statement_value_minor "
     "variance_minor moved_minor"
 )
-"""The number and the value of each side's rows, by account, day and code (`matched` or a break's).
+"""The number and the value of each side's rows, by account, day and code (`matched`, `told_again` or a break's).
 
 The values are net of fees and signed as the balance moves; the variance is ledger less statement. `moved_minor` adds
-the effects of both sides' rows without their signs, so that a share of it is a rate. A repeated line that counts once
-adds nothing.
+the effects of both sides' rows without their signs, so that a share of it is a rate. A repeated line (`told_again`)
+is counted, and adds no value.
 """
 
 AGEING: Columns = _columns("account currency code bucket breaks rows variance_minor")
@@ -157,12 +160,15 @@ EXACT = "to the last minor unit"
 """The `note` of an account whose closing balances are both known, and explained."""
 WORKED_OUT: Final = "the statement gives no closing balance: it is worked out from its rows"
 NOTHING_PROVEN: Final = "and no closing balance: nothing is proven"
-"""The end of the `note` of an account of which no row was read: its proof neither holds nor fails."""
+"""The end of the `note` of an account without a readable row and a closing balance; `holds` is false then."""
 
 INPUTS: Columns = _columns(
     "side name sha256 rows account first_date last_date unreadable_rows", unreadable_rows="Int64"
 )
-"""The inputs of a reconciliation; `sha256` is null for a table, and `unreadable_rows` counts rows of no use."""
+"""The inputs of a reconciliation; `unreadable_rows` counts rows that cannot be used.
+
+`sha256` is of a file's bytes or a table's rows; null for a table of Spark's, and for decisions in a DataFrame.
+"""
 
 CARRIED: Columns = {
     **_columns("side"),
@@ -182,7 +188,9 @@ empty if the number was never known unmasked, and null if no key was given for t
 CLOSED: Columns = _columns(
     "account currency closing_date last_number statement_minor brought_minor", last_number="Int64"
 )
-"""How far an account is reconciled. The next run skips ledger rows that move nothing up to both date and number.
+"""How far an account is reconciled: of the ledger rows that move nothing, the next run skips those up to here.
+
+They are dated up to the closing date, and have a number up to `last_number`.
 
 `brought_minor` is the lasting difference of ledger and statement: tolerated, or never explained.
 """

@@ -46,7 +46,7 @@ from workbench.errors import ReconcileRefused
 from workbench.text.render import Column, Table, Tabular, table
 
 _OURS = {own: our for names in (SHARED, *OWN.values()) for our, own in names.items()} | {"since_date": "since"}
-"""Name of a column in CARRIED → its name in a row."""
+"""A column's name in CARRIED → its name in the rows of breaks, where the two differ."""
 _WAS: Columns = {"was": "string"}
 _LOST: Final = "lost" + OF
 """Stands for the missing hash of a number that was carried forward."""
@@ -79,7 +79,7 @@ class CarryForward(Tabular):
     read: pd.DataFrame = field(default_factory=lambda: frame([], READ))
     told: pd.DataFrame = field(default_factory=lambda: frame([], TOLD))
     unkeyed: int = field(default=0, kw_only=True)
-    """The number of open rows whose customer's number was known whole, and that no later run can compare."""
+    """The number of open rows whose customer's number was known whole, but whose hash no later run can compare."""
 
     def __post_init__(self) -> None:
         for kept, columns in KEPT.items():
@@ -128,7 +128,7 @@ class CarryForward(Tabular):
         return CarryForward(**{name: kept[kept["account"].isin(accounts)] for name, kept in mine.items()})
 
     def judged_by(self, ends: Mapping[str, int]) -> "CarryForward":
-        """This carry-forward, without the problem of rows that were dated too late and whose day has come.
+        """This carry-forward; a row that was invalid for its late date loses that problem if its day has come.
 
         `ends` is account → the last day of this run, counted from 1970.
         """
@@ -183,7 +183,7 @@ _ENTRY, _HASHED = ["account", "entry"], ["account", "hash"]
 _SAME, _NTH, _PLACE = [*_ENTRY, "hash"], [*_HASHED, "nth"], [*_ENTRY, "no"]
 _NAMED: Final = 5
 OLDER, OTHER_KEY = "older", "other key"
-"""Why nobody knows which rows of an account were read: an earlier version saved none, or under another key."""
+"""Why it is unknown which rows of an account were read: an earlier version saved no hashes, or the key was another."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,10 @@ class LedgerRead:
 
 
 def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKey) -> LedgerRead:
-    """Separate the ledger rows that an earlier run read from the rows booked since, whatever their dates."""
+    """Separate the ledger rows that an earlier run read from the rows booked since, whatever their dates.
+
+    `ours` has today's ledger (LOADED), and `carried` what the earlier run left. The hashes are made with `key`.
+    """
     heads = carried.read[carried.read["nth"] == 0].set_index("account")["hash"].to_dict()
     # Books that began without a key go on without one: the rows read have no other hashes.
     is_keyed = key.id != key_from(None).id and "" not in heads.values()
@@ -281,7 +284,7 @@ def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
 
 
 def _numbered(engine: Engine, rows: Frame) -> Frame:
-    """Number the rows of one hash from 1, in the order of their `rank` and their booking."""
+    """The rows with their `nth`: those of one account and hash count from 1, by `rank`, then as they were booked."""
     nth = 'row_number() over (partition by account, hash order by rank, "no" nulls first, entry nulls first)'
     several = f"(select account, hash from {rows} group by account, hash having count(*) > 1)"
     # Few hashes are of several rows: only these are put in order.
@@ -306,10 +309,11 @@ def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
 def rows_read(
     engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, kept: pd.DataFrame, closing: Mapping[str, int]
 ) -> pd.DataFrame:
-    """The rows that the next run takes as read (READ). A missing row stays among them until the ledger has it again.
+    """The ledger rows that move money and that the next run does not read again, as the frame READ.
 
-    After the closing date, these are the rows `ahead` (AHEAD) and the open rows `kept` (CARRIED). An account whose
-    earlier reading is unknown has no rows.
+    They are the rows dated up to the last day of their account, in `closing`; if `ahead` (AHEAD) has rows, the later
+    rows of its entries and of duplicates among the open rows `kept` (CARRIED); and rows read earlier that the ledger
+    lacks now, which stay until the ledger has them again. An account whose earlier reading is unknown has no rows.
     """
     ends = {account: day for account, day in sorted(closing.items()) if account not in ledger.unknown}
     heads = [{**dict.fromkeys(READ), "account": name, "hash": ledger.key_id, "nth": 0} for name in ends]
@@ -348,7 +352,7 @@ def _until(engine: Engine, ends: Mapping[str, int]) -> str:
 
 
 def with_carried(engine: Engine, ledger: LedgerRead, statement: Frame, carried: CarryForward) -> Mapping[str, Frame]:
-    """The rows of each side (LOADED), without rows that earlier runs closed, and with their open rows.
+    """The rows of each side (LOADED): those that earlier runs closed are left out, those that they left open are there.
 
     The column `was` has the code that the earlier run gave an open row, and null for every other row.
     """
@@ -380,10 +384,10 @@ def rows_ahead(
 
 
 def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table, later: pa.Table) -> pd.DataFrame:
-    """The statement lines (TOLD) that were settled, in earlier runs or in this one, other than by a key in its period.
+    """The statement lines (TOLD) that the next run must know as settled: those of earlier runs, and those of this run.
 
-    A rule without a common key `settled` them, people decided them to zero (`gone`), or they are dated `later` than
-    the closing date.
+    Of this run, `settled` has the pairs that a rule matched, `gone` the rows that people decided to zero, and `later`
+    the lines that agree but are dated after the closing date.
     """
     decided = gone.filter(pc.equal(gone["side"], STATEMENT))
     of_rule, of_row = ("account", "s_key", "s_day", "s_signed"), ("account", "key", "day", "signed")
@@ -397,7 +401,7 @@ def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table, later: 
 
 
 def told_before(engine: Engine, lines: Frame, told: pd.DataFrame, accounts: Sequence[str]) -> Frame:
-    """The statement `lines` (ROW) that earlier runs settled (TOLD); of equal lines in one file, as many as they did."""
+    """The `lines` (ROW) that earlier runs settled (`told`): of equal lines in one file, as many as were settled."""
     places = untyped(told, TOLD)
     places = with_column(places, "account", pc.index_in(places["account"], pa.array(accounts)).cast(pa.int64()))
     shape = {"account": "int64", "key": "string", "day": DAY, "signed": "int64"}

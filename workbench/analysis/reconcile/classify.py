@@ -47,7 +47,8 @@ SPECIAL: Columns = {
 Two equal rows, one of each side, share a `pair`. `agrees` marks unpaired rows of a group that add up to the same on
 both sides, and `told_again` marks repeated rows, which do not count. `stands` is the number of paired rows with the
 same side, key and direction, and `moved` the number of rows of the group that count. `n` and `l_n` are the numbers of
-unpaired rows in the group, of both sides and of the ledger; `l_sum` and `s_sum` are their sums on each side.
+unpaired rows in the group, of both sides and of the ledger; `l_sum` and `s_sum` are their sums on each side. `batches`
+is the number of the group's rows that have a batch; `fresh` is 1 for a statement row of this run's files, else 0.
 """
 _ALIKE = ("direction", "amount", "fee", "currency")
 """Two completed rows with one key match on these fields."""
@@ -187,9 +188,9 @@ def _alike(special: Frame) -> Frame:
 
 
 def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
-    """The open rows of special groups: compared pairs, and single rows.
+    """The open rows of special groups: pairs with their codes (COMPARED), and rows in no pair (SPECIAL).
 
-    Single rows are duplicates, and the rows of groups with a batch.
+    Rows in no pair are duplicates, and all open rows of groups with a batch.
     """
     rows = engine.table(f"(select * from {special} where not (told_again or agrees or pair <> ''))", SPECIAL)
     batched = pc.greater(rows["batches"], 0)
@@ -221,7 +222,10 @@ def settled_lines(engine: Engine, classified: Classified) -> Frame:
 
 
 def settled_later(engine: Engine, classified: Classified, ends: Mapping[int, int]) -> pa.Table:
-    """The statement lines that agree by key, and are dated after the day in `ends` of their account."""
+    """The statement lines that agree with the ledger by key, but are dated after the last day of their account.
+
+    `ends` is an account's number → its last day, counted from 1970; other accounts have no lines here.
+    """
     shape = {name: ROW[name] for name in ("account", "key", "day", "signed")}
     if not ends:
         return arrow_schema(shape).empty_table()
@@ -232,7 +236,10 @@ def settled_later(engine: Engine, classified: Classified, ends: Mapping[int, int
 
 
 def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
-    """SQL for rules 4 and 5: pairs (COMPARED) of rows that agree in the columns `on`, and rows without a partner."""
+    """SQL for rules 4 and 5: pairs (COMPARED) of rows that agree in the columns `on`, and rows without a partner.
+
+    `more` has the SQL of further columns.
+    """
     ours, theirs = (
         conform(rows[side], names := [f"{prefix}{name}" for name in (*on, *NARROW[side])],
                 **{name: f'"{name.removeprefix(prefix)}"' for name in names})
@@ -256,7 +263,10 @@ BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
 
 
 def code_of(allowed: Allowed) -> str:
-    """SQL for the code of a pair: null where both sides agree to the ngwee, or nothing moved."""
+    """SQL for the code of a pair; null if both sides agree, their days as near as allowed, or a lone row moved nothing.
+
+    The code is TOLERATED if amounts or fees differ by no more than `allowed` says.
+    """
     fields = {
         "currency_mismatch": "l_currency <> s_currency",
         "status_mismatch": f"(l_status = '{COMPLETED}') <> (s_status = '{COMPLETED}')",
@@ -282,7 +292,11 @@ def with_codes(engine: Engine, pairs: pa.Table, shape: Columns, allowed: Allowed
 
 
 def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
-    """The rows of special groups in the shape SPECIAL; `rows` have `batches`, and in `respelt` groups keys differ."""
+    """The rows of special groups in the shape SPECIAL.
+
+    `rows` has the columns of ROW, and `batches`: how many rows of the group have a batch. With `overlaps`, repeated
+    lines are looked for. In `respelt` groups a key is spelt in several ways: rows with the same spelling pair first.
+    """
     shape = {name: SPECIAL[name] for name in (*ROW, "batches", "ends", "fresh", "pair", "told_again")}
     found = conform(
         rows, shape, source="coalesce(source, '')", ends="right(phone, 3)", pair="''", told_again="false",
@@ -376,7 +390,7 @@ _UNSEEN = "[\\s\u00a0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u2060\u3000\ufe
 def bare(key: str) -> str:
     """A key in lower case, without white space and leading zeros: none of these tells two keys apart.
 
-    Of a key of zeros one is left.
+    Of a key of nothing but zeros, one zero is left.
     """
     written = re.sub(_UNSEEN, "", key).lower()
     return written.lstrip("0") or written[:1]
@@ -441,7 +455,10 @@ def _way(row: dict[str, object]) -> tuple[object, ...]:
 
 
 def _side_by_side(rows: pa.Table, met: Sequence[tuple[int | None, ...]]) -> pa.Table:
-    """The rows at these places, one pair in each row; `pair` numbers the pairs of a group from 1."""
+    """The rows at the places `met`, one pair in each row; `pair` numbers the pairs of a group from 1.
+
+    `met` has the places of each pair's ledger row and statement row, None for a missing row.
+    """
     made: dict[str, pa.ChunkedArray] = {}
     for place, prefix in enumerate(("l_", "s_")):
         mine = rows.take(pa.array([both[place] for both in met], pa.int64()))

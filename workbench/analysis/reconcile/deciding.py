@@ -127,7 +127,7 @@ class DecisionTable:
         return decisions_in(self.path)[0] if self.path.exists() else []
 
     def partners_of(self, *names: str) -> dict[str, list[str]]:
-        """Candidates for the other part of each named break, best first: ids with `; ` between them."""
+        """The id of each break in `names` → candidates for its partner, best first: an id, or several with `; `."""
         return partners_of(self._breaks, self._suggested, names)
 
     def _table(self) -> Table:

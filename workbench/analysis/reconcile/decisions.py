@@ -50,7 +50,7 @@ _REQUIRED: Final = ("break", "verdict", "partner", "who", "when", "why")
 _MAY_LACK: Final = ("partner", "when")
 """Columns that a table of breaks may lack."""
 _CALLED: Final = {heading(name).casefold(): name for name in BREAK} | {"id": "break"}
-"""Heading in an output → the column; the column's own name is accepted too."""
+"""A break's heading in an output, in lower case → the column's name in BREAK, but `break` for its id."""
 _MOST: Final = 20
 """The most problems of a file that one error lists."""
 _FEW: Final = 5
@@ -64,7 +64,10 @@ _BY_SPREADSHEET: Final = re.compile(
 
 
 class Input(NamedTuple):
-    """The source of decisions or rules: its name, and the SHA-256 of its bytes if it is a file."""
+    """A source of decisions or rules: `side` is `decisions` or `rules`, and `rows` says how many the source has.
+
+    The SHA-256 is of a file's bytes, or of the call's match rules as text; None for a DataFrame.
+    """
 
     side: str
     name: str
@@ -242,7 +245,10 @@ def _content(given: object, what: str) -> tuple[Path, bytes]:
 
 
 def _tables(path: Path) -> list[Iterator[Line]]:
-    """Each sheet of the file, or way to read it, that has decisions; else the one with the most columns."""
+    """The lines of each sheet, or of each way to read a text file, whose header has `break` and `verdict`.
+
+    If there is none, the lines of the sheet or way with the most columns.
+    """
     heads: list[tuple[set[str], Callable[[], Iterator[Line]]]] = []
     # A file that is not UTF-8 was saved by a spreadsheet in the code page of western Europe.
     ways = cell_rows_of(path, [("cp1252", mark) for mark in ",;\t"])
@@ -255,13 +261,18 @@ def _tables(path: Path) -> list[Iterator[Line]]:
 
 
 def _column(heading: Cell) -> str:
-    """The column of DECIDED or BREAK under a heading; else the heading."""
+    """The name of the column in DECIDED or BREAK for which a heading stands; any other heading in lower case."""
     text = " ".join(text_of(heading).split()).casefold()
     return _CALLED.get(text, text)
 
 
 def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = None) -> list[Row]:
-    """The decisions in a table; in a table of breaks, a decision without a day was made on the day `saved`."""
+    """The decisions in a table, whose first line is the header; a decision that two rows tell counts once.
+
+    `name` and `unit` (`row` or `line`) name the table and a place in it in messages. A table with a column `id` is one
+    of breaks: rows without a person's verdict are passed over, and a decision without a day is dated `saved`.
+    Raises ReconcileRefused: the columns are not those of decisions, or rows cannot be used, each with the reason.
+    """
     header = [text_of(title).strip() for title in next(lines, (0, []))[1]]
     while header and not header[-1]:
         header.pop()  # a spreadsheet adds empty columns
@@ -389,6 +400,7 @@ def applied(
     """The breaks with the decisions about them, and every decision with its state, in the shape DECISION.
 
     `carried` has the decisions of an earlier run (DECISION); a `given` decision about the same break replaces them.
+    `accounts` are those of this run: a decision about another account is `elsewhere`.
     Raises ReconcileRefused: a given decision would reopen a break that an earlier run has closed.
     """
     again = {other for row in given for other in ids_of(row)}
@@ -448,9 +460,9 @@ def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str
 
 
 def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame) -> pd.DataFrame:
-    """The decisions for the next run: ended ones from `before`, and this run's, ended where a break is `closed`.
+    """The decisions for the next run (DECISION): those `before` that have ended, and the `decisions` of this run.
 
-    Decisions that stay stale or settled are left out.
+    A decision of this run ends if its break is among the ids in `closed`; other stale or settled ones are left out.
     """
     states = decisions["state"].astype("string").mask(decisions["break"].isin(closed), ENDED)
     made = pd.concat([before[before["state"] == ENDED], decisions.assign(state=states)], ignore_index=True)
@@ -476,9 +488,10 @@ def groups_closed(breaks: pd.DataFrame) -> pd.Series:
 
 
 def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
-    """The frame CLOSED_BREAK: breaks `decided` to zero, and earlier breaks whose rows are matched now (`met`).
+    """The frame CLOSED_BREAK: breaks `decided` with nothing left to book, and earlier breaks that are closed since.
 
-    `settled` has the pairs that a rule matched, and `decisions` (DECISION) say who decided about a break booked since.
+    `met` has the rows of those earlier breaks. `settled` has the pairs that a rule matched, which give such a break its
+    rule; otherwise the key matched. `decisions` (DECISION) say who had decided about such a break, booked since.
     """
     if decided.empty and not len(met):
         return frame([], CLOSED_BREAK)
@@ -580,7 +593,7 @@ def stale_words(decisions: pd.DataFrame) -> str:
 
 
 def closing_words(breaks: pd.DataFrame) -> str:
-    """A sentence that names who decided the open breaks; empty if nobody decided any."""
+    """A sentence that nothing is open, and who decided the `breaks`; empty if nobody decided any."""
     deciders = {who: counts.total() for who, counts in by_whom(breaks).items()}
     if not deciders:
         return ""

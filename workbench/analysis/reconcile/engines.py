@@ -152,7 +152,7 @@ class Engine(ABC):
         """Runs the frame's SQL once, and returns the name of the stored rows."""
 
     def loaded(self, frame: Frame) -> Frame:
-        """The rows of a side, which are used often; stored if the loaded tables are so small that this costs less."""
+        """The frame of a side's rows, which many queries read: stored once if little is loaded, else as it is."""
         return frame
 
     @abstractmethod

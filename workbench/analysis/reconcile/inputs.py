@@ -61,7 +61,10 @@ _FITS: Mapping[pa.DataType, tuple[str, Callable[[Any], bool]]] = {
 
 
 class Side(NamedTuple):
-    """The columns of a side, and texts for refusals: its name, and where its columns and tables come from."""
+    """The `columns` of a side, and texts for refusals: its name, and where its columns and its tables come from.
+
+    `first` names what can be given besides the tables of a library.
+    """
 
     called: str
     columns_from: str
@@ -195,7 +198,10 @@ class Source:
 
     @property
     def statements(self) -> list[str]:
-        """The names of the statements: the file's name, or the names in a table's rows."""
+        """The names of the statements: the `name` of a file or of files, or those in a table's column `statement`.
+
+        The one name is `statement` if a table has no such column.
+        """
         if self.file or self.kind == PATHS:
             return [self.name]
         named = self.has_text("statement")
@@ -327,7 +333,7 @@ OWN: Final = {
     LEDGER: {"no": "number", "entry": "entry", "kind": "kind", "refers": "reverses", "state": "state"},
     STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
 }
-"""Side → such names for the columns that only this side has, or names in its own way."""
+"""Side → the same for columns that only this side has, or that the two sides name differently."""
 LOADED: Columns = {**ROW, "account": "string", "balance_minor": "int64"}
 """ROW, but with the name of the account, and with the running balance."""
 _TOO_LARGE: Final = " or ".join(

@@ -36,7 +36,7 @@ _NAMED: Final = 5
 """The most candidates of a side that are looked for and named."""
 _SECOND_MS: Final = 1_000
 _LONG_ENOUGH: Final = 4
-"""A shorter key may stand in a narrative by chance."""
+"""The fewest letters and digits of a key that is looked for in narratives: a shorter key may be there by chance."""
 
 
 class Like(NamedTuple):
@@ -67,9 +67,10 @@ class Found(NamedTuple):
 def found_among(
     waiting: pa.Table, rules: Mapping[int, MatchRules], describe: Describe, is_misdated: NDArray[np.bool_]
 ) -> Found:
-    """Match rows of `waiting`, and propose pairs; `rules` has the accounts that match by more than the key.
+    """Match rows of `waiting` by the rules of their account, and propose pairs by the customer's number.
 
-    A rule matches misdated rows too, as a common key does. No pair with such a row is proposed.
+    `rules` has the accounts that match by more than the key. Rows that are true in `is_misdated` have an impossible
+    date: a rule matches them too, as a common key does, but no pair with such a row is proposed.
     """
     single = pc.invert(waiting["grouped"]).to_numpy()
     accounts = waiting["account"].to_numpy()
@@ -160,7 +161,7 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     sides = [_Line(free[mine], line[mine]) for mine in (ours, ~ours)]
     left, right = sides
     fits = right.count(left.line, reach) > 0
-    partner = right.at(left.line[fits], reach)
+    partner = right.first_from(left.line[fits], reach)
     is_sure = _are_alone(sides, left.line[fits], reach) & _are_alone(sides, right.line[partner], reach)
     pairs = list(zip(left.places[fits][is_sure].tolist(), right.places[partner][is_sure].tolist(), strict=True))
     pairs = [both for both, is_one in zip(pairs, _are_one_customer(waiting, pairs), strict=True) if is_one is True]
@@ -175,7 +176,7 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
             if place not in done:
                 spots = np.array([spot])
                 counts = [int(side.count(spots, 2 * reach)[0]) for side in sides]
-                firsts = [int(side.at(spots, 2 * reach)[0]) for side in sides]
+                firsts = [int(side.first_from(spots, 2 * reach)[0]) for side in sides]
                 places = [
                     side.places[first : first + min(count, _NAMED)].tolist()
                     for side, first, count in zip(sides, firsts, counts, strict=True)
@@ -185,7 +186,10 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
 
 
 class _Line:
-    """The rows of a side in the order of their amounts and moments."""
+    """The rows of a side, sorted by their spots: numbers that tell amounts apart, and within one amount the moments.
+
+    `places` has the rows' indices in the table of waiting rows, and `line` their spots.
+    """
 
     def __init__(self, places: Places, line: Places) -> None:
         order = np.argsort(line, kind="stable")
@@ -193,10 +197,10 @@ class _Line:
 
     def count(self, spots: Places, reach: int) -> Places:
         """The number of rows within `reach` of each spot."""
-        return np.searchsorted(self.line, spots + reach, "right") - self.at(spots, reach)
+        return np.searchsorted(self.line, spots + reach, "right") - self.first_from(spots, reach)
 
-    def at(self, spots: Places, reach: int) -> Places:
-        """The index of the first row within `reach` of each spot."""
+    def first_from(self, spots: Places, reach: int) -> Places:
+        """The index of the first row from `spot - reach` on, for each spot; it is within reach unless `count` is 0."""
         return np.searchsorted(self.line, spots - reach, "left")
 
 
@@ -244,7 +248,10 @@ def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | Non
 
 
 def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple[Pairs, dict[int, Like]]:
-    """The pairs in which one description names one ledger key alone, and no other does; other rows' candidates."""
+    """The pairs of a ledger row and the statement row whose description names its key, and other rows' candidates.
+
+    The description of a pair names no other ledger key, and no other description names the pair's key.
+    """
     rows = waiting.take(pa.array(free))
     is_ours = pc.is_null(rows["s_no"]).to_numpy()
     ours, theirs = free[is_ours].tolist(), free[~is_ours].tolist()
@@ -384,7 +391,10 @@ def _indexed(rows: Sequence[_Waiting]) -> _Index:
 
 
 def _measures(row: _Waiting, *, found: bool) -> list[tuple[str, int, int]]:
-    """The families in which a row is `found`, or searches; each with the row's measure and the search's reach."""
+    """The families in which a row is `found`, or else in which it searches for partners.
+
+    Each family has the row's measure (its moment or its day), and how far from there partners are looked for.
+    """
     if row.at is None:
         return [(_BY_DAY, row.day, 0), *([(_WITHOUT_TIME, row.day, 0)] if found else [])]
     reach = _MINUTES * 60 * _SECOND_MS

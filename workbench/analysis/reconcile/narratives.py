@@ -38,7 +38,7 @@ _TEXTS: Columns = {"description": "string", "words": "string"}
 _TOLD: Columns = {**_LINE, **_TEXTS}
 _REPORTED: Final = SHARED | OWN[STATEMENT]
 _FEW: Final = 1_000
-"""The most lines that are named to the engine, which then reads little else of a file."""
+"""The most line numbers that a query names: the engine then reads little else of a file."""
 _CHARGES: Final = ("fee", "interest")
 """Kinds of a rule for money that only the statement has."""
 
@@ -58,7 +58,7 @@ def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForwa
 def descriptions(
     engine: Engine, inputs: Inputs, carried: CarryForward, accounts: Sequence[str], lines: pa.Table
 ) -> list[str | None]:
-    """The descriptions of pairs that only the statement has, masked as they are when they are carried forward."""
+    """The description of each of the pairs `lines`, which only the statement has; masked as it is carried forward."""
     names = pa.array(accounts, pa.string()).take(lines["account"])
     made, _ = _said(engine, inputs, _lines_of(with_column(lines, "account", names)), carried)
     found: list[str | None] = made["description"].to_pylist()
@@ -72,7 +72,11 @@ def _lines_of(pairs: pa.Table) -> pa.Table:
 
 
 def without_late_bookings(found: Open, carried: CarryForward) -> Open:
-    """Settles the pairs whose statement line was open before and is booked now, on a later day."""
+    """Settles each `date_mismatch` whose statement line an earlier run left open, if its ledger entry is a later one.
+
+    The entry has a later day than the line, and was not open itself. Such a pair goes to `settled`; if its amounts
+    differ, within the tolerance, it stays in `pairs` too, as TOLERATED.
+    """
     is_late = pc.and_(
         pc.equal(found.pairs["code"], "date_mismatch"), pc.greater(found.pairs["l_day"], found.pairs["s_day"])
     )
@@ -109,8 +113,9 @@ def _said(
 
 
 def without_charges(found: Open, rows: pa.Table, rules: Sequence[Rule]) -> tuple[Open, pa.Table]:
-    """Turns charges and interest in `timing` into entries missing in the ledger, since no later booking will come.
+    """Changes the code of charges and interest from `timing` to missing in the ledger: no later booking will come.
 
+    Returns `found` with its pairs changed so, and the changed `rows` of breaks.
     The statement's type decides, or its words where it has no type, or one of the `rules`.
     """
     of_statement = pc.and_(pc.equal(rows["side"], STATEMENT), pc.equal(rows["code"], TIMING))

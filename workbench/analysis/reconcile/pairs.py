@@ -60,8 +60,9 @@ _TEXTS_AT_ONCE = 20_000
 class Open(NamedTuple):
     """The `pairs` (the shape _PAIR, but with the names of accounts) and the `members` of groups (SPECIAL and `first`).
 
-    `settled` has the pairs that a rule without a key matched, with the rule's name as `rule`. `unsure` counts the rows
-    that have no partner only because their customers' numbers cannot be compared.
+    `settled` has the pairs that a rule without a key matched, with the rule's name as `rule`, and the late bookings of
+    `narratives`, with the rule `key`. `unsure` counts the rows that have no partner only because their customers'
+    numbers cannot be compared.
     """
 
     pairs: pa.Table
@@ -172,7 +173,10 @@ def _misdated(waiting: pa.Table, prefix: str, bounds: Bounds) -> pa.Array:
 
 
 def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table:
-    """The pairs; a reversal on the statement gets the ledger entry and amount of the key that it names."""
+    """The pairs, with `reversed_entry` and `reversed_signed` for each reversal on the statement.
+
+    They are the entry and the effect of the ledger row whose key the reversal names; null if the ledger has none.
+    """
     asks = pc.if_else(pc.equal(waiting["s_kind"], "reversal"), waiting["s_refers"], None)
     named = pa.table({"account": waiting["account"], "key": asks}).filter(pc.is_valid(asks))
     if not len(named):
@@ -222,9 +226,11 @@ def _met(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = N
 
 
 def _resolved(waiting: pa.Table, found: Found, cut: pa.Array, problems: dict[str, pa.Array]) -> list[pa.Table]:
-    """Rule 6: proposed partners as one pair, and each other row with a code.
+    """Rule 6 for rows that had no partner: two proposed partners become one pair, each other row a pair with a code.
 
-    `cut` has the last settled day of each account. A row with one of the `problems` of its date is invalid.
+    Rows that a rule matched are left out. `cut` has the last settled day of each account: a row dated later may be
+    `timing`. `problems` has a column per side with what is wrong with a row's date, else null: a row with a problem is
+    invalid.
     """
     places = pa.array(range(len(waiting)), pa.int64())
     done = [

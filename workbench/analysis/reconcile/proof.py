@@ -166,7 +166,7 @@ def period_of(file: Statement | None) -> tuple[int | None, int | None]:
 
 _YEAR = 366
 _ENOUGH = 3
-"""With fewer rows, each may be the mistaken one."""
+"""The fewest rows of a file in which a lone late row counts as mistyped: with fewer, each may be the mistaken one."""
 
 
 def limit_of(file: Statement | None, as_of: int) -> int:
@@ -198,7 +198,7 @@ def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None
 def _balances_at_the_ends(
     engine: Engine, loaded: Frame, groups: Mapping[tuple[str, str], Totals]
 ) -> dict[tuple[str, str], tuple[int | None, int | None]]:
-    """The balances before the first and after the last row of each statement, from its own running balance."""
+    """Account and statement → the balance before its first row, and after its last, from its own running balance."""
     if not any(line["balances"] for lines in groups.values() for line in lines):
         return {}
     spans = {
@@ -295,7 +295,7 @@ def matches_of(
 ) -> pd.DataFrame:
     """The frame MATCH, in an order that depends only on its rows.
 
-    `settled` has the pairs that a rule without a key matched, and `decided` the rows that people decided to zero.
+    `settled` is that of `pairs.Open`, and `decided` has the rows that people decided to zero.
     """
 
     def loaded(rows: pa.Table, shape: Columns) -> Frame:

@@ -399,7 +399,7 @@ class _Run:
             decisions=decisions,
             proof=proof,
             carry_forward=self._carry(
-                read, closing, rows, lines, kept, self._told(read, classified, closing, found, gone)
+                read, closing, rows, lines, kept, self._lines_told(read, classified, closing, found, gone)
             ),
             closed=closed_breaks(shown[done], met, decisions, found.settled),
             aside=aside_of(met, rows, gone),
@@ -419,10 +419,14 @@ class _Run:
             _close=self.engine.close,
         )
 
-    def _told(
+    def _lines_told(
         self, read: Read, classified: Classified, closing: Mapping[str, int], found: Open, gone: pa.Table
     ) -> pd.DataFrame:
-        """The statement lines (TOLD) that the next run knows if another file repeats them."""
+        """The statement lines (TOLD) that are settled, so that the next run counts no repeat of them in another file.
+
+        They are the earlier runs' lines; those that a rule matched (`found`) or people decided to zero (`gone`); and
+        lines that agree, but are dated after the last day of their account, in `closing`.
+        """
         # Most statements end with their period: only of the others are lines read.
         ends = {
             read.accounts.index(line["account"]): closing[line["account"]]
@@ -470,7 +474,7 @@ def _summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]
 
 
 def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[str, int | None]:
-    """Account → the balance after its last ledger entry, if the ledger has one."""
+    """Account → the balance after its last entry, whose number is in `last`; without accounts that have no balance."""
     if not last:
         return {}
     ends = " or ".join(f'account = {engine.text(account)} and "no" = {number}' for account, number in last.items())

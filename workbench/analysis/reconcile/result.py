@@ -173,7 +173,7 @@ def aside_of(met: pa.Table, rows: pa.Table, gone: pa.Table) -> pd.DataFrame:
 
 
 _FAR = 31
-"""A gap of more days before the last day is noted, if all earlier rows span fewer days."""
+"""A gap before a file's last day is noted if it is of more days than this, and of more than all other days span."""
 
 
 def notes_of(
@@ -194,7 +194,11 @@ def notes_of(
 
 
 def matched_notes(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[str, str]) -> Iterator[str]:
-    """Counts the pairs that each account's rules matched without a key; `names` are the books' names of accounts."""
+    """Yields a note for each account whose rules matched pairs without a key: the number of pairs by each rule.
+
+    `settled` has the pairs that rules matched, `names` the books' names of accounts. An account whose statement has no
+    keys has a note even without such pairs.
+    """
     counted = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
     for account, declared in rules.items():
         told = [

@@ -135,5 +135,6 @@ def check_whole(name: str, value: object, of: str) -> None:
 
 
 ONE_SIDED: Final = "one_sided"
+"""The code, while the rules run, of a row or group without a partner: matching or rule 6 replaces it."""
 TOLERATED: Final = "tolerated"
-"""Codes of pairs while the rules run; no break has one of them."""
+"""The code, while the rules run, of a pair that differs only within the tolerance: it is no break."""

@@ -26,8 +26,8 @@ WITHIN_DAYS: Final = 3
 """The most days between rows that are proposed for their reference or their sum."""
 MOST: Final = 5
 """The most candidates of a row that are proposed: more are no evidence."""
-_LENGTHS: Final = range(5, 65)
-"""In a shorter key one character says too little; longer keys are texts."""
+_KEY_LENGTHS: Final = range(5, 65)
+"""The lengths of keys that are searched for a partner: a shorter key is met by chance, a longer one is a text."""
 _EVERY_CHOICE: Final = 12
 """Up to so many rows, every choice is tried; out of more, choices of up to `_PARTS` rows."""
 _PARTS: Final = 4
@@ -149,7 +149,7 @@ def _few(pairs: Sequence[tuple[_Open, _Open, str]], left_out: _LeftOut) -> Itera
 
 def _near_references(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
     """Two rows of one amount whose keys are one slip apart; a row that cannot be read may be of any amount."""
-    keyed = [row for row in opened if row.side in SIDES and len(row.key or "") in _LENGTHS and has_key(row.key)]
+    keyed = [row for row in opened if row.side in SIDES and len(row.key or "") in _KEY_LENGTHS and has_key(row.key)]
     unread = {(row.account, row.side) for row in keyed if row.amount is None}
     alike: dict[tuple[Any, ...], dict[str, list[_Open]]] = defaultdict(lambda: {side: [] for side in SIDES})
     for row in keyed:
@@ -229,7 +229,7 @@ def _days_apart(one: _Open, other: _Open) -> str:
 
 def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
     """A row whose key stands whole in the text of a row of the other side; amounts may differ."""
-    keyed = [item for item in opened if item.side in SIDES and len(item.key or "") in _LENGTHS]
+    keyed = [item for item in opened if item.side in SIDES and len(item.key or "") in _KEY_LENGTHS]
     pairs: dict[tuple[str, str], tuple[_Open, _Open, str]] = {}
     for side in SIDES:
         found = keys_in_texts((item.key, place) for place, item in enumerate(keyed) if item.side == side)

@@ -87,7 +87,8 @@ def lines(result: Reconciled) -> Iterator[list[Line]]:
 def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None]]:
     """The account, code, side, variance and proposal of each item.
 
-    Breaks that a person matched are one item with the sum of their variances; of both sides, an error in the books.
+    Breaks that a person matched are one item with the sum of their variances: an error in the books, if they are of
+    both sides.
     """
     groups: dict[tuple[str, Any], list[list[Any]]] = {}
     names = ("id", "partner", "verdict", "account", "code", "side", "variance_minor", "proposal")

@@ -153,7 +153,7 @@ def numbers(*headings: str) -> list[str | Column]:
 
 
 def accounts(result: Reconciled) -> Table:
-    """The share of each account that agrees, counting the rows of both sides."""
+    """The rows of each account on both sides, the shares that matched by count and by value, and the variance."""
     columns = [
         "account", *numbers("ledger rows", "statement rows", "matched", "timing", "in breaks"),
         *numbers("matched by count", "by net value", "net variance"), "currency",
@@ -330,7 +330,7 @@ def proof(result: Reconciled) -> Table:
 
 
 def inputs(result: Reconciled) -> Table:
-    """The inputs, each file with the hash of its bytes."""
+    """The inputs, each with its hash, or `not a file` if it has none."""
     columns = ["side", "name", *numbers("rows"), "account", "from", "to", "SHA-256"]
     names = ("side", "name", "rows", "account", "first_date", "last_date", "sha256")
     made = [

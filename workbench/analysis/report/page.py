@@ -134,7 +134,10 @@ def _suggested(result: Reconciled) -> dict[str, str]:
 def _listed(
     row: Mapping[str, Any], others: Mapping[str, str], partners: Mapping[str, list[str]], called: str
 ) -> dict[str, Any]:
-    """A break as the page shows it: everything is text. `data` has the uncut texts for the script."""
+    """A break as the page shows it: everything is text. `data` has the uncut texts for the script.
+
+    `others` has the sentences and `partners` the candidates of each break's id; `called` is the account's shown name.
+    """
     currency, day, since = (row[name] for name in ("currency", "business_date", "since_date"))
     amounts = ["" if row[name] is None else major_text(row[name], currency) for name in _NET]
     parts = [f"{captions.heading(name)} {major_text(row[name], currency)}" for name in _PARTS if row[name] is not None]

@@ -37,13 +37,13 @@ class Reconciled(Closing):
     carry_forward: Kept
     """The open rows and closings that the next run takes."""
     rows_read: dict[str, int]
-    """Rows of each side, `ledger` and `statement`; rows that were brought forward are counted too."""
+    """`ledger` and `statement` → the number of rows that were read, with those that were brought forward."""
     told_again: int
-    """The number of statement lines that overlapping files repeat; they count once."""
+    """The number of statement lines that do not count: another file has them too, or an earlier run settled them."""
     engine: str
     """The engine that ran the rules: `duckdb` or `spark`."""
     notes: tuple[str, ...]
-    """Sentences about what could not be compared."""
+    """Sentences for a person: what was matched without a key, what could not be compared, and what to check."""
     account_names: Mapping[str, str]
     """Account → its name in one's own books, where their layout gives it; people are shown this name."""
     closed: pd.DataFrame
@@ -117,7 +117,7 @@ class Account(NamedTuple):
     aside_matched_rows: int = 0
     aside_value: int = 0
     aside_matched_value: int = 0
-    """Rows, and their values, of earlier periods or decided to zero: no rate counts them."""
+    """The four `aside_…` are of rows of earlier periods or decided to zero, which no rate counts."""
 
     @property
     def all_rows(self) -> int:

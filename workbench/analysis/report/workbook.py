@@ -57,7 +57,7 @@ _MAX_DIGITS: Final = 15
 _FIRST_DAY: Final = date(1900, 3, 1)
 """Spreadsheets believe in a 29 February 1900: an earlier day is written as text."""
 Write = Callable[[Worksheet, int, int, Any, Any], str]
-"""Writes a value into a row and column of a sheet, given its currency, and returns the text that the cell shows."""
+"""Takes a sheet, a row, a column, a value and its currency; writes the value, and returns the text that is shown."""
 
 
 class Cells:
@@ -311,7 +311,7 @@ def _printed(sheet: Worksheet) -> None:
 
 
 def _fold(sheet: Worksheet, rest: int) -> None:
-    """Sizes the columns that people read, folds the others away, and lists the verdicts to choose from."""
+    """Sizes the columns that people read, folds the `rest` others away, and lists the verdicts to choose from."""
     for column, width in enumerate(READ.values()):
         sheet.set_column(column, column, width)
     first = len(READ)
@@ -327,9 +327,10 @@ def _write_table(
     sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str], at: int, fixed: Sequence[int],
     **instead: Write,
 ) -> list[int]:  # fmt: skip
-    """Writes headings and rows from the row `at` on, as high as texts in `fixed` widths; returns the columns' widths.
+    """Writes headings and rows from the row `at` on; returns the columns' widths, which fit the first rows.
 
-    The widths fit the first rows. `instead` has functions that write a column in place of that for its name and type.
+    `called` has headings by the columns' names. If `fixed` has the columns' widths, each row is made as high as its
+    texts need. `instead` has functions by column that write its cells in place of the usual one for its type.
     """
     names = [str(name) for name in frame.columns]
     headings = [heading(name, called) for name in names]
@@ -352,7 +353,7 @@ def _write_table(
 
 
 def _make_high(sheet: Worksheet, row: int, texts: Sequence[str], widths: Sequence[int]) -> None:
-    """Make a row as high as its texts are in columns of these widths; without any the row stays as it is."""
+    """Make a row as high as its texts are in columns of these widths; without widths the row stays as it is."""
     if widths:
         # A line holds somewhat less than the width, since words are kept whole.
         high = max(-(-len(text) * 8 // (7 * width)) for text, width in zip(texts, widths, strict=False))
