@@ -57,7 +57,7 @@ CALLS: dict[str, tuple[Call, type[Exception], str]] = {
         lambda b, _: b.phone(f"{PHONE}\n"), InvalidRequest, "After +260 come nine digits and nothing else.",
     ),
     "a phone with half a character": (
-        lambda b, _: b.phone("\ud800"), InvalidRequest, "The number must be in international form",
+        lambda b, _: b.phone("\ud800"), InvalidRequest, "number has half of a surrogate pair",
     ),
     "a phone that is a dot": (
         lambda b, _: b.phone("."), InvalidRequest, "The number must be in international form",
