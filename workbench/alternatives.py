@@ -39,9 +39,9 @@ def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
 
 class Relied:
-    """Collects the rows on which a sandbox relies, across its resets.
+    """Collects the names of the register's rows that decided something in a sandbox, across its resets.
 
-    `counts` returns False for a row of the trace to ignore.
+    `counts` returns False for an entry of the trace that is to be ignored.
     """
 
     def __init__(self, engine: "Engine", counts: Callable[["TraceRow"], bool] = lambda _: True) -> None:

@@ -145,7 +145,7 @@ class Checklist(Tabular, tuple[Item, ...]):
 
     @property
     def guessed(self) -> list[str]:
-        """The rows of the register that are open, the most costly first."""
+        """The names of the register's rows that no input has confirmed, those whose wrong guess costs most first."""
         return [name for item in self.open for name in item.rows]
 
     @property

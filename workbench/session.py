@@ -98,8 +98,10 @@ class Session(Closing):
         self._quiet = self.client.in_mode(_QUIET, self.on_dashboard)
         is_whole = not self.on_dashboard and in_force.get("rate_limit", "none") == "none"
         self.acting = self.client if is_whole else self._quiet
-        """The client of the bench's own dashboard: `client`, or `looking` where the interface lacks operations or
-        counts the merchant's calls."""
+        """The client for what the bench itself does: `client`, or the one that `looking` returns.
+
+        The latter where the interface lacks operations, or limits the merchant's calls.
+        """
 
     def looking(self) -> PaymentsClient:
         """A merchant's client whose reads leave no trace and do not count as calls: for repeated drawing."""
@@ -160,9 +162,9 @@ class Session(Closing):
 
     @property
     def webhook_secret(self) -> Secret:
-        """The secret that signs webhooks to `receiver`, which is started if needed.
+        """The secret that signs webhooks to `receiver`; the receiver is started if no endpoint is registered yet.
 
-        Raises ServeRefused: no receiver is started, and your own endpoint is registered; its secret was shown once.
+        Raises ServeRefused: your own endpoint is registered, and no receiver is started; its secret was shown once.
         """
         if self.is_served and self.started is None and (own := [*self._enabled_endpoints()]):
             raise ServeRefused(

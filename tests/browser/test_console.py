@@ -541,6 +541,7 @@ class TestPayment:
         made = console.sell(what="Fern")
         console.open()
         console.tab("Code").click()
+        expect(console.detail.get_by_role("region", name="POST /v1/payment_intents in curl")).to_be_visible()
         console.press("Python", console.detail.locator(".codes").first)
         code = console.detail.get_by_role("region", name="POST /v1/payment_intents in python")
         expect(code).to_contain_text("pay.payment_intents.create(")

@@ -243,6 +243,8 @@ def test_where_it_is_narrow_the_phone_is_one_tap_away(page: "Page", opened: Open
     go(page, opened.url)
     tab = page.locator(".lm-TabBar-tabLabel", has_text="Customer's phone")
     expect(docked.root).to_have_count(0)
+    # JupyterLab brings the notebook to the front once more when it has restored its layout.
+    expect(page.get_by_text("| Idle")).to_be_visible()
     tab.click()
     # Where the notebook leaves, its place is laid out anew, and the phone may be gone for a moment.
     expect(page.locator(".jp-NotebookPanel")).to_be_hidden()

@@ -63,6 +63,7 @@ class TestRequests:
         self, at_port: tuple[httpx.Client, Door], log: Path
     ):
         client, door = at_port
+        client.timeout = 60  # the first page of documentation is made when it is asked for
         made = client.post("/v1/payment_intents", json=INTENT)
         asked = [
             made, client.get(f"/v1/payment_intents/{made.json()['id']}"), client.get("/v1/payment_intents?limit=2"),

@@ -126,7 +126,10 @@ def _long_enough(secret: bytes, called: str) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a key file. Raises PhoneKeyRefused: no key file, or others can use it. Raises OSError: no file."""
+    """The bytes of a key file.
+
+    Raises PhoneKeyRefused: not a plain file, too long for a key, or others can use it. Raises OSError: no such file.
+    """
     # A pipe would wait for somebody to write.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as file:

@@ -204,8 +204,8 @@ TOLD: Columns = _columns("account key business_date signed_minor", signed_minor=
 READ: Columns = _columns("account hash nth key business_date", account="category", nth="int64")
 """A ledger row that was read, and is not read again: a keyed hash of account, key, moment, net effect and currency.
 
-`nth` tells rows of one hash apart. Each account that was closed has a further row with `nth` 0, whose `hash` is the
-id of the key, or empty without a key.
+`nth` counts the rows of one hash from 1. Each account that was closed has a further row with `nth` 0; its `hash` is the
+id of the phone key under which the hashes were made, or empty if no key was given.
 """
 
 ANSWER: Columns = _columns("statement line key code", code="string")

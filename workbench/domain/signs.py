@@ -113,7 +113,10 @@ class ObservedCall:
         self.charges: list[Body] = self.of_kind("charge", "createCharge retrieveCharge listCharges")
 
     def of_kind(self, kind: str, operations: str = "") -> list[Body]:
-        """The objects of a kind: by their member `object` or, without it, as responses of these operations."""
+        """The objects of a kind, by their member `object`.
+
+        An object without that member is of the kind if the call is one of `operations`, whose ids blanks separate.
+        """
         usual = kind if self.id in operations.split() else ""
         return [item for item in self.objects if item.get("object", usual) == kind]
 
@@ -162,10 +165,10 @@ def tried(
     part: Callable[[ObservedCall], str] | None = None,
     parts: int = 0,
 ) -> Shows:
-    """Shows `taken` if the service took a request that passes the test `asks`, `refused` if it rejected the request.
+    """A reader of exchanges: `taken` if a request that passes the test `asks` was accepted, `refused` if rejected.
 
-    A rejection has one of the statuses `by`, and one of the `names` in its text. If one exchange can show only a part
-    of the value, `part` names the part, and `parts` is the number of parts.
+    Rejected means one of the statuses `by`, and one of the `names` in the response's text. If an exchange can show only
+    a part of the value, `part` returns the name of that part, and `parts` is the number of all parts.
     """
 
     def shows(call: ObservedCall) -> Reading:

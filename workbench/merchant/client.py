@@ -247,7 +247,7 @@ class Payouts(Retrieved[Payout]):
 
 
 class Plants(Group):
-    """Section 2.4, the sample plant store."""
+    """The calls of the sample plant store (section 2.4 of the interface)."""
 
     _host, _version, _path = "plants_url", "", "/plants"
 

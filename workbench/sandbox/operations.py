@@ -57,7 +57,7 @@ class Operation(NamedTuple):
     source: str = "assumed"
     """The sections of the interface that show the operation, or `assumed`."""
     gap: str = "4"
-    """The section that leaves an assumed operation open: 4 other endpoints, 5 keys, 6 events."""
+    """If `source` is `assumed`: the section of the interface's open questions. 4 other endpoints, 5 keys, 6 events."""
     schemes: tuple[str, ...] = EITHER
     says: str = ""
     """The description, if several operations share `run`; otherwise it is in the docstring of `run`, after the path."""

@@ -63,7 +63,10 @@ _EVENTS: Final = (Event, CloudEvent)
 
 
 def refused_by(operation: Operation, code: str) -> Rows:
-    """The rows that settle a refusal of an operation: rows for the error code, then rows for the code with its body."""
+    """The register's rows that decide how a refusal with this error code looks.
+
+    First come those of the code itself, then those of the code in this operation's body.
+    """
     struct = operation.body.__name__ if operation.body else ""
     return rows_settling(code) + rows_settling(f"{struct} {code}")
 

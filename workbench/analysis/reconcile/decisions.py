@@ -50,7 +50,7 @@ _REQUIRED: Final = ("break", "verdict", "partner", "who", "when", "why")
 _MAY_LACK: Final = ("partner", "when")
 """Columns that a table of breaks may lack."""
 _CALLED: Final = {heading(name).casefold(): name for name in BREAK} | {"id": "break"}
-"""A break's heading in an output, in lower case → the column's name in BREAK, but `break` for its id."""
+"""The heading of a column in an output, in lower case → the column's name in BREAK; the column `id` is `break`."""
 _MOST: Final = 20
 """The most problems of a file that one error lists."""
 _FEW: Final = 5
@@ -324,7 +324,7 @@ def _kept_cell(column: str, cell: str) -> str:
 
 
 def _problems(row: Row, called: Mapping[str, str]) -> list[str]:
-    """Every reason why a row cannot be used, and what to write instead; `called` has the file's headings."""
+    """Every reason why a row cannot be used, and what to write instead; `called` is column → the file's heading."""
     known, ids, when = (*VERDICTS, WITHDRAWN), ids_of(row), row["when"]
     odd = [other for other in ids if not _ID.fullmatch(other)]
     is_match = row["verdict"] == "match"

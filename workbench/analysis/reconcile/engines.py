@@ -104,7 +104,7 @@ class Engine(ABC):
     _MILLISECONDS: str
     """SQL for a moment as milliseconds since 1970; `{0}` is its column."""
     _DAYS: str
-    """SQL for a date as days since 1970."""
+    """SQL for a date as days since 1970; `{0}` is its column."""
     _SHA256: str
     """SQL for the SHA-256 of a text, in hexadecimal digits."""
     _REPLACED: str

@@ -40,9 +40,9 @@ _LONG_ENOUGH: Final = 4
 
 
 class Like(NamedTuple):
-    """The candidates of a row: `by` which rule, the first places on each side, and the number on each side.
+    """The candidates of a row, found `by` a rule: per side, the `places` of the first ones, and the count of all.
 
-    The number of a customer's rows may be too low, since the search for them ends early.
+    Where they were found by a customer's number, a count may be too low: that search ends early.
     """
 
     by: str

@@ -58,11 +58,12 @@ _TEXTS_AT_ONCE = 20_000
 
 
 class Open(NamedTuple):
-    """The `pairs` (the shape _PAIR, but with the names of accounts) and the `members` of groups (SPECIAL and `first`).
+    """What is open after matching: the `pairs` that are breaks, and the `members` of the groups among them.
 
-    `settled` has the pairs that a rule without a key matched, with the rule's name as `rule`, and the late bookings of
-    `narratives`, with the rule `key`. `unsure` counts the rows that have no partner only because their customers'
-    numbers cannot be compared.
+    `pairs` has the shape _PAIR, but with the names of accounts; `members` has SPECIAL and the column `first`.
+    `settled` has the pairs that are no longer open: those that a rule without a key matched, with its name as `rule`,
+    and, with the rule `key`, the bookings that came late. `unsure` counts the rows that have no partner only because
+    their customers' numbers cannot be compared.
     """
 
     pairs: pa.Table
@@ -204,7 +205,10 @@ def _hashed(rows: pa.Table, key: PhoneKey, prefix: str) -> pa.Table:
 
 
 def _settled(engine: Engine, waiting: pa.Table, found: Found, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
-    """The pairs of rules that are breaks or tolerated; and the pairs that agree or are tolerated, with the `rule`."""
+    """Of the pairs that rules matched, those with a code and, with their `rule`, those that are no break.
+
+    A tolerated pair has a code and is no break: it is in both.
+    """
     compared, agreed = [_pairs(0)], [_pairs(0).append_column("rule", pa.array([], pa.string()))]
     for rule, pairs in found.matched:
         met = _met(waiting, pairs, None)
@@ -249,7 +253,10 @@ def _resolved(waiting: pa.Table, found: Found, cut: pa.Array, problems: dict[str
 
 
 def _lonely(waiting: pa.Table, is_ambiguous: pa.Array, cut: pa.Array) -> pa.ChunkedArray:
-    """Rules 6a to 6d: the code of each row without a partner."""
+    """The code of each row without a partner; `cut` has the last settled day of each account, by its number.
+
+    If several apply, ambiguous goes before a reversal, a reversal before timing, and timing before an unpaid payout.
+    """
     ours = pc.is_null(waiting["s_no"])
     is_late = pc.greater(pc.coalesce(waiting["s_day"], waiting["l_day"]), cut.take(waiting["account"]))
     is_reversal = pc.or_(pc.and_(ours, pc.is_valid(waiting["l_refers"])), pc.is_valid(waiting["reversed_signed"]))

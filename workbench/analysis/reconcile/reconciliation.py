@@ -195,7 +195,10 @@ class _Decided(NamedTuple):
 
 
 def _decided(told: Sequence[Row], told_in: list[Input], rules: Path | str | None, match: object) -> _Decided:
-    """People's decisions and the rules of the file and of the call; the call's match rules go first."""
+    """The decisions `told`, and the rules of the file `rules`; for an account in both, `match` goes before the file.
+
+    `told_in` has the files of the decisions.
+    """
     own: Sequence[Rule] = ()
     declared: Mapping[str, MatchRules] = {}
     if rules is not None:

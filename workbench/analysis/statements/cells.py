@@ -382,9 +382,10 @@ class Amounts:
         )
 
     def quick(self, read: Callable[[Cell], Any], *, exact: bool = False) -> Quick:
-        """A function that reads texts of plain digits all at once, with the signs that `read` gives to 1 and -1.
+        """A function that reads plain digits at once: texts → their minor units, and a mask of the texts that it read.
 
-        With `exact`, the texts are exact numbers: with a point, without thousands, and with zeros at the end.
+        `read` is called on 1 and -1 alone, for the signs; an amount whose sign `read` refuses is left unread. With
+        `exact`, the texts are exact numbers: with a point, without thousands, and with zeros at the end.
         """
         one = 10**self._decimals
         above, below = ({one: 1, -one: -1}.get(read(text), 0) for text in ("1", "-1"))

@@ -514,10 +514,10 @@ def _nth(codes: Whole, order: Whole) -> Whole:
 
 
 def _balances(rows: pa.Table, codes: Whole, order: Whole, openings: Sequence[Any]) -> pa.Array:
-    """The balance after each row, in the order of booking among the rows of its code.
+    """The balance after each row; `codes` tells the accounts and currencies apart, `order` is the order of booking.
 
-    It follows from the last known balance, else from the next one, else from the code's own in `openings`; without any
-    of them it is null.
+    A balance follows from the last known one of its code, else from the next one, else from the code's opening balance
+    in `openings`; without any of them it is null.
     """
     told: pd.Series = rows["balance_minor"].to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get).iloc[order]
     by = pd.Series(codes).iloc[order]

@@ -219,7 +219,7 @@ class _Cells:
             self._in_value = False
 
     def text(self, text: str) -> None:
-        """Take a text, which is the name of an error if it is within the value of an error."""
+        """Take a piece of text; within the value of a cell that holds an error, keep it as part of the error's name."""
         if self._in_value and text.strip():
             row, column, _ = self._place
             self.failed[row][column] = self.failed[row].get(column, "") + text.strip()
