@@ -37,6 +37,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _READS = ("retrieve", "list", "served_retrieve")
 """What is written of these into the trace is written with the next command."""
 _LIFE_S = 900
+_AGAIN_S = 20
 
 
 def instructions(size: Size, results: Results) -> None:
@@ -105,10 +106,13 @@ def _served(times: int) -> dict[str, Sample]:
         numbers = count(1)
 
         def mark() -> None:
-            server.process.send_signal(signal.SIGUSR1)
             written, until = Path(f"{out}.{next(numbers)}"), time.monotonic() + _LIFE_S
             while not written.exists() and time.monotonic() < until:
-                time.sleep(0.02)
+                # A signal just before the loop sleeps waits for its next tick, which is switched off: another wakes it.
+                server.process.send_signal(signal.SIGUSR1)
+                again = time.monotonic() + _AGAIN_S
+                while not written.exists() and time.monotonic() < again:
+                    time.sleep(0.02)
 
         with ExitStack() as stack:
             server = stack.enter_context(started(lambda port: _command(out, "served", port, folder), Path(folder)))
