@@ -58,7 +58,7 @@ _TEXTS_AT_ONCE = 20_000
 
 
 class Open(NamedTuple):
-    """What is open after matching: the `pairs` that are breaks, and the `members` of the groups among them.
+    """The result of matching: the open `pairs`, which are breaks, and the `members` of the groups among them.
 
     `pairs` has the shape _PAIR, but with the names of accounts; `members` has SPECIAL and the column `first`.
     `settled` has the pairs that are no longer open: those that a rule without a key matched, with its name as `rule`,
