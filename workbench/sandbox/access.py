@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeGuard
 
-from msgspec.structs import replace
-
 from workbench.domain.ids import REVOKED, ROLLED
 from workbench.errors import AuthenticationFailed, HostRefused, InvalidRequest, PermissionDenied, ServeRefused
 from workbench.sandbox.addresses import LAST_PORT
@@ -106,10 +104,10 @@ def preflight(operation: Operation, request: Request, choices: InForce) -> Respo
     return Response(200, "text/plain", b"", {"Access-Control-Allow-Methods": operation.method, **_PREFLIGHT})
 
 
-def shared_with(origin: str, response: Response) -> Response:
-    """The response with the headers that let a browser hand it to a page of this origin."""
-    headers = {"Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": _READ_BY_PAGES, "Vary": "Origin"}
-    return replace(response, headers={**response.headers, **headers})
+def shared_with(origin: str) -> list[tuple[str, str]]:
+    """The headers that let a browser hand a response to a page of this origin."""
+    shown = ("access-control-expose-headers", _READ_BY_PAGES)
+    return [("access-control-allow-origin", origin), shown, ("vary", "Origin")]
 
 
 def _allowed_origin(text: str) -> str:

@@ -16,7 +16,7 @@ from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import MAX_AT_MS, FindQuery, Found, Rows
 from workbench.domain.wire.ledger_and_trace import TracePage, TraceQuery, TraceRow
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox import deprecation, rate_limit, recorded_trace
+from workbench.sandbox import exchange, operations, recorded_trace
 from workbench.sandbox.operations import BEARER, Operation
 from workbench.sandbox.service import accounts, books, handsets, request_fields, suspense, webhooks
 from workbench.sandbox.service.lists import Caller, view_of
@@ -122,8 +122,8 @@ def reset(tx: Transaction, caller: Caller) -> wire.WasReset:
     This is for every account of the sandbox, so one call restarts a test with several merchants.
     """
     tx.forget()
-    rate_limit.forget_calls(tx)
-    deprecation.forget_marks(tx)
+    exchange.forget_calls(tx)
+    operations.forget_marks(tx)
     return wire.WasReset([endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status="enabled")])
 
 
@@ -284,7 +284,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _control("POST", "operator/script", handsets.script),
     _control("POST", "operator/outage", handsets.outage),
     _control("POST", "operator/query", handsets.ask_operator, refuses=(404, 409)),
-    _control("POST", "operations/{operation_id}/deprecation", deprecation.deprecate,
+    _control("POST", "operations/{operation_id}/deprecation", operations.deprecate,
              body_optional=True, refuses=(409,)),
     _control("GET", "keys", accounts.show_keys, no_store=True),
     _control("POST", "accounts", accounts.new_account, no_store=True),

@@ -23,8 +23,7 @@ from workbench.errors import ServeRefused, WorkbenchError
 from workbench.sandbox.access import Hosts, Origins
 from workbench.sandbox.addresses import LOOPBACK, listener
 from workbench.sandbox.connections import answer_until
-from workbench.sandbox.console_door import Door
-from workbench.sandbox.engine import Engine
+from workbench.sandbox.engine import Door, Engine
 from workbench.sandbox.messages import log_fault
 from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import NotNow, Settings

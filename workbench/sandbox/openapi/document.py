@@ -28,7 +28,7 @@ from workbench.domain.wire.endpoints_and_events import API_VERSION, MEDIA_TYPES,
 from workbench.domain.wire.payments_and_payouts import PaymentIntent
 from workbench.errors import FieldProblem, RateLimited, ServiceUnavailable, StorageFull
 from workbench.sandbox import controls, operations
-from workbench.sandbox.idempotency import KEY
+from workbench.sandbox.exchange import KEY
 from workbench.sandbox.messages import ERROR_FORMATS, JSON
 from workbench.sandbox.operations import ANY_POST, Operation
 from workbench.sandbox.service.webhooks import PAYLOADS
