@@ -19,9 +19,9 @@ from workbench.domain.signs import Value
 from workbench.domain.wire.ledger_and_trace import WEBHOOK, TraceRow
 from workbench.errors import CommandRefused
 from workbench.process import NOTHING, POLL_S, Process, printed
-from workbench.sandbox.addresses import LOOPBACK, free_port
 from workbench.sandbox.engine import Engine
-from workbench.sandbox.server import listening
+from workbench.sandbox.outbound import LOOPBACK
+from workbench.sandbox.server import free_port, listening
 from workbench.sandbox.store import Settings
 from workbench.text.render import Table, table
 from workbench.visible import visible
@@ -177,7 +177,7 @@ class Each:
             engine = Engine(Settings(seed="each", clock="running", gaps=Gaps.chosen(gaps)), raise_bugs=False)
             opened.callback(engine.close, patience_s=0)
             base_url = opened.enter_context(listening(engine, 0, ticks=True))
-            port, relied_file = free_port(LOOPBACK, 0).port, folder / "relied"
+            port, relied_file = free_port(0).port, folder / "relied"
             environment = {
                 "PAYMENTS_BASE_URL": base_url,
                 "PAYMENTS_SECRET_KEY": engine.store.key("secret"),

@@ -108,7 +108,7 @@ def test_a_name_that_is_looked_up_holds_nobody_up(monkeypatch: pytest.MonkeyPatc
         return real("127.0.0.1" if asked.is_set() else host, *args, flags=flags, **more)
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    monkeypatch.setattr("workbench.sandbox.addresses._LOOKUP_S", SOON_S)
+    monkeypatch.setattr("workbench.sandbox.outbound._LOOKUP_S", SOON_S)
     told: list[int] = []
     with Workbench(seed=7) as bench, bench.serve() as served, ExitStack() as held:
         address = {"base_url": served.base_url, "secret_key": str(served.secret_key)}

@@ -20,8 +20,7 @@ from workbench.domain.signatures import SCHEMES, headers_for
 from workbench.domain.wire.base import to_json
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import ExamRefused, InvalidRequest, SignatureRefused, WorkbenchError
-from workbench.sandbox.addresses import is_localhost, is_loopback, split
-from workbench.sandbox.outbound import Outbound, Reply
+from workbench.sandbox.outbound import Outbound, Reply, is_localhost, is_loopback, split
 from workbench.session import Session
 
 _CONNECT_S: Final = 1.0

@@ -77,9 +77,9 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
     click.echo("Starting JupyterLab …", err=True)
     from workbench import resources
     from workbench.lab.server import bring, launch
-    from workbench.sandbox.addresses import LOOPBACK, free_port
+    from workbench.sandbox.server import free_port
 
-    bound = free_port(LOOPBACK, port)
+    bound = free_port(port)
     shipped = {notebook.within: notebook.path for notebook in resources.course().values()}
     copies = bring(shipped, folder, resources.former_names())
     bring({resources.interface().name: resources.interface()}, folder)

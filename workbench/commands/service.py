@@ -104,14 +104,14 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     Exit status 0 when the sandbox was asked to end, 2 when it cannot start.
     """
     from workbench.domain.gaps import Gaps
-    from workbench.sandbox import addresses, server
+    from workbench.sandbox import server
     from workbench.sandbox.store import Settings
 
     if more["webhook"] == "":
         # An unset variable of a script: without the refusal, its shop would wait for messages in vain.
         raise click.BadParameter("The URL is empty.", param_hint="--webhook")
     gaps = Gaps.chosen(switched(rows))
-    if not addresses.serves_loopback(host):
+    if not server.serves_loopback(host):
         warning = f"Warning: anybody who reaches the port at {visible(host)} can use this sandbox; it has no TLS."
         click.echo(warning, err=True)
     if private_receivers:

@@ -1,6 +1,7 @@
 """Serves the sandbox on a port, beside a notebook or as `workbench serve`, in one or several processes."""
 
 import asyncio
+import errno
 import logging
 import multiprocessing
 import os
@@ -19,16 +20,17 @@ from multiprocessing import connection, resource_tracker
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from workbench.errors import ServeRefused, WorkbenchError
-from workbench.sandbox.access import Hosts, Origins
-from workbench.sandbox.addresses import LOOPBACK, listener
+from workbench.errors import PortTaken, ServeRefused, WorkbenchError
+from workbench.sandbox.access import LAST_PORT, Hosts, Origins
 from workbench.sandbox.connections import answer_until
 from workbench.sandbox.engine import Door, Engine
 from workbench.sandbox.messages import log_fault
+from workbench.sandbox.outbound import LOOPBACK, address_in
 from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import NotNow, Settings
 
 _LOG = logging.getLogger(__name__)
+_LOOPBACKS: Final = {4: LOOPBACK, 6: "::1"}
 _AFTER_A_FAULT_S: Final = 1.0
 _START_S: Final = 30
 _STOP_S: Final = 20
@@ -319,3 +321,66 @@ def _signals_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Port(NamedTuple):
+    """A numeric address and a port."""
+
+    address: str
+    port: int
+
+    @property
+    def base_url(self) -> str:
+        """The URL that a client on this machine calls."""
+        address = address_in(self.address)
+        # Nobody can connect to "every address".
+        host = _LOOPBACKS[address.version] if address.is_unspecified else self.address
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+
+def serves_loopback(host: str) -> bool:
+    """True if only this machine reaches a server at `host`. Raises ServeRefused: no such address."""
+    return address_in(_listened_on(host, 0)[1]).is_loopback
+
+
+def free_port(port: int) -> Port:
+    """The loopback's address and `port`, or for 0 a free port, if nothing listens there.
+
+    Raises PortTaken and ServeRefused as `listener` does.
+    """
+    bound, address = listener(LOOPBACK, port)
+    bound.close()
+    return address
+
+
+def listener(host: str, port: int) -> tuple[socket.socket, Port]:
+    """A socket that listens on the address of `host` and on `port`, or for 0 on a free port; and its Port.
+
+    Raises PortTaken: something listens there. Raises ServeRefused: no such port, or this machine has no such address.
+    """
+    if type(port) is not int or not 0 <= port <= LAST_PORT:
+        raise ServeRefused(f"A port is a whole number from 0 to {LAST_PORT}, not {port!r}.")
+    family, address = _listened_on(host, port)
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform != "win32":  # where it would let two servers share a port
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((address, port))
+        bound.listen()  # two that only bind may both have one port
+    except OSError as error:
+        bound.close()
+        if error.errno == errno.EADDRINUSE:
+            hint = "Name another port, or 0 for a free one (on the command line, --port)."
+            raise PortTaken(f"Another program listens on {address}:{port} already.", hint=hint, port=port) from None
+        reason = (error.strerror or str(error)).lower()
+        hint = "Name another port or address (on the command line, --port and --host)."
+        raise ServeRefused(f"Nothing can listen on {address}:{port} here: {reason}.", hint=hint) from None
+    return bound, Port(address, int(bound.getsockname()[1]))
+
+
+def _listened_on(host: str, port: int) -> tuple[int, str]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError):
+        raise ServeRefused(f"{host!r} is not an address of this machine.", hint="Name one with --host.") from None
+    return found[0], str(found[4][0])

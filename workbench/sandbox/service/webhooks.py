@@ -33,8 +33,7 @@ from workbench.domain.wire import endpoints_and_events as wire
 from workbench.domain.wire.base import List, Rows, to_json
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund, Suspense
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox.addresses import check_url
-from workbench.sandbox.outbound import Reply
+from workbench.sandbox.outbound import Reply, check_url
 from workbench.sandbox.service import request_fields
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Listed, Resource, view_of
 from workbench.sandbox.store import Transaction, search
