@@ -16,7 +16,7 @@ import pytest
 from workbench import PaymentsClient, Workbench, resources
 from workbench.control import SandboxControl
 from workbench.domain.masking import Secret
-from workbench.domain.wire.accounts_and_keys import Token
+from workbench.domain.wire.keys_and_events import Token
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import (
     ApiError,

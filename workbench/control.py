@@ -13,7 +13,7 @@ from workbench.domain.moments import clock_text, moment, rfc3339
 from workbench.domain.signing import SignedMessage
 from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import Found, Page, Rows
-from workbench.domain.wire.endpoints_and_events import FaultyEndpoint, Signed
+from workbench.domain.wire.keys_and_events import FaultyEndpoint, Signed
 from workbench.domain.wire.ledger_and_trace import (
     LedgerAccount,
     LedgerEntry,

@@ -13,7 +13,7 @@ from workbench.domain.masking import Secret
 from workbench.domain.signing import SignedMessage
 from workbench.domain.webhooks import ENABLED, types_of
 from workbench.domain.wire.base import to_json
-from workbench.domain.wire.endpoints_and_events import ENDPOINTS
+from workbench.domain.wire.keys_and_events import ENDPOINTS
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.errors import AuthenticationFailed, NotFound, ServeRefused, ServiceUnreachable
 from workbench.handset import Phone

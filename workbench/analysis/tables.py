@@ -14,7 +14,7 @@ from workbench.analysis.shapes import CHARGES, DELIVERIES, EVENTS, PAYMENTS, PAY
 from workbench.control import SandboxControl
 from workbench.domain.moments import business_date, milliseconds_in, moment
 from workbench.domain.money import ISO_4217, money_from_major
-from workbench.domain.wire.endpoints_and_events import Delivery, Event
+from workbench.domain.wire.keys_and_events import Delivery, Event
 from workbench.domain.wire.payments_and_payouts import (
     Charge,
     MobileMoneyMethod,

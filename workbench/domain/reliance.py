@@ -7,7 +7,7 @@ from typing import Final
 
 from workbench.domain.gaps import REGISTER, rows_settling
 from workbench.domain.scenarios import SCENARIOS
-from workbench.domain.wire.endpoints_and_events import ABOUT
+from workbench.domain.wire.keys_and_events import ABOUT
 from workbench.domain.wire.ledger_and_trace import CALL, WEBHOOK, TraceRow
 
 _OPERATOR_CODES: Final = tuple(

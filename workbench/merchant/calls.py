@@ -17,7 +17,7 @@ import msgspec
 
 from workbench.domain.masking import Secret, mask
 from workbench.domain.wire.base import to_json
-from workbench.domain.wire.endpoints_and_events import OTHER_FORM
+from workbench.domain.wire.keys_and_events import OTHER_FORM
 from workbench.errors import (
     ApiError,
     FieldProblem,

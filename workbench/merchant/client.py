@@ -13,9 +13,8 @@ from workbench.closing import Closing
 from workbench.domain.masking import Secret
 from workbench.domain.payments import CANCELED, FAILED, PENDING, REQUIRES_PAYMENT_METHOD, SUCCEEDED
 from workbench.domain.wire import payments_and_payouts
-from workbench.domain.wire.accounts_and_keys import ApiKey, Plant, Token
 from workbench.domain.wire.base import List, NumberedList
-from workbench.domain.wire.endpoints_and_events import Deleted, Delivery, Event, WebhookEndpoint
+from workbench.domain.wire.keys_and_events import ApiKey, Deleted, Delivery, Event, Plant, Token, WebhookEndpoint
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import InvalidRequest, RateLimited, UnexpectedResponse, WaitExpired, WorkbenchError

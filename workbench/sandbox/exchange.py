@@ -27,7 +27,7 @@ from workbench.domain import scenarios
 from workbench.domain.masking import mask, mask_beginnings
 from workbench.domain.reading import body_from, json_from, query_from
 from workbench.domain.wire.base import to_json, without_once
-from workbench.domain.wire.endpoints_and_events import API_VERSION
+from workbench.domain.wire.keys_and_events import API_VERSION
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund
 from workbench.errors import (

@@ -11,7 +11,7 @@ import msgspec
 
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import mask
-from workbench.domain.wire.accounts_and_keys import PlantError
+from workbench.domain.wire.keys_and_events import PlantError
 from workbench.errors import ApiError
 from workbench.visible import visible
 

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from workbench.domain import scenarios
 from workbench.domain.gaps import Gaps
 from workbench.domain.moments import milliseconds_in, rfc3339
-from workbench.domain.wire import accounts_and_keys as keys
-from workbench.domain.wire import endpoints_and_events as events
+from workbench.domain.wire import keys_and_events as wire
 from workbench.domain.wire import payments_and_payouts as money
 from workbench.domain.wire.base import List, ListQuery, NumberedList, View, numbered_query
 from workbench.domain.wire.sandbox_controls import DASHBOARD, Deprecate, Deprecated
@@ -152,63 +151,63 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("retrievePayout", "GET", "/v1/payouts/{payout_id}", payouts.PAYOUTS.retrieve, money.Payout,
               says="Retrieve a payout."),
     Operation("retrieveBalance", "GET", "/v1/balance", payouts.balance, money.Balance),
-    Operation("listEvents", "GET", "/v1/events", webhooks.list_events, List[events.Event], gap="6",
-              query=events.EventsQuery),
-    Operation("retrieveEvent", "GET", "/v1/events/{event_id}", webhooks.EVENTS.retrieve, events.Event, gap="6",
+    Operation("listEvents", "GET", "/v1/events", webhooks.list_events, List[wire.Event], gap="6",
+              query=wire.EventsQuery),
+    Operation("retrieveEvent", "GET", "/v1/events/{event_id}", webhooks.EVENTS.retrieve, wire.Event, gap="6",
               says="An event, byte for byte as it is sent.", links=_to("event_id", replay="replayEvent")),
-    Operation("replayEvent", "POST", "/v1/events/{event_id}/replay", webhooks.replay_event, List[events.Delivery],
+    Operation("replayEvent", "POST", "/v1/events/{event_id}/replay", webhooks.replay_event, List[wire.Delivery],
               gap="6", scenarios=ANY_POST),
     Operation("createWebhookEndpoint", "POST", "/v1/webhook_endpoints", webhooks.create_endpoint,
-              events.WebhookEndpoint, gap="6", body=events.CreateWebhookEndpoint, creates=True, no_store=True,
+              wire.WebhookEndpoint, gap="6", body=wire.CreateWebhookEndpoint, creates=True, no_store=True,
               scenarios=ANY_POST,
               links=_to("endpoint_id", retrieve="retrieveWebhookEndpoint", update="updateWebhookEndpoint",
                         roll="rollWebhookEndpointSecret", delete="deleteWebhookEndpoint")),
     Operation("listWebhookEndpoints", "GET", "/v1/webhook_endpoints", webhooks.ENDPOINTS.page,
-              List[events.WebhookEndpoint], gap="6", query=ListQuery, says="The endpoints, newest first."),
+              List[wire.WebhookEndpoint], gap="6", query=ListQuery, says="The endpoints, newest first."),
     Operation("retrieveWebhookEndpoint", "GET", "/v1/webhook_endpoints/{endpoint_id}", webhooks.ENDPOINTS.retrieve,
-              events.WebhookEndpoint, gap="6", says="An endpoint, without its secret."),
+              wire.WebhookEndpoint, gap="6", says="An endpoint, without its secret."),
     Operation("updateWebhookEndpoint", "PATCH", "/v1/webhook_endpoints/{endpoint_id}", webhooks.update_endpoint,
-              events.WebhookEndpoint, gap="6", body=events.UpdateWebhookEndpoint),
+              wire.WebhookEndpoint, gap="6", body=wire.UpdateWebhookEndpoint),
     Operation("deleteWebhookEndpoint", "DELETE", "/v1/webhook_endpoints/{endpoint_id}", webhooks.delete_endpoint,
-              events.Deleted, gap="6", links=_to("endpoint_id", gone="retrieveWebhookEndpoint")),
+              wire.Deleted, gap="6", links=_to("endpoint_id", gone="retrieveWebhookEndpoint")),
     Operation("rollWebhookEndpointSecret", "POST", "/v1/webhook_endpoints/{endpoint_id}/roll_secret",
-              webhooks.roll_endpoint_secret, events.WebhookEndpoint, gap="6", no_store=True, scenarios=ANY_POST),
-    Operation("listDeliveries", "GET", "/v1/deliveries", webhooks.list_deliveries, List[events.Delivery], gap="6",
-              query=events.DeliveriesQuery),
-    Operation("retrieveDelivery", "GET", "/v1/deliveries/{delivery_id}", webhooks.DELIVERIES.retrieve, events.Delivery,
+              webhooks.roll_endpoint_secret, wire.WebhookEndpoint, gap="6", no_store=True, scenarios=ANY_POST),
+    Operation("listDeliveries", "GET", "/v1/deliveries", webhooks.list_deliveries, List[wire.Delivery], gap="6",
+              query=wire.DeliveriesQuery),
+    Operation("retrieveDelivery", "GET", "/v1/deliveries/{delivery_id}", webhooks.DELIVERIES.retrieve, wire.Delivery,
               gap="6", says="A delivery and each attempt at it.", links=_to("delivery_id", replay="replayDelivery")),
     Operation("replayDelivery", "POST", "/v1/deliveries/{delivery_id}/replay", webhooks.replay_delivery,
-              events.Delivery, gap="6", scenarios=ANY_POST, refuses=(409,)),
+              wire.Delivery, gap="6", scenarios=ANY_POST, refuses=(409,)),
     Operation("replayDeadLetters", "POST", "/v1/dead_letters/replay", webhooks.replay_dead_letters,
-              List[events.Delivery], gap="6", scenarios=ANY_POST),
-    Operation("listApiKeys", "GET", "/v1/api_keys", accounts.KEYS.page, List[keys.ApiKey], gap="5",
+              List[wire.Delivery], gap="6", scenarios=ANY_POST),
+    Operation("listApiKeys", "GET", "/v1/api_keys", accounts.KEYS.page, List[wire.ApiKey], gap="5",
               query=ListQuery, says="The keys, masked, newest first."),
-    Operation("createApiKey", "POST", "/v1/api_keys", accounts.create_key, keys.ApiKey, gap="5",
-              body=keys.CreateApiKey, body_optional=True, creates=True, no_store=True, scenarios=ANY_POST,
+    Operation("createApiKey", "POST", "/v1/api_keys", accounts.create_key, wire.ApiKey, gap="5",
+              body=wire.CreateApiKey, body_optional=True, creates=True, no_store=True, scenarios=ANY_POST,
               links=_to("key_id", roll="rollApiKey", revoke="revokeApiKey")),
-    Operation("rollApiKey", "POST", "/v1/api_keys/{key_id}/roll", accounts.roll_key, keys.ApiKey, gap="5",
+    Operation("rollApiKey", "POST", "/v1/api_keys/{key_id}/roll", accounts.roll_key, wire.ApiKey, gap="5",
               no_store=True, scenarios=ANY_POST, refuses=(409,)),
-    Operation("revokeApiKey", "DELETE", "/v1/api_keys/{key_id}", accounts.revoke_key, keys.ApiKey, gap="5",
+    Operation("revokeApiKey", "DELETE", "/v1/api_keys/{key_id}", accounts.revoke_key, wire.ApiKey, gap="5",
               refuses=(409,)),
-    Operation("createPlant", "POST", "/plants", accounts.create_plant, keys.Plant, "2.4, 4", schemes=BEARER,
-              body=keys.NewPlant, plain_400=True, shows=((200, JSON), (400, JSON))),
-    Operation("issueToken", "POST", "/v1/auth/token", accounts.issue_token, keys.Token, "4, 5", schemes=NO_KEY,
-              body=keys.TokenRequest, no_store=True),
-    Operation("refreshToken", "POST", "/v1/auth/refresh", accounts.refresh_token, keys.Token, "4, 5", schemes=NO_KEY,
-              body=keys.RefreshRequest, no_store=True, body_optional=True),
+    Operation("createPlant", "POST", "/plants", accounts.create_plant, wire.Plant, "2.4, 4", schemes=BEARER,
+              body=wire.NewPlant, plain_400=True, shows=((200, JSON), (400, JSON))),
+    Operation("issueToken", "POST", "/v1/auth/token", accounts.issue_token, wire.Token, "4, 5", schemes=NO_KEY,
+              body=wire.TokenRequest, no_store=True),
+    Operation("refreshToken", "POST", "/v1/auth/refresh", accounts.refresh_token, wire.Token, "4, 5", schemes=NO_KEY,
+              body=wire.RefreshRequest, no_store=True, body_optional=True),
 )
 # fmt: on
 
 _VERSION: Final = "/v1"
 
 
-def _named_token(pair: keys.Token) -> keys.NamedToken:
-    return keys.NamedToken(pair.access_token, pair.refresh_token)
+def _named_token(pair: wire.Token) -> wire.NamedToken:
+    return wire.NamedToken(pair.access_token, pair.refresh_token)
 
 
-_TOKENS: Final[Mapping[str, tuple[type[View], Callable[[keys.Token], View]]]] = {
-    "token": (keys.NamedToken, _named_token),
-    "data.token": (keys.WrappedToken, lambda pair: keys.WrappedToken(_named_token(pair))),
+_TOKENS: Final[Mapping[str, tuple[type[View], Callable[[wire.Token], View]]]] = {
+    "token": (wire.NamedToken, _named_token),
+    "data.token": (wire.WrappedToken, lambda pair: wire.WrappedToken(_named_token(pair))),
 }
 """Choice of `token_field` → the struct of a pair of tokens, and its maker."""
 
@@ -225,7 +224,7 @@ def _changed(row: Operation, gaps: Gaps) -> Operation:
     if gaps.pagination == "page" and row.query is not None and issubclass(row.query, ListQuery):
         of_rows: Any = NumberedList
         row = row._replace(query=numbered_query(row.query), response=of_rows[get_args(row.response)])
-    if gaps.token_field in _TOKENS and row.response is keys.Token:
+    if gaps.token_field in _TOKENS and row.response is wire.Token:
         row = row._replace(response=_TOKENS[gaps.token_field][0], shown=_TOKENS[gaps.token_field][1])
     if gaps.extra_endpoints == "absent" and row.source == "assumed":
         row = row._replace(gone=("extra_endpoints",))

@@ -22,9 +22,8 @@ from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import Gaps
 from workbench.domain.interface import PAGE, link_to
 from workbench.domain.webhooks import TOLD_AS
-from workbench.domain.wire.accounts_and_keys import PlantError
 from workbench.domain.wire.base import PATHS, ListQuery, Schema, Source, View, to_json
-from workbench.domain.wire.endpoints_and_events import API_VERSION, MEDIA_TYPES, CloudEvent, Event
+from workbench.domain.wire.keys_and_events import API_VERSION, MEDIA_TYPES, CloudEvent, Event, PlantError
 from workbench.domain.wire.payments_and_payouts import PaymentIntent
 from workbench.errors import FieldProblem, RateLimited, ServiceUnavailable, StorageFull
 from workbench.sandbox import controls, operations

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import UNSET
 
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
-from workbench.domain.wire import accounts_and_keys as wire
+from workbench.domain.wire import keys_and_events as wire
 from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
 from workbench.sandbox.service import request_fields
 from workbench.sandbox.service.lists import Caller, Resource, view_of

@@ -29,7 +29,7 @@ from workbench.domain.webhooks import (
     takes,
     types_of,
 )
-from workbench.domain.wire import endpoints_and_events as wire
+from workbench.domain.wire import keys_and_events as wire
 from workbench.domain.wire.base import List, Rows, to_json
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund, Suspense
 from workbench.errors import InvalidRequest, NotFound, StateConflict
