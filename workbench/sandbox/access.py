@@ -68,7 +68,9 @@ class Hosts:
             )
             hint = f"Call 127.0.0.1 or localhost, or allow the name: {_ALLOWING}"
             raise HostRefused(message, hint=hint, param="Host")
-        if origin is not None and not self._is_home(origin):
+        scheme, _, authority = (origin or "").partition("://")
+        home = _host_in(authority) if scheme in _PORTS else None
+        if origin is not None and not (home and self._knows(home)):
             message = f"A page of the origin {_shown_name(origin)} may not call this sandbox."
             hint = (
                 "Call from a server; for what a publishable key may do, allow the origin: --allow-origin or "
@@ -78,11 +80,6 @@ class Hosts:
 
     def _knows(self, name: str) -> bool:
         return name in self._names or (name.endswith(".localhost") and _NAME.fullmatch(name) is not None)
-
-    def _is_home(self, origin: str) -> bool:
-        scheme, separator, rest = origin.partition("://")
-        name = _host_in(rest)
-        return scheme in _PORTS and bool(separator) and name is not None and self._knows(name)
 
 
 class Origins:
@@ -112,8 +109,8 @@ def shared_with(origin: str) -> list[tuple[str, str]]:
 
 def _allowed_origin(text: str) -> str:
     """The origin as a browser sends it, without its scheme's usual port. Raises ServeRefused: not an origin."""
-    scheme, separator, rest = text.lower().removesuffix("/").partition("://")
-    if scheme not in _PORTS or not separator or _host_in(rest) is None:
+    scheme, _, rest = text.lower().removesuffix("/").partition("://")
+    if scheme not in _PORTS or _host_in(rest) is None:
         raise ServeRefused(
             f"{text[:_SHOWN]!r} is not the origin of a page.",
             hint="Give scheme, host and port as a browser's address bar shows them, such as http://localhost:3000. "
@@ -139,6 +136,7 @@ def _shortest_address(address: str) -> str | None:
 
 
 def _allowed_host(name: str) -> str:
+    """The name or address, an IPv6 address in its shortest form. Raises ServeRefused: neither."""
     plain = name.lower().partition("%")[0]
     address = _shortest_address(plain[1:-1] if plain[:1] + plain[-1:] == "[]" else plain)
     if address is None and _NAME.fullmatch(plain) is None:

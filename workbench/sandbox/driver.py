@@ -264,12 +264,10 @@ class Driver:
                 has_begun = not self._lock.is_wanted() and self._take_one(dispatch)
                 if not has_begun and dispatch.is_idle:
                     return
-                for sending, reply in dispatch.finished(0 if has_begun else _LOOK_AGAIN_S):
-                    self._record(sending, reply)
+                self._record(dispatch.finished(0 if has_begun else _LOOK_AGAIN_S))
         finally:
             while not dispatch.is_idle:
-                for sending, reply in dispatch.finished(None):
-                    self._record(sending, reply)
+                self._record(dispatch.finished(None))
 
     def _take_one(self, dispatch: "Dispatch") -> bool:
         """Run the next due job, or send or set aside its delivery; False if no job is due."""
@@ -305,9 +303,10 @@ class Driver:
         tx.jobs.remove(job)
         return None
 
-    def _record(self, sending: Sending, reply: Reply) -> None:
-        with self._command() as tx:
-            self._guarded(tx, sending.job, partial(self._recorded, tx, sending, reply))
+    def _record(self, ended: Iterable[tuple[Sending, Reply]]) -> None:
+        for sending, reply in ended:
+            with self._command() as tx:
+                self._guarded(tx, sending.job, partial(self._recorded, tx, sending, reply))
 
     def _recorded(self, tx: Transaction, sending: Sending, reply: Reply) -> None:
         webhooks.record(tx, sending, reply)

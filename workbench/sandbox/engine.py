@@ -52,6 +52,7 @@ _NOTED_HEADERS = {
 _UNSEEN = UNSEEN.lower()
 _PREFLIGHT = "access-control-request-method"
 _MOST_DIGITS = 18
+"""A Content-Length of more digits is over any limit, and Python refuses to read very long numbers."""
 _SLOW_S = 10
 """Seconds by which the scenario `slow` delays a response."""
 
@@ -71,8 +72,8 @@ class Engine:
         if door is not None:
             door.store, door.speaker = self.store, self.speaker
         # If a publishable key may do nothing, no page may do anything.
-        pages = Origins() if self.store.gaps.publishable_key == "nothing" else origins
-        return Application(Responder(self.store, raise_bugs=False), self._driver, hosts, pages, door)
+        allowed = Origins() if self.store.gaps.publishable_key == "nothing" else origins
+        return Application(Responder(self.store, raise_bugs=False), self._driver, hosts, allowed, door)
 
     def mount(self, url: str, app: object, *, by_sandbox_clock: bool = False) -> None:
         """Let a WSGI or ASGI application of this process answer for the host of a URL; with None, nobody answers yet.
@@ -395,14 +396,6 @@ def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return headers
 
 
-def length_in(text: str) -> int | None:
-    """The number of bytes that a Content-Length announces; None if the text is not a number."""
-    if not (text.isascii() and text.isdigit()):
-        return None
-    # Python refuses to read very long numbers, and a number this long is over any limit.
-    return int(text) if len(text) <= _MOST_DIGITS else 10**_MOST_DIGITS
-
-
 def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, ApiError | None]:
     """The request, the operations and pages of its path by method, and the fault if it did not arrive whole."""
     raw, _, asked = arrived.target.partition(b"?")
@@ -415,17 +408,19 @@ def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, Api
     methods, path_params = _methods_at(paths, path)
     headers, fault = arrived.headers, arrived.fault
     everywhere = "\n".join([text, *headers.values()])
-    length = length_in(headers.get("content-length") or str(MAX_BODY_BYTES + 1))
-    if length is None:
-        fault = fault or InvalidRequest("The request cannot be read: its Content-Length is not a number.")
+    # One byte over the limit is enough to refuse the body for its length.
+    length, limit = headers.get("content-length") or "", MAX_BODY_BYTES + 1
+    if length and not (length.isascii() and length.isdigit()):
+        fault, limit = fault or InvalidRequest("The request cannot be read: its Content-Length is not a number."), 0
+    elif length and len(length) <= _MOST_DIGITS:
+        limit = min(limit, int(length))
     request = Request(
         method=arrived.method,
         path=path,
         query=query,
         target=f"{path}?{'&'.join(map('='.join, pairs))}" if pairs else path,
         headers={name: headers[key] for key, name in _NOTED_HEADERS.items() if key in headers},
-        # One byte over the limit is enough to refuse the body for its length.
-        body=arrived.body[: min(length or 0, MAX_BODY_BYTES + 1)],
+        body=arrived.body[:limit],
         path_params=path_params,
         # A live key in any header. To look for these letters first takes a twentieth of the time.
         live="k_live" in everywhere and LIVE_KEY.search(everywhere) is not None,

@@ -54,6 +54,18 @@ class _Runner:
         """Have the due jobs run, once more if they run already."""
         self._woken.set()
 
+    def tick(self) -> None:
+        """Wake the runner if a job is due, and write waiting calls into the trace."""
+        try:
+            if self._engine.store.clock_if_due():
+                self.wake()
+            self._engine.store.write_calls()
+        except (NotNow, WorkbenchError) as error:
+            # The store itself says once what it cannot write.
+            _LOG.debug("not this tick: %s", error)
+        except Exception as error:
+            log_fault("what was read could not be traced", error)
+
     def end(self, within_s: float | None) -> None:
         """End the thread, waiting `within_s` seconds for the jobs that were asked for, without limit for None."""
         self._ends = True
@@ -97,7 +109,7 @@ def listening(
     app = engine.app_to_serve(Hosts(allow_hosts), Origins(allow_origins))
     bound, address = listener(LOOPBACK, port)
     runner, end = _Runner(engine, after_each), list[Callable[[], object]]()
-    on_tick = partial(_tick, engine, runner) if ticks else lambda: None
+    on_tick = runner.tick if ticks else lambda: None
     began: Future[None] = Future()
 
     async def answering() -> None:
@@ -205,27 +217,10 @@ def _speaker(*, quiet: bool) -> Speaker | None:
 
 async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callable[[], object]) -> None:
     """Answer requests and run due jobs at their moments, until this process is asked to end."""
-    ended, runner = asyncio.Event(), _Runner(engine)
-
-    app = engine.app_to_serve(*who)
+    ended, runner, app = asyncio.Event(), _Runner(engine), engine.app_to_serve(*who)
     with _signals_mean(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set)):
-        await answer_until(
-            ended, engine, app, bound, after_each=lambda: None, on_tick=partial(_tick, engine, runner), ready=ready
-        )
+        await answer_until(ended, engine, app, bound, after_each=lambda: None, on_tick=runner.tick, ready=ready)
     runner.end(_HURRY_S)
-
-
-def _tick(engine: Engine, runner: _Runner) -> None:
-    """Wake the runner if a job is due, and write waiting calls into the trace."""
-    try:
-        if engine.store.clock_if_due():
-            runner.wake()
-        engine.store.write_calls()
-    except (NotNow, WorkbenchError) as error:
-        # The store itself says once what it cannot write.
-        _LOG.debug("not this tick: %s", error)
-    except Exception as error:
-        log_fault("what was read could not be traced", error)
 
 
 _Who = tuple[Hosts, Origins, Door]

@@ -282,26 +282,12 @@ def _error_components(gaps: Gaps) -> Schema:
     }
     members["status"]["enum"] = [int(status) for status in _in_force("refusals", gaps)]
     members["code"]["enum"] = [*CODES]
-    problem = {
-        "type": "object",
-        "title": "Problem",
-        "description": "An error by RFC 9457, with the two documented members beside.",
-        "properties": members,
-        "required": ["type", "title", "status", "detail", "instance", "code", "request_id", "error", "message"],
-    }
-    _marked(problem, Source(gap="7"))
+    source, shapes, envelope = Source(gap="7"), parts()["errors"], parts()["envelope"]
     if gaps.error_format == "problem":
-        fields = {"pointer": _TEXT | {"format": "json-pointer"}, "detail": _TEXT}
-        field = {"type": "object", "title": "FieldProblem", "properties": fields, "required": [*fields]}
-        return {"Problem": problem, "FieldProblem": _marked(field, Source(gap="7"))}
-    # Stripe's shape has all members in `error`.
-    within: Schema = {
-        "type": _TEXT | {"description": "The kind of error."} | _open_in("7"),
-        "doc_url": _TEXT | {"format": "uri-reference"} | _open_in("7"),
-        **{name: members[name] for name in parts()["envelope"]["members"] if name in members},
-    }
-    required = parts()["envelope"]["required"]
-    error = {"type": "object", "properties": within, "required": required, **_open_in("7")}
+        problem = _marked({**shapes["Problem"], "properties": members}, source)
+        return {"Problem": problem, "FieldProblem": _marked({**shapes["FieldProblem"]}, source)}
+    within = envelope["properties"] | {name: members[name] for name in envelope["members"] if name in members}
+    error = _marked({"type": "object", "properties": within, "required": envelope["required"]}, source) | _open_in("7")
     return {"Envelope": {"type": "object", "title": "Envelope", "properties": {"error": error}, "required": ["error"]}}
 
 
@@ -441,9 +427,10 @@ def _component_of(shape: object) -> str:
 
 def _marked(schema: Schema, source: Source) -> Schema:
     """Marks each field of a component as documented or open, and returns the component."""
-    for field, described in schema["properties"].items():
-        provenance = _documented(source.section) if field in source.shows else _open_in(source.gap)
-        schema["properties"][field] = described | provenance
+    schema["properties"] = {
+        field: described | (_documented(source.section) if field in source.shows else _open_in(source.gap))
+        for field, described in schema["properties"].items()
+    }
     return schema
 
 
