@@ -41,15 +41,17 @@ _WAYS: Final = {
 }
 
 
-class Hosts:
-    """The host names that the sandbox answers to: this machine's loopback names, and `names`.
+class Admitted:
+    """The host names that the sandbox answers to, and the origins whose pages may call what a publishable key may.
 
-    Raises ServeRefused: one of `names` is neither a name nor an address.
+    `hosts` are names beside this machine's loopback names. No page is admitted by default (CORS).
+    Raises ServeRefused: a host is neither a name nor an address, or an origin is not one.
     """
 
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        allowed = map(_allowed_host, [names] if isinstance(names, str) else names)
+    def __init__(self, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
+        allowed = map(_allowed_host, [hosts] if isinstance(hosts, str) else hosts)
         self._names = frozenset({"127.0.0.1", "::1", "localhost", *allowed})
+        self._origins = frozenset(map(_allowed_origin, [origins] if isinstance(origins, str) else origins))
 
     def check(self, host: str | None, origin: str | None) -> None:
         """Check a request's headers Host and Origin; a repeated header comes joined by commas.
@@ -80,16 +82,6 @@ class Hosts:
 
     def _knows(self, name: str) -> bool:
         return name in self._names or (name.endswith(".localhost") and _NAME.fullmatch(name) is not None)
-
-
-class Origins:
-    """The origins of a merchant's pages, which may call what a publishable key may (CORS); none by default.
-
-    Raises ServeRefused: one of `origins` is not an origin.
-    """
-
-    def __init__(self, origins: Iterable[str] = ()) -> None:
-        self._origins = frozenset(map(_allowed_origin, [origins] if isinstance(origins, str) else origins))
 
     def lets(self, asked: object, origin: str | None) -> TypeGuard[Operation]:
         """True if `asked` is an operation that a page of `origin` may call, and whose response the page may read."""

@@ -143,10 +143,8 @@ class _Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Refuse half a request, and close once all is answered: the other end sends no more, but may read."""
-        if self._in_body:
-            self._refuse(_body_incomplete())
-        elif self._in_head:
-            self._refuse(InvalidRequest("The connection ended in the middle of a request's head."))
+        if self._in_head or self._in_body:
+            self._refuse_part("The connection ended in the middle of a request's head.")
         self._begin()
         self._ends = True
         self._server.streams.pop(self, None)
@@ -166,9 +164,7 @@ class _Connection(asyncio.Protocol):
             log_fault("a request failed", error)
             self._transport.abort()
         except httptools.HttpParserError as error:
-            self._refuse(
-                _body_incomplete() if self._in_body else InvalidRequest(f"The request cannot be read: {error}.")
-            )
+            self._refuse_part(f"The request cannot be read: {error}.")
         else:
             if self._in_head and self._head_bytes > _MAX_HEAD_BYTES:
                 self._refuse_head()
@@ -248,6 +244,11 @@ class _Connection(asyncio.Protocol):
         """Refuse a request that did not arrive whole, and read no more: the rest would seem another request."""
         if not self._ends:
             self._owe(self._arrived(error) if self._in_body else Arrived("", b"", {}, fault=error), _CLOSE)
+
+    def _refuse_part(self, of_head: str) -> None:
+        """Refuse a request that broke off in its body, or in its head with the message `of_head`."""
+        of_body = "The connection ended, or the chunks broke off, before the body did."
+        self._refuse(InvalidRequest(of_body, code="body_incomplete") if self._in_body else InvalidRequest(of_head))
 
     def _refuse_head(self) -> None:
         if self._headers and len(self._target) <= _MAX_HEAD_BYTES:
@@ -535,10 +536,6 @@ def _streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
     headers += [("content-type", _EVENTS), ("cache-control", "no-store")]
     rest = msgspec.structs.replace(arrived, headers={**arrived.headers, _LAST: str(page.last_seq)})
     return Answer(answer.status, headers, page.as_events()), rest, page.has_more
-
-
-def _body_incomplete() -> InvalidRequest:
-    return InvalidRequest("The connection ended, or the chunks broke off, before the body did.", code="body_incomplete")
 
 
 def _failure_answer(error: Exception) -> Answer:

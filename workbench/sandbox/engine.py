@@ -27,7 +27,7 @@ from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
 from workbench.sandbox import controls, month, operations
-from workbench.sandbox.access import Hosts, Origins, preflight, shared_with
+from workbench.sandbox.access import Admitted, preflight, shared_with
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Responder
 from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Arrived, InForce, Request, Response
@@ -65,15 +65,13 @@ class Engine:
         self._outbound = Outbound(private=settings.private_receivers)
         self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs, speaker=speaker)
         self.speaker = speaker
-        self.app = Application(Responder(self.store, raise_bugs=raise_bugs), self._driver, Hosts(), Origins())
+        self.app = Application(Responder(self.store, raise_bugs=raise_bugs), self._driver, Admitted())
 
-    def app_to_serve(self, hosts: Hosts, origins: Origins, door: "Door | None" = None) -> "Application":
+    def app_to_serve(self, admitted: Admitted, door: "Door | None" = None) -> "Application":
         """The application for a real port, which logs a bug, masked, and responds with a 500."""
         if door is not None:
             door.store, door.speaker = self.store, self.speaker
-        # If a publishable key may do nothing, no page may do anything.
-        allowed = Origins() if self.store.gaps.publishable_key == "nothing" else origins
-        return Application(Responder(self.store, raise_bugs=False), self._driver, hosts, allowed, door)
+        return Application(Responder(self.store, raise_bugs=False), self._driver, admitted, door)
 
     def mount(self, url: str, app: object, *, by_sandbox_clock: bool = False) -> None:
         """Let a WSGI or ASGI application of this process answer for the host of a URL; with None, nobody answers yet.
@@ -220,17 +218,15 @@ _Rest = Callable[[], Response]
 
 
 class Application:
-    """The service, which answers only to `hosts`, and lets pages of `origins` call some operations."""
+    """The service, which answers only to hosts that are admitted, and lets admitted pages call some operations."""
 
-    def __init__(
-        self, responder: Responder, driver: Driver, hosts: Hosts, origins: Origins, door: Door | None = None
-    ) -> None:
+    def __init__(self, responder: Responder, driver: Driver, admitted: Admitted, door: Door | None = None) -> None:
         self._responder = responder
         self._driver = driver
-        self._hosts = hosts
-        self._origins = origins
+        self._admitted = admitted
         self._door = door
-        self._paths = _paths(responder.store.gaps)
+        self._gaps = responder.store.gaps
+        self._paths = _paths(self._gaps)
         self._making = threading.Lock()
 
     def respond(self, arrived: Arrived) -> Answer:
@@ -247,10 +243,11 @@ class Application:
         asked, origin = methods.get(request.method), arrived.headers.get("origin")
         wanted = methods.get(arrived.headers.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
         reads: str | None = None
-        if self._origins.lets(wanted, origin):
+        # If a publishable key may do nothing, no page may do anything.
+        if self._gaps.publishable_key != "nothing" and self._admitted.lets(wanted, origin):
             asked, origin, reads = partial(preflight, wanted) if asked is None else asked, None, origin
         try:
-            self._hosts.check(arrived.headers.get("host"), origin)
+            self._admitted.check(arrived.headers.get("host"), origin)
             if fault is not None:
                 raise fault
         except ApiError as error:

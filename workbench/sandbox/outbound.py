@@ -227,19 +227,16 @@ class Reply(NamedTuple):
     latency_ms: int = 0
 
 
-class Received(NamedTuple):
-    """A received response, with the beginning of its body."""
-
-    status_code: int
-    body: bytes
-    retry_after: str
+def received(status_code: int, body: bytes, retry_after: str = "") -> Reply:
+    """The reply with a received status and the beginning of a body, masked."""
+    return Reply(status_code, mask(body[:MAX_RESPONSE_BYTES].decode("utf-8", "replace")), retry_after)
 
 
 class NotReceived(Exception):
     """No whole response came back; the message says why, and which step of a connection failed."""
 
 
-Post = Callable[[str, Mapping[str, str], bytes, int], Received]
+Post = Callable[[str, Mapping[str, str], bytes, int], Reply]
 """Posts headers and a body to a URL, within a number of seconds. Raises NotReceived."""
 
 
@@ -296,12 +293,12 @@ def _from_app(post: Post, url: str, headers: Mapping[str, str], body: bytes, tim
     The trace and the delivery show the answer; the traceback is logged too.
     """
     try:
-        return _reply(post(url, headers, body, timeout_s))
+        return post(url, headers, body, timeout_s)
     except NotReceived as error:
         return Reply(None, fault=str(error))
     except Exception as error:
         log_fault(f"the application at {url} failed on a webhook", error)
-        return _reply(Received(500, "".join(traceback.format_exception(error)).encode()[-MAX_RESPONSE_BYTES:], ""))
+        return received(500, "".join(traceback.format_exception(error)).encode()[-MAX_RESPONSE_BYTES:])
 
 
 def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, private: bool) -> Reply:
@@ -314,7 +311,7 @@ def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s:
         with _OutgoingConnection(destination_of(url, timeout_s, private=private), until_s) as connection:
             connection.open(is_https=url[:6].lower() == "https:")
             connection.send(_head(url, headers, len(body)) + body)
-            return _reply(connection.receive())
+            return connection.receive()
     except TimeoutError:
         return Reply(None, fault=_too_long(timeout_s))
     except NotReceived as error:
@@ -325,10 +322,6 @@ def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s:
 
 def _too_long(timeout_s: int) -> str:
     return f"the response took longer than {timeout_s} s"
-
-
-def _reply(received: Received) -> Reply:
-    return Reply(received.status_code, mask(received.body.decode("utf-8", "replace")), received.retry_after)
 
 
 def _host_of(url: str) -> str:
@@ -353,13 +346,13 @@ def is_asgi(app: object) -> bool:
     return len([parameter for parameter in parameters if parameter.default is parameter.empty]) == _OF_ASGI
 
 
-def post_to_nobody(*_: object) -> Received:
+def post_to_nobody(*_: object) -> Reply:
     """Stand in for an application that is not mounted yet. Raises NotReceived."""
     message = "no application is there yet: use bench.deliver_to(app)"
     raise NotReceived(message)
 
 
-def post_to_wsgi(app: WSGIApplication, url: str, headers: Mapping[str, str], body: bytes, _timeout_s: int) -> Received:
+def post_to_wsgi(app: WSGIApplication, url: str, headers: Mapping[str, str], body: bytes, _timeout_s: int) -> Reply:
     """Call a WSGI application (PEP 3333) and return its response; the call cannot be interrupted, however long."""
     parts = urlsplit(url)
     environ: WSGIEnvironment = {
@@ -390,7 +383,7 @@ def post_to_wsgi(app: WSGIApplication, url: str, headers: Mapping[str, str], bod
     finally:
         getattr(chunks, "close", lambda: None)()
     status_code, shown = begun[-1]
-    return Received(status_code, answer[:MAX_RESPONSE_BYTES], shown.get("retry-after", ""))
+    return received(status_code, answer, shown.get("retry-after", ""))
 
 
 def _head(url: str, headers: Mapping[str, str], length: int) -> bytes:
@@ -436,7 +429,7 @@ class _OutgoingConnection(io.RawIOBase):
         self._step = "WriteError"
         self._in_time().sendall(message)
 
-    def receive(self) -> Received:
+    def receive(self) -> Reply:
         """The final response, after any informational ones."""
         self._step = "ReadError"
         arriving = cast("socket.socket", _AsSocket(io.BufferedReader(self)))
@@ -453,7 +446,7 @@ class _OutgoingConnection(io.RawIOBase):
         if len(body) < MAX_RESPONSE_BYTES and response.length:
             message = f"the connection ended {response.length} bytes before the response did"
             raise HTTPException(message)
-        return Received(response.status, body, response.headers.get("retry-after", ""))
+        return received(response.status, body, response.headers.get("retry-after", ""))
 
     def readable(self) -> bool:
         return True

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from workbench.errors import PortTaken, ServeRefused, WorkbenchError
-from workbench.sandbox.access import LAST_PORT, Hosts, Origins
+from workbench.sandbox.access import LAST_PORT, Admitted
 from workbench.sandbox.connections import answer_until
 from workbench.sandbox.engine import Door, Engine
 from workbench.sandbox.messages import log_fault
@@ -106,7 +106,7 @@ def listening(
     Raises ServeRefused: an allowed host or origin is malformed, or the server does not start. Raises PortTaken: the
     port is in use.
     """
-    app = engine.app_to_serve(Hosts(allow_hosts), Origins(allow_origins))
+    app = engine.app_to_serve(Admitted(allow_hosts, allow_origins))
     bound, address = listener(LOOPBACK, port)
     runner, end = _Runner(engine, after_each), list[Callable[[], object]]()
     on_tick = runner.tick if ticks else lambda: None
@@ -188,7 +188,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         bound, address = listener(host, port)
         at_end.enter_context(closing(bound))
         door = Door(address.base_url, address.port)
-        who = Hosts((host, address.address, *allow_hosts)), Origins(allow_origins), door
+        who = Admitted((host, address.address, *allow_hosts), allow_origins), door
         at_end.enter_context(_signals_mean(lambda: sys.exit(0)))
         path = settings.path
         if path is None:
@@ -223,7 +223,7 @@ async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callab
     runner.end(_HURRY_S)
 
 
-_Who = tuple[Hosts, Origins, Door]
+_Who = tuple[Admitted, Door]
 _Opened = Callable[[Engine], Callable[[], object]]
 _Shared = tuple[Settings, _Who, _Opened, bool, socket.socket]
 
