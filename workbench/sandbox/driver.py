@@ -499,7 +499,13 @@ class _FileLock:
             return False
         is_taken = False
         try:
-            is_taken = not self._closed and self._take_file(max(0.0, until - time.monotonic()))
+            if self._file is not None and not self._closed:
+                left_s = max(0.0, until - time.monotonic())
+                self._file.execute(f"PRAGMA busy_timeout = {round(left_s * 1000)}")
+                self._file.execute("BEGIN EXCLUSIVE")
+            is_taken = not self._closed
+        except sqlite3.OperationalError:
+            pass  # another process holds the lock
         finally:
             # Also if Ctrl-C comes during the wait, or once the file is locked.
             if not is_taken:
@@ -519,13 +525,3 @@ class _FileLock:
             self._file.close()
             self._file = None
         self._threads.release()
-
-    def _take_file(self, patience_s: float) -> bool:
-        if self._file is None:
-            return True
-        self._file.execute(f"PRAGMA busy_timeout = {round(patience_s * 1000)}")
-        try:
-            self._file.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
-            return False
-        return True
