@@ -192,12 +192,7 @@ class TestWhereItSpeaks:
         ids=str,
     )
     def test_colours_are_for_a_terminal_that_wants_them(
-        self,
-        new_sandbox: NewSandbox,
-        monkeypatch: pytest.MonkeyPatch,
-        settings: dict[str, str],
-        *,
-        is_coloured: bool,
+        self, new_sandbox: NewSandbox, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], *, is_coloured: bool
     ):
         monkeypatch.delenv("NO_COLOR", raising=False)
         for name, value in settings.items():
@@ -277,11 +272,7 @@ def executed(source: str) -> tuple[list[dict[str, Any]], str]:
 
 class TestLongRuns:
     def test_the_log_says_how_far_an_advance_is(
-        self,
-        spoken: NewSandbox,
-        merchant: Merchant,
-        log: Path,
-        monkeypatch: pytest.MonkeyPatch,
+        self, spoken: NewSandbox, merchant: Merchant, log: Path, monkeypatch: pytest.MonkeyPatch
     ):
         sandbox, merchant.answers["/a"] = spoken(), [500]
         sandbox.hook()

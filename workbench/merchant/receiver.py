@@ -244,12 +244,7 @@ class Receiver:
     def _judge(self, body: bytes, headers: dict[str, str]) -> Arrival:
         try:
             message_id = verify(
-                body,
-                headers,
-                self.secrets,
-                now_s=int(self._now()),
-                tolerance_s=self._tolerance_s,
-                scheme=self.scheme,
+                body, headers, self.secrets, now_s=int(self._now()), tolerance_s=self._tolerance_s, scheme=self.scheme
             )
             event = _event(body)
         except SignatureRefused as refused:

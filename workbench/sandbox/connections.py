@@ -33,13 +33,7 @@ from workbench.errors import (
     TargetTooLong,
 )
 from workbench.sandbox.engine import Application, Engine, headers_in
-from workbench.sandbox.messages import (
-    MAX_BODY_BYTES,
-    MAX_READ_BYTES,
-    Answer,
-    Arrived,
-    log_fault,
-)
+from workbench.sandbox.messages import MAX_BODY_BYTES, MAX_READ_BYTES, Answer, Arrived, log_fault
 from workbench.sandbox.store import NotNow
 from workbench.sandbox.store.transaction import BUSY_S
 
