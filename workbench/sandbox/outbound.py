@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK: Final = "127.0.0.1"
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
 _PORTS: Final = {"http": 80, "https": 443}
@@ -200,19 +199,15 @@ def address_in(text: str) -> _Address:
 
 def _is_allowed(text: str, *, private: bool) -> bool:
     address = address_in(text)
-    if address.is_loopback or (private and _is_within(address, _PRIVATE)):
+    if address.is_loopback or (private and any(address in network for network in _PRIVATE)):
         return True
     if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_UNICAST:
         return False
-    return address.is_global and not address.is_multicast and not _is_within(address, _NOT_PUBLIC)
-
-
-def _is_within(address: _Address, networks: tuple[_Network, ...]) -> bool:
-    return any(address in network for network in networks if network.version == address.version)
+    return address.is_global and not address.is_multicast and not any(address in network for network in _NOT_PUBLIC)
 
 
 def _refused(message: str, address: str | None = None) -> InvalidRequest:
-    is_private = address is not None and _is_within(address_in(address), _PRIVATE)
+    is_private = address is not None and any(address_in(address) in network for network in _PRIVATE)
     hint = "A network of your own? workbench serve --allow-private-receivers lets webhooks go there."
     return InvalidRequest(message, code="url_refused", param="url", hint=hint if is_private else "")
 
@@ -247,9 +242,8 @@ class Outbound:
     """
 
     def __init__(self, *, private: bool = False) -> None:
-        self._posts: dict[str, Post] = {}
-        self._ends: dict[str, Callable[[], object]] = {}
-        """Host → the function that shuts down its application."""
+        self._apps: dict[str, tuple[Post, Callable[[], object]]] = {}
+        """Host → the functions that post to its application and shut it down."""
         self._private = private
 
     def mount(self, host: str, post: Post, end: Callable[[], object]) -> None:
@@ -257,14 +251,14 @@ class Outbound:
 
         `end` shuts the application down. The application that answered for the host before is shut down.
         """
-        before = self._ends.get(host)
-        self._posts[host], self._ends[host] = post, end
+        before = self._apps.get(host)
+        self._apps[host] = post, end
         if before is not None:
-            before()
+            before[1]()
 
     def close(self) -> None:
         """Shut down the applications."""
-        for end in self._ends.values():
+        for _, end in self._apps.values():
             end()
 
     def send(
@@ -275,13 +269,13 @@ class Outbound:
         An application of this process that goes `by_sandbox_clock` is never late.
         """
         started, headers = time.monotonic(), {**_HEADERS, **headers}
-        post = self._posts.get(_host_of(url))
-        if post is None:
+        app = self._apps.get(_host_of(url))
+        if app is None:
             reply = _over_a_socket(url, headers, body, timeout_s, private=self._private)
         else:
-            reply = _from_app(post, url, headers, body, timeout_s)
+            reply = _from_app(app[0], url, headers, body, timeout_s)
         took_s = time.monotonic() - started
-        if post is not None and took_s > timeout_s and not by_sandbox_clock:
+        if app is not None and took_s > timeout_s and not by_sandbox_clock:
             # An application cannot be interrupted, but a late response is dropped: a service would hang up.
             reply = Reply(None, fault=_too_long(timeout_s))
         return reply._replace(latency_ms=round(took_s * 1000))

@@ -79,6 +79,8 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
     paths: Schema = {}
     for row in table:
         paths.setdefault(row.path, {})[row.method.lower()] = _described_operation(row, gaps, deprecated)
+    refused, plant = _in_force("refusals", gaps), parts()["plant"]
+    of_plants = {"schema": _reference_to("PlantError"), "example": plant["example"]}
     whole = {
         **parts()["whole"],
         "tags": [{"name": group["name"], "description": group["says"]} for group in parts()["groups"]],
@@ -94,7 +96,10 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
                 **_response_components(table, gaps),
                 **_error_components(gaps),
             },
-            "responses": _refusal_components(gaps),
+            "responses": {
+                **{f"Refusal{status}": _refusal(status, part, gaps) for status, part in refused.items()},
+                "PlantRefusal400": _response(plant["means"], _ALWAYS, JSON, of_plants, gaps),
+            },
             "headers": {
                 name: {
                     "description": part["says"],
@@ -230,13 +235,13 @@ def _described_webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
 def _responses(operation: Operation, gaps: Gaps) -> Schema:
     """The responses of an operation by status."""
     by_status = {str(operation.success): _success(operation, gaps)}
-    for status in _refusals(operation, gaps):
+    for status in _refused_with(operation, gaps):
         plain = operation.plain_400 and status == HTTPStatus.BAD_REQUEST
         by_status[str(status)] = {"$ref": f"#/components/responses/{'Plant' if plain else ''}Refusal{status}"}
     return by_status
 
 
-def _refusals(operation: Operation, gaps: Gaps) -> list[int]:
+def _refused_with(operation: Operation, gaps: Gaps) -> list[int]:
     """The sorted statuses of all refusals that an operation can respond with."""
     # A cursor may name no row.
     is_paged = operation.query is not None and issubclass(operation.query, ListQuery)
@@ -261,15 +266,6 @@ def _refusals(operation: Operation, gaps: Gaps) -> list[int]:
 def _counts(operation: Operation) -> bool:
     """True if a rate limit counts the operation: a merchant's call with a key."""
     return operation.traced and bool(operation.schemes)
-
-
-def _refusal_components(gaps: Gaps) -> Schema:
-    """The refusals as components: one for each status, and the documented 400 of the plant store."""
-    refused = _in_force("refusals", gaps)
-    plant = parts()["plant"]
-    content = {"schema": _reference_to("PlantError"), "example": plant["example"]}
-    components = {f"Refusal{status}": _refusal_response(status, part, gaps) for status, part in refused.items()}
-    return components | {"PlantRefusal400": _response(plant["means"], _ALWAYS, JSON, content, gaps)}
 
 
 def _error_components(gaps: Gaps) -> Schema:
@@ -308,7 +304,7 @@ def _success(operation: Operation, gaps: Gaps) -> Schema:
     return _response("Done.", names, JSON, content, gaps) | ({"links": links} if links else {})
 
 
-def _refusal_response(status: str, part: Schema, gaps: Gaps) -> Schema:
+def _refusal(status: str, part: Schema, gaps: Gaps) -> Schema:
     media_type, members = ERROR_FORMATS[gaps.error_format]
     facts = part.get("facts", {})
     if "problems" in facts:
