@@ -83,7 +83,7 @@ class Admitted:
     def _knows(self, name: str) -> bool:
         return name in self._names or (name.endswith(".localhost") and _NAME.fullmatch(name) is not None)
 
-    def lets(self, asked: object, origin: str | None) -> TypeGuard[Operation]:
+    def lets(self, asked: object, origin: str) -> TypeGuard[Operation]:
         """True if `asked` is an operation that a page of `origin` may call, and whose response the page may read."""
         return origin in self._origins and isinstance(asked, Operation) and asked.publishable
 

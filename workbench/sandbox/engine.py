@@ -241,11 +241,12 @@ class Application:
         """
         request, methods, fault = _request_of(arrived, self._paths)
         asked, origin = methods.get(request.method), arrived.headers.get("origin")
-        wanted = methods.get(arrived.headers.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
         reads: str | None = None
         # If a publishable key may do nothing, no page may do anything.
-        if self._gaps.publishable_key != "nothing" and self._admitted.lets(wanted, origin):
-            asked, origin, reads = partial(preflight, wanted) if asked is None else asked, None, origin
+        if origin and self._gaps.publishable_key != "nothing":
+            wanted = methods.get(arrived.headers.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
+            if self._admitted.lets(wanted, origin):
+                asked, origin, reads = partial(preflight, wanted) if asked is None else asked, None, origin
         try:
             self._admitted.check(arrived.headers.get("host"), origin)
             if fault is not None:
