@@ -38,7 +38,6 @@ _GENERIC: Final = re.compile(r"(List|NumberedList|Rows|Page)_(.+)_")
 _ROWS_OF_ANYTHING: Final = "dict_str__typing.Any_"
 _UNREQUESTED: Final = (Event, PlantError)
 """Structs of bodies that no operation responds with: a webhook's, and the documented error's."""
-_SCENARIO: Final = "Makes the operator or the service produce this scenario in this call, to test a failure. Here: "
 EXAMPLES: Final = "examples.json"
 _SHAPES_BY_DEFAULT: Final = {operation.id: operation.response for operation in operations.OPERATIONS}
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
@@ -121,6 +120,13 @@ def _described_operation(operation: Operation, gaps: Gaps, deprecated: frozenset
     everywhere = operation.schemes and gaps.auth_schemes != "as_documented"
     schemes = operations.EITHER if everywhere else operation.schemes
     groups = (part["name"] for part in parts()["groups"] if operation.path.startswith(tuple(part["paths"])))
+    body: Schema = {}
+    if operation.body is not None:
+        name = operation.body.__name__
+        content = {"schema": _reference_to(name), "examples": parts()["requests"][name]}
+        # A refresh may leave out the body only with a bearer in the header, which is not described.
+        optional = operation.body_optional and operation.schemes != operations.NO_KEY
+        body = {"required": not optional, "content": {JSON: content}}
     described: Schema = {
         "operationId": operation.id,
         "summary": first[:1].upper() + first[1:],
@@ -129,21 +135,11 @@ def _described_operation(operation: Operation, gaps: Gaps, deprecated: frozenset
         "tags": [next(groups)],
         "security": [{f"{scheme.lower()}Auth": []} for scheme in schemes],
         "parameters": [*_parameters(operation, gaps)],
-        "requestBody": _request_body(operation),
+        "requestBody": body,
         "responses": _responses(operation, gaps),
         **_source_of(operation),
     }
     return {name: value for name, value in described.items() if value or name == "security"}
-
-
-def _request_body(operation: Operation) -> Schema:
-    if operation.body is None:
-        return {}
-    name = operation.body.__name__
-    content = {"schema": _reference_to(name), "examples": parts()["requests"][name]}
-    # A refresh may leave out the body only with a bearer in the header, which is not described.
-    optional = operation.body_optional and operation.schemes != operations.NO_KEY
-    return {"required": not optional, "content": {JSON: content}}
 
 
 def _parameters(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
@@ -159,7 +155,8 @@ def _parameters(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
     if operation.scenarios:
         offered = [*dict.fromkeys(operation.scenarios)]
         of_operator = any(name in scenarios.SCENARIOS or name not in ANY_POST for name in offered)
-        says = _SCENARIO + ("the operator's answers." if of_operator else "faults of the service.")
+        what = "the operator's answers" if of_operator else "faults of the service"
+        says = parts()["texts"]["scenario"].format(what=what)
         yield _parameter("header", "Sandbox-Scenario", says, _TEXT | {"enum": offered}, _open_in(""))
     if gaps.version_header == "api_version":
         version = _TEXT | {"enum": [API_VERSION]}
@@ -167,13 +164,9 @@ def _parameters(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
 
 
 def _idempotency_key(operation: Operation, gaps: Gaps) -> Schema:
-    says = (
-        "One key of 1 to 255 printable ASCII characters, in quotes, or bare and without a comma. Within "
-        f"{gaps.idempotency_retention_s} s the same body, to the byte, gets the first response again, with "
-        "`Idempotent-Replayed: true`; another one, such as the same JSON written another way, is refused."
-    )
-    if operation.no_store:
-        says += " A key or secret that is shown once is not kept: the answer that is given again is without it."
+    texts = parts()["texts"]
+    says = texts["idempotency_key"].format(retention_s=gaps.idempotency_retention_s)
+    says += texts["shown_once"] if operation.no_store else ""
     source = _documented("2.3") if operation.needs_idempotency_key else _open_in("8")
     key = _parameter("header", "Idempotency-Key", says, _TEXT | {"pattern": f"^({KEY.pattern})$"}, source)
     is_required = operation.needs_idempotency_key and gaps.idempotency_required == "charges"
@@ -202,9 +195,9 @@ def _described_webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
         "schema": {"allOf": [_reference_to("Event"), {"properties": members}]},
         "example": _example_event(happens, gaps),
     }
-    waits = ", ".join(str(wait_s) for wait_s in gaps.retry_schedule_s)
-    kept = " It is kept for 30 days." if gaps.dead_letter == "dropped" else ""
-    source = _open_in("6")
+    texts, source = parts()["texts"], _open_in("6")
+    failed = texts["failed"].format(waits=", ".join(map(str, gaps.retry_schedule_s)))
+    failed += texts["dead_letter_dropped"] if gaps.dead_letter == "dropped" else ""
     return {
         "operationId": "on" + "".join(word.capitalize() for word in words),
         "summary": f"{family.replace('_', ' ').capitalize()}: {happened.replace('_', ' ')}",
@@ -217,16 +210,10 @@ def _described_webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
         "requestBody": {"required": True, "content": {MEDIA_TYPES[gaps.event_payload]: content}},
         "responses": {
             "2XX" if gaps.delivery_success == "2xx" else "200": {
-                "description": f"Received, when it comes within {gaps.delivery_timeout_s} s. The body is not read."
+                "description": texts["received"].format(timeout_s=gaps.delivery_timeout_s)
             },
-            "410": {
-                "description": "The endpoint is disabled."
-                if gaps.delivery_gone == "disables"
-                else "Sent again, as after any failure."
-            },
-            "default": {
-                "description": f"Sent again, seconds after the attempt before: {waits}; then it is a dead letter.{kept}"
-            },
+            "410": {"description": texts["gone_disables" if gaps.delivery_gone == "disables" else "gone_is_retried"]},
+            "default": {"description": failed},
         },
         **source,
     }
