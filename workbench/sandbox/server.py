@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 from workbench.errors import PortTaken, ServeRefused, WorkbenchError
 from workbench.sandbox.access import LAST_PORT, Admitted
-from workbench.sandbox.connections import answer_until
+from workbench.sandbox.connections import ConnectionServer
 from workbench.sandbox.engine import Door, Engine
 from workbench.sandbox.messages import log_fault
 from workbench.sandbox.outbound import LOOPBACK, address_in
@@ -115,7 +115,7 @@ def listening(
     async def answering() -> None:
         ended, ready = asyncio.Event(), partial(began.set_result, None)
         end.append(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set))
-        await answer_until(ended, engine, app, bound, after_each=runner.wake, on_tick=on_tick, ready=ready)
+        await ConnectionServer(engine, app, runner.wake).answer_until(ended, bound, on_tick=on_tick, ready=ready)
 
     def run() -> None:
         try:
@@ -217,9 +217,10 @@ def _speaker(*, quiet: bool) -> Speaker | None:
 
 async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callable[[], object]) -> None:
     """Answer requests and run due jobs at their moments, until this process is asked to end."""
-    ended, runner, app = asyncio.Event(), _Runner(engine), engine.app_to_serve(*who)
+    ended, runner = asyncio.Event(), _Runner(engine)
+    server = ConnectionServer(engine, engine.app_to_serve(*who), after_each=lambda: None)
     with _signals_mean(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set)):
-        await answer_until(ended, engine, app, bound, after_each=lambda: None, on_tick=runner.tick, ready=ready)
+        await server.answer_until(ended, bound, on_tick=runner.tick, ready=ready)
     runner.end(_HURRY_S)
 
 
