@@ -485,8 +485,7 @@ class Deliveries(Retrieved[Delivery]):
 
     def replay_dead_letters(self) -> List[Delivery]:
         """Send every dead letter to an enabled endpoint again; returns the deliveries."""
-        url = f"{self._client.base_url}{self._version}/dead_letters/replay"
-        return self._client.send("POST", url, List[Delivery])
+        return self._client.send("POST", f"{self._client.base_url}{self._version}/dead_letters/replay", List[Delivery])
 
 
 class PaymentsClient(Closing):

@@ -208,8 +208,7 @@ def _caller_by_credential(tx: Transaction, credential: Credential) -> Caller:
             return Caller(key.kind, account.id, account.name, relied=("key_rotation",))
         if key.status == ROLLED:
             hint = "The newer key was shown once, when the key was rolled; pass it to bench.use_key."
-            message = "The key was rolled and replaced by a newer one."
-            raise AuthenticationFailed(message, code="key_rolled", hint=hint)
+            raise AuthenticationFailed("The key was rolled and replaced by a newer one.", code="key_rolled", hint=hint)
         if key.status == REVOKED:
             raise AuthenticationFailed("The key was revoked.", code="key_revoked")
         return Caller(key.kind, account.id, account.name)

@@ -47,8 +47,7 @@ class Asgi:
         try:
             answer = answering.result(timeout_s)
         except TimeoutError:
-            message = f"the response took longer than {timeout_s} s"
-            raise NotReceived(message) from None
+            raise NotReceived(f"the response took longer than {timeout_s} s") from None
         finally:
             answering.cancel()
         if isinstance(answer, Exception):

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from decimal import Decimal
 from functools import lru_cache, partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -74,22 +74,12 @@ _REUSED: Final[Mapping[int, type[ApiError]]] = {422: IdempotencyKeyReused, 409: 
 KEY: Final = re.compile(
     r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\x21\x23-\x2b\x2d-\x7e][\x20-\x2b\x2d-\x7e]{0,254})'
 )
-"""An idempotency key in quotes (RFC 8941 §3.3.3) or bare. A bare key has no comma: servers join repeated headers with
-commas."""
+"""A key in quotes (RFC 8941 §3.3.3) or bare. A bare key has no comma: servers join repeated headers with commas."""
 _ESCAPED: Final = re.compile(r"\\(.)")
 _CALLS, _WINDOW = "calls of {}", "window of {}"
 """Counters of an account: the calls in its window, and the moment at which the window began."""
-
-
-class _Quota(NamedTuple):
-    """A limit of `calls` in `window_s` seconds."""
-
-    calls: int
-    window_s: int
-
-
-_QUOTAS: Final[Mapping[str, _Quota]] = {"100_per_60": _Quota(100, 60)}
-"""Choice of `rate_limit` → its quota; the choice `none` has no quota, and calls are not counted."""
+_QUOTAS: Final = {"100_per_60": (100, 60)}
+"""Choice of `rate_limit` → how many calls an account may make in how many seconds; with `none`, nothing is counted."""
 
 
 class _Call(msgspec.Struct):
@@ -296,27 +286,24 @@ def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int)
         return {}
     if not account:
         return {}
-    quota, left, ends_s = _window(tx, account)
+    calls, window_s, left, ends_s = _window(tx, account)
     is_refused = status == RateLimited.status
     if not is_refused:
-        if left == quota.calls:
+        if left == calls:
             tx.note(_WINDOW.format(account), tx.now_ms)
         left -= 1
-        tx.note(_CALLS.format(account), quota.calls - left)
-    headers = {
-        "RateLimit-Policy": f'"default";q={quota.calls};w={quota.window_s}',
-        "RateLimit": f'"default";r={left};t={ends_s}',
-    }
+        tx.note(_CALLS.format(account), calls - left)
+    headers = {"RateLimit-Policy": f'"default";q={calls};w={window_s}', "RateLimit": f'"default";r={left};t={ends_s}'}
     return headers | ({"Retry-After": str(ends_s)} if is_refused else {})
 
 
-def _window(tx: Transaction, account: str) -> tuple[_Quota, int, int]:
-    """The quota of an account, the calls that it has left, and the full seconds until its window ends."""
-    quota = _QUOTAS[tx.gaps.rate_limit]
-    made, ends_ms = tx.last(_CALLS.format(account)), tx.last(_WINDOW.format(account)) + quota.window_s * 1000
+def _window(tx: Transaction, account: str) -> tuple[int, int, int, int]:
+    """The quota, calls in seconds, the calls that an account has left, and the full seconds until its window ends."""
+    calls, window_s = _QUOTAS[tx.gaps.rate_limit]
+    made, ends_ms = tx.last(_CALLS.format(account)), tx.last(_WINDOW.format(account)) + window_s * 1000
     if not made or tx.now_ms >= ends_ms:
-        return quota, quota.calls, quota.window_s
-    return quota, quota.calls - made, -((tx.now_ms - ends_ms) // 1000)
+        return calls, window_s, calls, window_s
+    return calls, window_s, calls - made, -((tx.now_ms - ends_ms) // 1000)
 
 
 def forget_calls(tx: Transaction) -> None:
@@ -330,11 +317,10 @@ def _check_and_run(tx: Transaction, call: _Call, operation: Operation) -> Respon
     request = call.request
     caller = call.caller = caller_of(tx, request, operation)
     if tx.gaps.rate_limit in _QUOTAS and caller.account and call.uses_quota:
-        quota, left, ends_s = _window(tx, caller.account)
+        calls, window_s, left, ends_s = _window(tx, caller.account)
         if left == 0:
-            message = f"The account has made {quota.calls} calls in {quota.window_s} s and may make no more for now."
-            hint = f"Wait {ends_s} s, then send the same request again."
-            raise RateLimited(message, hint=hint, retry_after_s=ends_s)
+            message = f"The account has made {calls} calls in {window_s} s and may make no more for now."
+            raise RateLimited(message, hint=f"Wait {ends_s} s, then send the same request again.", retry_after_s=ends_s)
     if len(request.body) > MAX_BODY_BYTES:
         raise _body_error(operation, PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes."))
     check_version(tx, request)

@@ -329,8 +329,7 @@ def is_asgi(app: object) -> bool:
     """True for an ASGI application, False for a WSGI one, by its signature. Raises TypeError for anything else."""
     if not callable(app) or inspect.isclass(app):
         what = f"the class {app.__name__}" if inspect.isclass(app) else repr(type(app).__name__)
-        message = f"webhooks is a WSGI or ASGI application, such as a Flask, Django or FastAPI one, not {what}"
-        raise TypeError(message)
+        raise TypeError(f"webhooks is a WSGI or ASGI application, such as a Flask, Django or FastAPI one, not {what}")
     if inspect.iscoroutinefunction(app) or inspect.iscoroutinefunction(type(app).__call__):
         return True
     try:
@@ -342,8 +341,7 @@ def is_asgi(app: object) -> bool:
 
 def post_to_nobody(*_: object) -> Reply:
     """Stand in for an application that is not mounted yet. Raises NotReceived."""
-    message = "no application is there yet: use bench.deliver_to(app)"
-    raise NotReceived(message)
+    raise NotReceived("no application is there yet: use bench.deliver_to(app)")
 
 
 def post_to_wsgi(app: WSGIApplication, url: str, headers: Mapping[str, str], body: bytes, _timeout_s: int) -> Reply:
@@ -408,11 +406,9 @@ class _OutgoingConnection(io.RawIOBase):
         self._socket.close()
         reason = error[1]
         if isinstance(reason, HTTPException):
-            message = f"RemoteProtocolError: {reason or 'the connection ended without a response'}"
-            raise NotReceived(message) from None
+            raise NotReceived(f"RemoteProtocolError: {reason or 'the connection ended without a response'}") from None
         if isinstance(reason, OSError) and not isinstance(reason, TimeoutError):
-            message = f"{self._step}: {reason}"
-            raise NotReceived(message) from None
+            raise NotReceived(f"{self._step}: {reason}") from None
 
     def open(self, *, is_https: bool) -> None:
         self._in_time().connect((self._destination.address, self._destination.port))
@@ -431,15 +427,13 @@ class _OutgoingConnection(io.RawIOBase):
         responses: list[HTTPResponse] = []
         while not responses or responses[-1].status in _INFORMATIONAL:
             if len(responses) == _MOST_INFORMATIONAL:
-                message = f"got {_MOST_INFORMATIONAL} responses that only announce another"
-                raise HTTPException(message)
+                raise HTTPException(f"got {_MOST_INFORMATIONAL} responses that only announce another")
             responses.append(HTTPResponse(arriving, method="POST"))
             responses[-1].begin()
         response = responses[-1]
         body = response.read(MAX_RESPONSE_BYTES)
         if len(body) < MAX_RESPONSE_BYTES and response.length:
-            message = f"the connection ended {response.length} bytes before the response did"
-            raise HTTPException(message)
+            raise HTTPException(f"the connection ended {response.length} bytes before the response did")
         return received(response.status, body, response.headers.get("retry-after", ""))
 
     def readable(self) -> bool:

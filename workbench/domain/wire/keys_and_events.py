@@ -130,10 +130,8 @@ class NewAccount(OfSandbox):
     name: Annotated[str, meaning(minLength=1, maxLength=MAX_NAME, pattern=r"[^\s\x1c-\x1f\x85]")]
 
 
-class NewAccountKeys(View):
+class NewAccountKeys(OfSandbox):
     """A new merchant's keys, shown this once."""
-
-    __source__ = Source(gap="")
 
     id: Annotated[str, is_id("acct")]
     name: str
@@ -142,10 +140,8 @@ class NewAccountKeys(View):
     object: Annotated[str, meaning(const="account")] = "account"
 
 
-class MerchantKeys(View):
+class MerchantKeys(OfSandbox):
     """The merchant's oldest active keys; the publishable key is empty if the last one was revoked."""
-
-    __source__ = Source(gap="")
 
     secret_key: ShownSecret
     publishable_key: ShownSecret
