@@ -237,7 +237,7 @@ def _write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> N
     """Record an exchange in the trace, masked."""
     request = call.request
     named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
-    bodies = _kept_request(request, call.operation), _text(response.body)
+    bodies = _kept_request(request, call.operation), response.body.decode("utf-8", "replace")
     request_body, response_body = mask_beginnings(bodies, _MAX_KEPT_TEXT)
     tx.trace(
         StoredCall(
@@ -265,17 +265,13 @@ def _kept_request(request: Request, operation: Operation | None) -> str:
             return _NOT_KEPT
         if not isinstance(fields, dict) or any(isinstance(field, list | dict) for field in fields.values()):
             return _NOT_KEPT
-    return _text(request.body)
+    return request.body.decode("utf-8", "replace")
 
 
 @lru_cache(maxsize=64)
 def _masked_text(text: str) -> str:
     """A path or a header's value, masked; cached, as most values come with every call."""
     return mask(text)
-
-
-def _text(body: bytes) -> str:
-    return body.decode("utf-8", "replace")
 
 
 def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int) -> dict[str, str]:

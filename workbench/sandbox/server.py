@@ -254,13 +254,12 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
         sys.exit(1)
     finally:
         with _signals_mean(lambda: None):
-            for process in family:
-                if process.pid is not None:
-                    process.terminate()
-            for process in family:
-                if process.pid is not None:
-                    process.join(_STOP_S)
-                    process.kill()
+            started = [process for process in family if process.pid is not None]
+            for process in started:
+                process.terminate()
+            for process in started:
+                process.join(_STOP_S)
+                process.kill()
 
 
 def _worker(

@@ -220,16 +220,7 @@ def _described_webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
 
 
 def _responses(operation: Operation, gaps: Gaps) -> Schema:
-    """The responses of an operation by status."""
-    by_status = {str(operation.success): _success(operation, gaps)}
-    for status in _refused_with(operation, gaps):
-        plain = operation.plain_400 and status == HTTPStatus.BAD_REQUEST
-        by_status[str(status)] = {"$ref": f"#/components/responses/{'Plant' if plain else ''}Refusal{status}"}
-    return by_status
-
-
-def _refused_with(operation: Operation, gaps: Gaps) -> list[int]:
-    """The sorted statuses of all refusals that an operation can respond with."""
+    """The responses of an operation by status: its success, and every refusal that it can respond with."""
     # A cursor may name no row.
     is_paged = operation.query is not None and issubclass(operation.query, ListQuery)
     is_limited = gaps.rate_limit != "none" and _counts(operation)
@@ -247,7 +238,11 @@ def _refused_with(operation: Operation, gaps: Gaps) -> list[int]:
     statuses |= {status for status, is_one in comes if is_one}
     # If a charge does not wait for the customer, a decline comes after the response.
     declines = gaps.declined_status == "402" and gaps.charge_wait == "answered"
-    return sorted(statuses - (set() if declines else {402}))
+    by_status = {str(operation.success): _success(operation, gaps)}
+    for status in sorted(statuses - (set() if declines else {402})):
+        plain = operation.plain_400 and status == HTTPStatus.BAD_REQUEST
+        by_status[str(status)] = {"$ref": f"#/components/responses/{'Plant' if plain else ''}Refusal{status}"}
+    return by_status
 
 
 def _counts(operation: Operation) -> bool:
