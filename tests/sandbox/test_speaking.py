@@ -20,9 +20,8 @@ from tests.doors.conftest import Door
 from tests.sandbox.conftest import Merchant, NewSandbox
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.sandbox import driver
-from workbench.sandbox.messages import Answer, Arrived
+from workbench.sandbox.messages import Answer, Arrived, Speaker
 from workbench.sandbox.server import listening
-from workbench.sandbox.speaking import Speaker
 
 REQUEST = re.compile(r"(no request|[A-Z]+ \S+)  (\d{3})  (\d+\.\d) ms  ((?:req|ctl)_\w{24})")
 WEBHOOK = re.compile(r"webhook (\S+) (evt_\w{24}) to (\S+)  (.+?)(?:; (attempt \d+ at \S+|dead letter))?")

@@ -15,12 +15,11 @@ from typing import TypeVar
 from workbench.domain.moments import rfc3339
 from workbench.domain.ussd import UssdSession
 from workbench.errors import StateConflict
-from workbench.sandbox.messages import log_fault
+from workbench.sandbox.messages import Speaker, log_fault
 from workbench.sandbox.outbound import Outbound, Reply
 from workbench.sandbox.service import clearing, payments, payouts, refunds, webhooks
 from workbench.sandbox.service.lists import BY_ITSELF
 from workbench.sandbox.service.webhooks import Sending
-from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Store, Transaction
 from workbench.sandbox.store.database_files import BESIDE, make_private
 from workbench.sandbox.store.records import Job

@@ -30,13 +30,12 @@ from workbench.sandbox import controls, month, operations
 from workbench.sandbox.access import Admitted, preflight, shared_with
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Responder
-from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Arrived, InForce, Request, Response
+from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Arrived, InForce, Request, Response, Speaker
 from workbench.sandbox.openapi import pages
 from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.outbound import NotLookedUp, Outbound, Post, is_asgi, post_to_nobody, post_to_wsgi
 from workbench.sandbox.service.request_fields import LIVE_KEY
-from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Settings, Store
 from workbench.sandbox.store.database_files import MERCHANT_ID
 from workbench.sandbox.store.transaction import UNWRITTEN

@@ -24,9 +24,8 @@ from workbench.errors import PortTaken, ServeRefused, WorkbenchError
 from workbench.sandbox.access import LAST_PORT, Admitted
 from workbench.sandbox.connections import ConnectionServer
 from workbench.sandbox.engine import Door, Engine
-from workbench.sandbox.messages import log_fault
+from workbench.sandbox.messages import Speaker, log_fault
 from workbench.sandbox.outbound import LOOPBACK, address_in
-from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import NotNow, Settings
 
 _LOG = logging.getLogger(__name__)
