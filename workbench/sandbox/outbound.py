@@ -192,7 +192,7 @@ def _numeric(host: str) -> str | None:
 
 
 def address_in(text: str) -> _Address:
-    """The address that a text holds, without its zone; of an IPv4 address in IPv6 clothes, the IPv4 address."""
+    """The address in a text, without its zone; an IPv4 address that is mapped into IPv6 as itself."""
     address = ipaddress.ip_address(text.partition("%")[0])
     return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
 
