@@ -245,7 +245,8 @@ class Application:
         if origin and self._gaps.publishable_key != "nothing":
             wanted = methods.get(arrived.headers.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
             if self._admitted.lets(wanted, origin):
-                asked, origin, reads = partial(preflight, wanted) if asked is None else asked, None, origin
+                reads, origin = origin, None
+                asked = partial(preflight, wanted) if asked is None else asked
         try:
             self._admitted.check(arrived.headers.get("host"), origin)
             if fault is not None:
