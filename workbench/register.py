@@ -5,9 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex, overload
 
-from workbench.domain.gaps import REGISTER, Choice, choices_of, written
-from workbench.domain.interface import PAGE
-from workbench.domain.reliance import relied_on
+from workbench.domain.gaps import PAGE, REGISTER, Choice, choices_of, written
 from workbench.domain.wire.ledger_and_trace import TraceRow
 from workbench.errors import GapRefused
 from workbench.extras import extras_named
@@ -124,6 +122,8 @@ class GapRows(Tabular, list[GapRow]):
     @property
     def used(self) -> "GapRows":
         """The rows that this run relied on so far; `used_by` lists the calls that relied on a row, by frequency."""
+        from workbench.sandbox.provenance import relied_on
+
         uses = relied_on(self._trace())
         return self._with({**row, "used_by": uses[row["name"]]} for row in self if row["name"] in uses)
 

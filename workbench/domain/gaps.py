@@ -10,11 +10,12 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from workbench.domain import signs
-from workbench.domain.interface import PAGE
 from workbench.domain.phones import COUNTRY_CODE, WITHOUT_WALLET
 from workbench.domain.signs import CALLS, WEBHOOK, Other, Part, Sign, Value, first, formed, has, states, tried, within
 from workbench.errors import GapRefused
 
+PAGE: Final = "/docs/interface"
+"""The path of the interface's page, which has the sections, and the rows of the register that each leaves open."""
 V = TypeVar("V", bound=Value)
 _PAYS: Final = "createCharge confirmPaymentIntent"
 _MAKES: Final = "createCharge createPaymentIntent"
@@ -672,7 +673,7 @@ _BY_NAME = {gap.name: gap for gap in REGISTER}
 
 @cache
 def rows_by(kind: str = "") -> Mapping[str, tuple[str, ...]]:
-    """Entry of the column `relied` → names of the rows that have it.
+    """Entry of the column `relied`, such as an operation, a struct or an error's code → names of the rows that have it.
 
     With a `kind`, such as `warning`, only the entries of this kind, without the word for the kind.
     """
@@ -685,9 +686,9 @@ def rows_by(kind: str = "") -> Mapping[str, tuple[str, ...]]:
     return rows_of
 
 
-def rows_settling(thing: str) -> tuple[str, ...]:
-    """The names of the rows that settle an operation, a struct on the wire or an error's code, named `thing`."""
-    return rows_by().get(thing, ())
+def link_to(section: str) -> str:
+    """The address of a section on the page; of several sections, such as `2.1, 4`, the address of the first."""
+    return f"{PAGE}#section-{section.partition(',')[0]}"
 
 
 def rows_named(names: Sequence[str]) -> tuple[Gap, ...]:
