@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree as ET
 
-from workbench.certify.exam import switched_text
+from workbench.domain.gaps import written
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ExamRefused
 from workbench.resources import write_whole
@@ -201,6 +201,11 @@ class Report:
     def switched_note(self) -> str:
         """The register's switched rows, as the end of a sentence."""
         return f", with {switched_text(self.switched)}" if self.switched else ""
+
+
+def switched_text(rows: Mapping[str, Any]) -> str:
+    """Rows of the register with their values, as text: `name = value`, separated by commas."""
+    return ", ".join(f"{name} = {written(value)}" for name, value in rows.items())
 
 
 def some(texts: Sequence[str], between: str) -> str:

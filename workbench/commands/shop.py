@@ -213,9 +213,10 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     Exit status 0 when no examined check fails, 1 when one fails, 2 when the exam cannot run, 130 after Ctrl-C.
     """
     from workbench.bench import Workbench
-    from workbench.certify import report, run
-    from workbench.certify.exam import Target, check_secret
-    from workbench.certify.shop import PHONE, output_of, read_orders, running
+    from workbench.certify import DAY_S, Interrupted, report
+    from workbench.certify import certify as examined
+    from workbench.certify.checks import check_secret
+    from workbench.certify.shop import PHONE, Target, output_of, read_orders, running
     from workbench.domain.gaps import Gaps
     from workbench.domain.signatures import SCHEMES
 
@@ -232,7 +233,7 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     check_secret(secret, scheme)
     with ExitStack() as open_:
         # Events of yesterday are dated a day before the rest, which is dated now.
-        yesterday = datetime.now(UTC) - timedelta(seconds=run.DAY_S)
+        yesterday = datetime.now(UTC) - timedelta(seconds=DAY_S)
         bench = open_.enter_context(Workbench(seed=seed, start=yesterday, gaps=rows))
         served = open_.enter_context(bench.serve(port))
         environment = {
@@ -251,8 +252,8 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
             given["orders"] = lambda: read_orders(output_of("--orders", orders, environment))
         status = None
         try:
-            result = run.certify(bench, url, secret, **given)
-        except run.Interrupted as interrupted:
+            result = examined(bench, url, secret, **given)
+        except Interrupted as interrupted:
             result, status = interrupted.report, 128 + signal.SIGINT
     click.echo(f"\n{result.ending(terminal_width())}")
     for path in reports:
