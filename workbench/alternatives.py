@@ -63,24 +63,22 @@ def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
     return {**within, **(rows or {})}
 
 
-class Relied:
-    """Collects the names of the register's rows that decided something in a sandbox, across its resets.
+def relying(engine: "Engine", counts: Callable[["TraceRow"], bool] = lambda _: True) -> Callable[[], set[str]]:
+    """A function that returns the rows of the register on which a sandbox has relied so far, across its resets.
 
     `counts` returns False for an entry of the trace that is to be ignored.
     """
+    from workbench.sandbox.provenance import relied_on
 
-    def __init__(self, engine: "Engine", counts: Callable[["TraceRow"], bool] = lambda _: True) -> None:
-        self._engine, self._counts = engine, counts
-        self._found: set[str] = set()
-        engine.store.before_reset.append(self.rows)
+    found: set[str] = set()
 
-    def rows(self) -> set[str]:
-        """The rows of the register that the sandbox has relied on so far."""
-        from workbench.sandbox.provenance import relied_on
+    def rows() -> set[str]:
+        with looking_at(engine) as control:
+            found.update(relied_on(filter(counts, control.trace())))
+        return found
 
-        with looking_at(self._engine) as control:
-            self._found |= relied_on(filter(self._counts, control.trace())).keys()
-        return self._found
+    engine.store.before_reset.append(rows)
+    return rows
 
 
 @contextmanager
@@ -112,8 +110,8 @@ def reporting(engine: "Engine") -> Callable[[], None]:
             lines.write(json.dumps({"sandbox": which, **more}) + "\n")
 
     report()
-    relied = Relied(engine)
-    return lambda: report(rows=sorted(relied.rows()))
+    rows = relying(engine)
+    return lambda: report(rows=sorted(rows()))
 
 
 def reported(file: Path) -> set[str] | None:
@@ -296,7 +294,7 @@ class Each:
                     return "ConnectError" not in (row.detail["fault"] or "")
                 return row.seq > before_it
 
-            relied = None if row else Relied(engine, counts)
+            relied = None if row else relying(engine, counts)
             report = self.junit or folder / "junit.xml"
             before, began = _ages(report), time.monotonic()
             process = Process(self.command, environment, log)
@@ -308,7 +306,7 @@ class Each:
             failed = tuple(_failed(file for file, age in _ages(report).items() if before.get(file) != age))
             reached = relied_file.exists() or _last(engine) > before_it
             others = reported(relied_file) if relied else None
-            told = others | relied.rows() if relied and others is not None else None
+            told = others | relied() if relied and others is not None else None
             run = Run(row, value, status, took_s, reached, told, failed)
             if not run.passed:
                 said = [visible(mask(f"{test.name}: {test.says}"), lines=True) for test in failed if test.says]

@@ -138,16 +138,15 @@ def _bounds(traffic: Sequence[ObservedCall]) -> Readings:
 
 def _unit(traffic: Sequence[ObservedCall]) -> Readings:
     """Compares the amount of an intent, in major units, with that of its charge."""
-    intents: dict[object, Decimal] = {}
+    amounts: dict[object, Decimal | None] = {}
     for call in traffic:
-        for intent in call.intents:
-            # An intent that shows no amount has the one that was asked for.
-            asked = call.asked.get("amount") if call.id == "createPaymentIntent" else None
-            if (amount := number_in(intent.get("amount", asked))) is not None:
-                intents[intent["id"]] = amount
+        # An intent that shows no amount has the one that was asked for.
+        asked = call.asked.get("amount") if call.id == "createPaymentIntent" else None
+        known = {intent["id"]: number_in(intent.get("amount", asked)) for intent in call.intents}
+        amounts |= {intent: amount for intent, amount in known.items() if amount is not None}
     for call in traffic:
         for charge in call.charges:
-            major, amount = intents.get(str(charge.get("payment_intent"))), number_in(charge.get("amount"))
+            major, amount = amounts.get(str(charge.get("payment_intent"))), number_in(charge.get("amount"))
             if charge.get("payment_intent") and major and amount:
                 unit = "minor" if amount == major * 100 else "major" if amount == major else None
                 yield "charge_amount_unit", unit or Other(f"{amount} where the intent has {major}"), call.place
