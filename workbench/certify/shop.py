@@ -1,13 +1,14 @@
 """The examined shop: its endpoint; its process, checkout and orders, each started by a command of the user's."""
 
-import json
 import os
 import socket
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, Final, NamedTuple, TypeAlias
+from typing import IO, Annotated, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
+
+import msgspec
 
 from workbench.domain.masking import mask
 from workbench.errors import ExamRefused, InvalidRequest
@@ -151,6 +152,12 @@ def total(orders: Iterable[int | ShopOrder]) -> ShopOrder:
 Orders: TypeAlias = Callable[[], Mapping[str, int | ShopOrder]]
 
 
+class _Line(msgspec.Struct):
+    payment: str
+    fulfilled: Annotated[int, msgspec.Meta(ge=0)]
+    status: str | None = None
+
+
 def read_orders(text: str) -> dict[str, ShopOrder]:
     """Reads payment → order from lines of JSON; several lines for one payment add up.
 
@@ -158,18 +165,14 @@ def read_orders(text: str) -> dict[str, ShopOrder]:
     """
     orders_of: dict[str, list[ShopOrder]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
         try:
-            row = json.loads(line)
-            payment, fulfilled, status = row["payment"], row["fulfilled"], row.get("status")
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            payment = fulfilled = status = None
-        is_order = isinstance(payment, str) and type(fulfilled) is int and fulfilled >= 0
-        if not is_order or not isinstance(status, str | None):
+            order = msgspec.json.decode(line, type=_Line) if line.strip() else None
+        except (msgspec.MsgspecError, RecursionError):
             message = f"Line {number} of --orders is {visible(mask(line[:80]))!r}."
-            raise ExamRefused(message, hint='A line looks like {"payment": "pi_…", "fulfilled": 1, "status": "paid"}.')
-        orders_of.setdefault(payment, []).append(ShopOrder(fulfilled, status))
+            hint = 'A line looks like {"payment": "pi_…", "fulfilled": 1, "status": "paid"}.'
+            raise ExamRefused(message, hint=hint) from None
+        if order:
+            orders_of.setdefault(order.payment, []).append(ShopOrder(order.fulfilled, order.status))
     return {payment: total(orders) for payment, orders in orders_of.items()}
 
 
