@@ -422,7 +422,8 @@ def refreshed(length: str) -> dict[str, Any]:
 MOVED = {"id": "c", "channel": "mtn", "provider": "airtel"}
 ALIKE: dict[str, tuple[str, Value | Other | None, list[dict[str, Any]]]] = {
     "an amount that is rounded in no known way": (
-        "intent_amount_scale", Other("10.015 becomes 10.01"), [asked(200, {"id": "x", "amount": 10.01}, amount=10.015)]),
+        "intent_amount_scale", Other("10.015 becomes 10.01"),
+        [asked(200, {"id": "x", "amount": 10.01}, amount=10.015)]),
     "an amount of two decimals": ("intent_amount_scale", None, [asked(200, {"id": "x", "amount": 1.05}, amount=1.05)]),
     "bounds of no value": (
         "amount_bounds", Other("0.50 is accepted, 30000.00 is rejected"),
@@ -435,7 +436,8 @@ ALIKE: dict[str, tuple[str, Value | Other | None, list[dict[str, Any]]]] = {
         "error_format", Other("members errors"), [asked(400, {"errors": [{"reason": "no"}]}, amount=5)]),
     "an event of another form": ("event_payload", Other("members id, type, data"), [hook(200, "06:00:00")]),
     "a 429 without a policy": ("rate_limit", Other("429, with no policy told"), [asked(429)]),
-    "a policy of ours": ("rate_limit", "100_per_60", [at("05T06:00:00", asked(200), ratelimit_policy='"a";q=100;w=60')]),
+    "a policy of ours": (
+        "rate_limit", "100_per_60", [at("05T06:00:00", asked(200), ratelimit_policy='"a";q=100;w=60')]),
     "another policy": (
         "rate_limit", Other('"a";q=5;w=1'), [at("05T06:00:00", asked(429), ratelimit_policy='"a";q=5;w=1')]),
     "a state that is added": ("intent_states", "failed", [asked(200, {"id": "x", "status": "failed"})]),

@@ -7,18 +7,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from workbench.certify import checks
-from workbench.certify.checks import (
-    CHECKS,
-    ORDER_CHECKS,
-    Check,
-    Event,
-    Exam,
-    Exchange,
-    Judge,
-    NoAnswer,
-    Payment,
-    is_accepted,
-)
+from workbench.certify.checks import CHECKS, ORDER_CHECKS, Check, Event, Exam, Exchange, Judge, NoAnswer, Payment
 from workbench.certify.report import FAILED, NOT_EXAMINED, PASSED, WARNING, Report, Row, some
 from workbench.certify.shop import NotExamined, Orders, ShopOrder, total
 from workbench.domain.moments import rfc3339
@@ -59,7 +48,7 @@ class Result(NamedTuple):
     @property
     def is_refused(self) -> bool:
         """True if the shop rejected all forged messages of the check."""
-        return self.check.judge is checks.refused and not any(is_accepted(each.reply) for each in self.faulty)
+        return self.check.judge is checks.refused and not any(each.is_accepted for each in self.faulty)
 
 
 def certify(  # noqa: PLR0913  every argument is another fact about the shop
@@ -151,7 +140,7 @@ def _results(exam: Exam, until: float) -> Iterator[Result]:
             continue
         result = _judged(exam, check, payment)
         yield result
-        if check is CHECKS[0] and not any(is_accepted(exchange.reply) for exchange in exam.exchanges):
+        if check is CHECKS[0] and not any(exchange.is_accepted for exchange in exam.exchanges):
             # A shop that rejects every message would pass the checks with forged messages undeservedly.
             stopped = _UNACCEPTED
         elif timeouts >= MOST_TIMEOUTS:
@@ -274,7 +263,7 @@ _CAUSES: Final[Mapping[str, _Cause]] = {
         lambda exchange, exam: exam.spelling in _rejected_spellings(exchange), checks.accepted, least=1
     ),
     "verifies_nothing": _Cause(
-        lambda exchange, _: is_accepted(exchange.reply), checks.refused, needs=("wrong_secret", "missing_headers")
+        lambda exchange, _: exchange.is_accepted, checks.refused, needs=("wrong_secret", "missing_headers")
     ),
     "uncaught": _Cause(lambda exchange, _: exchange.reply.status_code in range(500, 1000), checks.refused),
     "command": _Cause(lambda *_: True),
@@ -325,10 +314,10 @@ def _verified_spelling(exam: Exam, failed: Sequence[Result]) -> int | None:
     for result in failed:
         for exchange in result.faulty if result.check.judge is checks.accepted else ():
             event, spellings = Event.read(exchange.body), _rejected_spellings(exchange)
-            if not spellings or is_accepted(exam.target.post(exchange.body, exam.signed(event))):
+            if not spellings or exam.delivered(event).is_accepted:
                 continue
             for place, body in spellings.items():
-                if is_accepted(exam.target.post(exchange.body, exam.signed(event._replace(body=body)))):
+                if exam.delivered(event, body).is_accepted:
                     return place
             break
     return None

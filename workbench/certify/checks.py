@@ -36,6 +36,7 @@ _BURST_S: Final = 30
 LARGE_BYTES: Final = 256 * 1024
 _HOUR_S: Final = 3600
 _AT_ONCE: Final = 4
+_ACCEPTED: Final = range(200, 300)
 REFUSED: Final = range(400, 500)
 _REDIRECTS: Final = range(300, 400)
 _GONE: Final = 410
@@ -128,6 +129,11 @@ class Exchange(NamedTuple):
     label: str
     reply: Reply
     body: bytes = b""
+
+    @property
+    def is_accepted(self) -> bool:
+        """True if the response is any 2xx."""
+        return self.reply.status_code in _ACCEPTED
 
 
 @dataclass(eq=False, repr=False)
@@ -279,20 +285,22 @@ class Exam:
         With `again`, rejected events are sent once more after all other events, as the service would do.
         """
         sent = len(self.exchanges)
-        exchanges: Iterable[Exchange] = map(self._delivered, events)
+        exchanges: Iterable[Exchange] = map(self.delivered, events)
         if at_once:
             with ThreadPoolExecutor(len(events)) as threads:
-                exchanges = list(threads.map(self._delivered, events))
+                exchanges = list(threads.map(self.delivered, events))
         for exchange in exchanges:
             if exchange.reply.latency_ms >= self.slowest.reply.latency_ms:
                 self.slowest = exchange
             self.note(exchange)
         for place, event in enumerate(events if again else (), start=sent):
-            if not is_accepted(self.exchanges[place].reply):
-                self.exchanges[place] = self._delivered(event)
+            if not self.exchanges[place].is_accepted:
+                self.exchanges[place] = self.delivered(event)
 
-    def _delivered(self, event: Event) -> Exchange:
-        return Exchange(event.type, self.target.post(event.body, self.signed(event)), event.body)
+    def delivered(self, event: Event, spelling: bytes = b"") -> Exchange:
+        """Sends a genuine event, with the signature of another spelling of its body if one is given."""
+        headers = self.signed(event._replace(body=spelling or event.body))
+        return Exchange(event.type, self.target.post(event.body, headers), event.body)
 
     def note(self, exchange: Exchange) -> None:
         """Keeps an exchange for the check. Raises NoAnswer: no response came in `patience_s` seconds."""
@@ -310,14 +318,9 @@ Judge = Callable[[Reply, int], str]
 """A response and the limit in milliseconds → the fault in words, or an empty text."""
 
 
-def is_accepted(reply: Reply) -> bool:
-    """True if the response is any 2xx."""
-    return reply.status_code in range(200, 300)
-
-
 def accepted(reply: Reply, _: int) -> str:
     """Expects a 2xx response to a genuine message; returns the fault, or an empty text."""
-    return "" if is_accepted(reply) else shown(reply)
+    return "" if reply.status_code in _ACCEPTED else shown(reply)
 
 
 def refused(reply: Reply, _: int) -> str:
@@ -327,7 +330,7 @@ def refused(reply: Reply, _: int) -> str:
     """
     if reply.status_code == _GONE:
         return f"{shown(reply)}, which disables the endpoint"
-    if is_accepted(reply):
+    if reply.status_code in _ACCEPTED:
         return f"{shown(reply)}: accepted as genuine"
     return "" if reply.status_code in REFUSED else shown(reply)
 
