@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from workbench.domain import signs
 from workbench.domain.phones import COUNTRY_CODE, WITHOUT_WALLET
-from workbench.domain.signs import CALLS, WEBHOOK, Other, Part, Sign, Value, first, formed, has, states, tried, within
+from workbench.domain.signs import CALLS, WEBHOOK, Other, Part, Value, first, formed, has, on, tried, within
 from workbench.errors import GapRefused
 
 PAGE: Final = "/docs/interface"
@@ -64,7 +64,7 @@ class Gap(NamedTuple):
     The pattern is matched with the kind, result, words and fault of each row of a trace. If a trace row fits, the named
     thing relied on this row of the register; without a name, the trace row's own call or webhook did.
     """
-    sign: Sign | None = None
+    sign: signs.Shows | None = None
     """Reads the value from one exchange of recorded traffic; None if one exchange cannot show the value."""
     together: str = ""
     """The key in `evidence.TOGETHER` of the function that finds the value in several exchanges; empty if none does."""
@@ -137,7 +137,7 @@ class Gaps:
         alternatives={"daily": "daily: all available money at 00:00 Africa/Lusaka, automatically; until then on "
             "request"}, asks="How and when is available money paid to our bank, and can we ask for it?", cost=2,
         relied=("Payout", "Balance", "balance_insufficient"), happens=("entry payout_", "a payout's entries"),
-        sign=Sign(WEBHOOK, first(
+        sign=on(WEBHOOK, first(
             ("on_request", lambda call: call.event == "payout.created"
              and (call.asked.get("requestid") or within(call.asked, "request").get("id"))),
             (Part("daily", "a payout that no request made"), lambda call: call.event == "payout.created"))),
@@ -148,13 +148,13 @@ class Gaps:
         alternatives={"201_created": "201 for what creates"}, why="200 is the only success shown",
         shows="200 for a charge and for a plant; for intents no status.",
         asks="Which status does a call that creates something have?", relied=("response unshown_success",),
-        sign=Sign("createPaymentIntent createRefund createPayout", lambda call: (
+        sign=on("createPaymentIntent createRefund createPayout", lambda call: (
             {200: "200", 201: "201_created"}.get(call.status, Other(str(call.status))) if call.ok else None)),
         code=("sandbox/operations.py",), notebook="intents_and_keys")
     currencies: str = row("2.1", "zmw", "ZMW only; ZMK is rejected by name",
         alternatives={"iso4217": "any code of ISO 4217 (SIX, 2026-01-01) that defines decimals, with that many "
             "decimals"}, why="the only currency shown", shows="ZMW alone.", asks="Which currencies do you accept?",
-        relied=("currency_unsupported", "currency_retired", "call other_currency"), sign=Sign(_MAKES, tried(
+        relied=("currency_unsupported", "currency_retired", "call other_currency"), sign=on(_MAKES, tried(
             "iso4217", "zmw", "currency", part=lambda call: str(call.asked["currency"]).upper(),
             asks=lambda call: re.fullmatch(r"(?i)(?!zmw|zmk)[a-z]{3}", str(call.asked.get("currency"))))),
         code=("sandbox/service/request_fields.py", "sandbox/service/payouts.py"), notebook="intents_and_keys")
@@ -162,7 +162,7 @@ class Gaps:
         "case for charges", alternatives={"strict": "only the case that is documented for each"},
         why="the documentation shows both", shows="Upper case for intents, lower case for charges.",
         asks="Does the case of a currency code matter, and which case do your responses have?",
-        relied=("PaymentIntent", "Charge", "Refund"), sign=Sign(_MAKES, tried(
+        relied=("PaymentIntent", "Charge", "Refund"), sign=on(_MAKES, tried(
             "either", "strict", "currency", part=lambda call: f"{call.asked['currency']} for {call.about}", parts=2,
             asks=lambda call: f"{call.id} {call.asked.get('currency')}" in _OTHER_CASE)),
         code=("sandbox/service/request_fields.py",), notebook="charges_and_idempotency")
@@ -170,7 +170,7 @@ class Gaps:
         alternatives={"only": "only mobile_money"}, why='"includes the value"',
         shows="A list that includes `mobile_money`.",
         asks="May `payment_method_types` hold other types beside `mobile_money`?", relied=("call several_types",),
-        sign=Sign("createPaymentIntent", tried(
+        sign=on("createPaymentIntent", tried(
             "includes", "only", "payment_method_types",
             asks=lambda call: isinstance(call.asked.get("payment_method_types"), list)
             and {"mobile_money"} < {*map(str, call.asked["payment_method_types"])})),
@@ -182,7 +182,7 @@ class Gaps:
         shows="The names of the fields; that the object `payment_method` is required.",
         asks="Which fields of each request are required?",
         relied=("CreatePaymentIntent parameter_missing", "ConfirmPaymentIntent parameter_missing",
-            "CreateCharge parameter_missing", "call no_reference"), sign=Sign("createCharge", tried(
+            "CreateCharge parameter_missing", "call no_reference"), sign=on("createCharge", tried(
             "minimum", "with_reference", "reference", part=lambda _: "a charge without a reference",
             asks=lambda call: call.asked and not call.asked.get("reference"))),
         code=("sandbox/service/request_fields.py",), notebook="intents_and_keys")
@@ -192,21 +192,21 @@ class Gaps:
         "beside id and client_secret", alternatives={"minimal": "only id, client_secret and status"},
         why="Stripe's fields, which integrators know", shows="`id` and `client_secret`.",
         asks="Which other fields does a payment intent have?", relied=("PaymentIntent",),
-        sign=Sign("createPaymentIntent", formed({
+        sign=on("createPaymentIntent", formed({
             "minimal": has("id client_secret status", only=True),
             "full": has("id client_secret object amount currency status description payment_method_types "
                         "payment_method next_action last_payment_error latest_charge metadata warnings created "
                         "livemode")})), code=("sandbox/service/payments.py",), notebook="intents_and_keys")
     unknown_fields: str = row("2.5", "ignored", "ignored in requests", alternatives={"refused": "rejected, each named"},
         why="an added field must not break a client", asks="What do you do with an unknown field?",
-        sign=Sign(f"{_MAKES} confirmPaymentIntent", first(
+        sign=on(f"{_MAKES} confirmPaymentIntent", first(
             ("ignored", lambda call: call.unknown and call.took),
             ("refused", lambda call: call.unknown and call.status in {400, 422}
              and all(name in call.text for name in call.unknown)))), code=("sandbox/exchange.py",))
     phone_format: str = row("2.5", "e164", "E.164: +260 and nine digits, nothing else",
         alternatives={"national": "national 09… accepted too"}, why='"international format with a leading plus sign"',
         shows="International, with a leading plus sign.", asks="Do you accept numbers in national form too?",
-        relied=("phone_invalid", "call national_number"), sign=Sign(_PAYS, tried(
+        relied=("phone_invalid", "call national_number"), sign=on(_PAYS, tried(
             "national", "e164", "phone", asks=lambda call: re.match("0[1-9]", call.phone) and call.wallet
             and call.prefix not in WITHOUT_WALLET)),
         code=("sandbox/service/request_fields.py", "sandbox/service/payments.py"))
@@ -220,7 +220,7 @@ class Gaps:
         "numbers of Zed Mobile (98, 78, 58) are rejected, because no wallet is known, and so are valid numbers whose "
         "operator is not known (79)", alternatives={"zed": "all four accepted as zed"},
         asks="Do you take payments from numbers of Zed Mobile?",
-        relied=("phone_without_wallet", "operator_unknown", "call zed_number"), sign=Sign(_PAYS, tried(
+        relied=("phone_without_wallet", "operator_unknown", "call zed_number"), sign=on(_PAYS, tried(
             "zed", "refused", "phone", part=lambda call: f"a {call.prefix}", parts=len(WITHOUT_WALLET),
             asks=lambda call: call.phone.startswith(COUNTRY_CODE) and call.prefix in WITHOUT_WALLET)),
         code=("sandbox/service/request_fields.py", "sandbox/service/payments.py", "sandbox/service/handsets.py"))
@@ -234,18 +234,18 @@ class Gaps:
         alternatives={"half_even": "rounded half-even"}, why="money must not be rounded silently",
         shows="A decimal number.", asks="What do you do with an amount that has more than two decimals?", cost=2,
         relied=("CreatePaymentIntent amount_too_precise", "call rounded"),
-        sign=Sign("createPaymentIntent", signs.scale_shown), code=("sandbox/service/request_fields.py",),
+        sign=on("createPaymentIntent", signs.scale_shown), code=("sandbox/service/request_fields.py",),
         notebook="intents_and_keys")
     channel_and_provider: str = row("2.5", "asked_and_moved",
         "channel is the operator the merchant asked for, provider the one that moved the money",
         alternatives={"equal": "always equal"}, why="otherwise one of the two fields would be enough",
         shows="Both fields, in the response to a charge.",
         asks="What is the difference between `channel` and `provider` of a charge?", relied=("Charge",),
-        sign=Sign("", signs.channel_shown), code=("sandbox/service/payments.py",), notebook="charges_and_idempotency")
+        sign=signs.channel_shown, code=("sandbox/service/payments.py",), notebook="charges_and_idempotency")
     operator_mismatch: str = row("2.5", "accepted", "accepted; provider follows the numbering plan; a line in warnings",
         alternatives={"refused": "rejected, 400"},
         asks="What happens when the phone number belongs to an operator other than the one named?", cost=2,
-        relied=("operator_mismatch", "warning which is asked for the money"), sign=Sign(_PAYS, tried(
+        relied=("operator_mismatch", "warning which is asked for the money"), sign=on(_PAYS, tried(
             Part("accepted", "a number of another operator is accepted"), "refused", "provider", "channel", by={400},
             asks=lambda call: call.is_mixed)), code=("sandbox/service/request_fields.py",),
         notebook="charges_and_idempotency")
@@ -273,17 +273,17 @@ class Gaps:
         alternatives={"failed": "adds failed: a failed attempt ends the intent"},
         why="Stripe's states; only succeeded and canceled are final", shows="The behaviour, without names of states.",
         asks="Which states does a payment intent have, and which transitions?", cost=2,
-        relied=("PaymentIntent", "AcceptedIntent"), sign=Sign("", states(
+        relied=("PaymentIntent", "AcceptedIntent"), sign=signs.states(
             "failed", "retryable", lambda call: call.intents,
             lambda intent: intent.get("status") == "requires_payment_method" and intent.get("last_payment_error"),
-            known="requires_payment_method requires_action processing succeeded canceled")),
+            known="requires_payment_method requires_action processing succeeded canceled"),
         code=("domain/payments.py", "sandbox/service/payments.py"), notebook="going_live")
     charge_states: str = row("3", "three", "pending, succeeded, failed",
         alternatives={"expired": "adds expired, when nobody answers the prompt"}, shows="`succeeded`.",
-        asks="Which states does a charge have?", cost=2, relied=("Charge",), sign=Sign("", states(
+        asks="Which states does a charge have?", cost=2, relied=("Charge",), sign=signs.states(
             "expired", "three", lambda call: call.charges,
             lambda charge: charge.get("status") == "failed" and charge.get("failure_code") == "prompt_timeout",
-            known="pending succeeded failed")), code=("domain/payments.py",), notebook="going_live")
+            known="pending succeeded failed"), code=("domain/payments.py",), notebook="going_live")
     charge_wait: str = row("3", "answered", "the call returns when the customer has answered: 200 succeeded",
         alternatives={"interactive": "200 pending, while the customer's phone asks for the PIN; events follow",
                       "accepted": "202 pending, while the customer's phone asks for the PIN; events follow"},
@@ -310,17 +310,17 @@ class Gaps:
             "way"}, why="this case loses real money",
         asks="What happens to money that arrives after the prompt has expired, and how are we told?", cost=3,
         relied=("Suspense", "warning after its prompt had expired", "member suspense", "failure prompt_timeout"),
-        happens=("entry late_success", "late money"), sign=Sign("", first(
+        happens=("entry late_success", "late money"), sign=first(
             (Part("suspense", "an event of late success", 2), lambda call: call.event.endswith(".late_success")),
             (Part("suspense", "money in suspense", 2),
-             lambda call: any(payment.get("suspense") for payment in (*call.charges, *call.intents))))),
+             lambda call: any(payment.get("suspense") for payment in (*call.charges, *call.intents)))),
         together="late_after_all", code=("domain/payments.py",), notebook="when_payments_fail")
     confirm_with_money_in_suspense: str = row("3", "accepted",
         "accepted, with a line in warnings that an earlier attempt's money is in suspense or was credited from there",
         alternatives={"refused": "rejected, 409 money_in_suspense"},
         why="without it, the customer could pay twice unnoticed",
         asks="How do you respond to a confirmation while late money of the same intent is in suspense?", cost=2,
-        relied=("money_in_suspense", "warning of an earlier attempt"), sign=Sign("confirmPaymentIntent", first(
+        relied=("money_in_suspense", "warning of an earlier attempt"), sign=on("confirmPaymentIntent", first(
             ("refused", lambda call: call.status == HTTPStatus.CONFLICT and "money_in_suspense" in call.text),
             ("accepted", lambda call: call.ok and "suspense" in str(call.body.get("warnings"))))),
         code=("sandbox/service/suspense.py",), notebook="when_payments_fail")
@@ -330,7 +330,7 @@ class Gaps:
         "the intent, with next_action of type ussd_prompt (phone masked, expires_at)",
         alternatives={"accepted": "202 with only id and status"}, shows="The request; not the response.",
         asks="What is the response to a confirmation?", relied=("confirmPaymentIntent",),
-        sign=Sign("confirmPaymentIntent", first(
+        sign=on("confirmPaymentIntent", first(
             ("accepted", lambda call: call.status == HTTPStatus.ACCEPTED and {*call.body} == {"id", "status"}),
             (Other("id and status without 202"), lambda call: call.ok and {*call.body} == {"id", "status"}),
             ("intent", lambda call: "expires_at" in within(call.body, "next_action", "ussd_prompt")),
@@ -343,7 +343,7 @@ class Gaps:
         shows="Examples with the secret key; the client secret as the means of confirming.",
         asks="When must the client secret be sent on confirm, and where?",
         relied=("confirmPaymentIntent", "client_secret_missing", "client_secret_wrong",
-            "ConfirmPaymentIntent parameter_missing"), sign=Sign("confirmPaymentIntent", tried(
+            "ConfirmPaymentIntent parameter_missing"), sign=on("confirmPaymentIntent", tried(
             "with_publishable_key", "always", "client_secret",
             asks=lambda call: call.asked and "client_secret" not in call.asked and call.holds != "pk_")),
         code=("sandbox/service/payments.py",), notebook="confirm_with_ussd")
@@ -357,7 +357,7 @@ class Gaps:
         "limit from 1 to 100 (10), starting_after or ending_before, newest first, {object: list, url, has_more, data}",
         alternatives={"page": "page from 1, per_page from 1 to 100 (10), newest first, "
                       "{object: list, url, data, page, per_page, total}"}, asks="How are lists paged?",
-        relied=("List", "NumberedList", "cursor_unknown"), sign=Sign(CALLS, formed(
+        relied=("List", "NumberedList", "cursor_unknown"), sign=on(CALLS, formed(
             {"cursor": has("object url has_more data"), "page": has("object url data page per_page total")},
             lambda call: call.body if call.id.startswith("list") and call.ok and isinstance(call.body.get("data"), list)
             else {})), code=("sandbox/operations.py",))
@@ -374,7 +374,7 @@ class Gaps:
         alternatives={"token": "token; the other fields stay as they are",
                       "data.token": "data.token; the other fields are in data too"},
         shows="That a bearer token is returned.", asks="What is the token's field called?",
-        relied=("Token", "NamedToken", "WrappedToken"), sign=Sign("issueToken refreshToken", formed({
+        relied=("Token", "NamedToken", "WrappedToken"), sign=on("issueToken refreshToken", formed({
             "access_token": has("access_token"), "token": has("token"),
             "data.token": lambda body: "token" in within(body, "data")})), code=("sandbox/operations.py",),
         notebook="tokens_and_plants")
@@ -382,7 +382,7 @@ class Gaps:
         "refresh_token in the body, or the bearer token in the header and no body; each refresh ends the old pair",
         alternatives={"body": "only refresh_token in the body"}, shows="The operation, without its payload.",
         asks="What does the refresh operation take?",
-        relied=("refreshToken", "token_replaced", "refresh_token_invalid"), sign=Sign("refreshToken", tried(
+        relied=("refreshToken", "token_replaced", "refresh_token_invalid"), sign=on("refreshToken", tried(
             "body_or_header", "body",
             asks=lambda call: call.scheme and not call.sent_text and call.sent.get("content-length", "0") == "0")),
         code=("sandbox/service/accounts.py",), notebook="tokens_and_plants")
@@ -391,7 +391,7 @@ class Gaps:
     access_token_use: str = row("5", "everywhere", "everywhere that takes a bearer token, plants included",
         alternatives={"plants": "only plants"}, why='"sent on later requests"',
         shows="That it is sent with later requests.", asks="Which operations take an access token?",
-        relied=("key_not_allowed", "key token"), sign=Sign(CALLS, tried(
+        relied=("key_not_allowed", "key token"), sign=on(CALLS, tried(
             "everywhere", "plants", by={403},
             asks=lambda call: call.scheme == "bearer" and call.holds not in {"sk_", "pk_"} and call.id != "createPlant"
             and "/v1/auth/" not in call.url)), code=("sandbox/access.py",), notebook="tokens_and_plants")
@@ -399,19 +399,19 @@ class Gaps:
         alternatives={"nothing": "nothing at all"}, shows="That it is for checkouts and SDKs.",
         asks="What may a publishable key do?", cost=2,
         relied=("key_not_allowed", "client_secret_missing", "key publishable"),
-        sign=Sign("confirmPaymentIntent retrievePaymentIntent", tried(
+        sign=on("confirmPaymentIntent retrievePaymentIntent", tried(
             "own_intent", "nothing", by={403}, part=lambda call: call.about, parts=2,
             asks=lambda call: call.holds == "pk_" and "client_secret" in f"{call.url} {[*call.asked]}")),
         code=("sandbox/service/payments.py", "sandbox/engine.py"), notebook="intents_and_keys")
     auth_schemes: str = row("5", "as_documented",
         "Bearer for intents, Basic for charges, Bearer for plants; either for assumed operations",
         alternatives={"either": "either for every operation"}, shows="Bearer on intents and plants, Basic on charges.",
-        asks="Does each operation take Basic as well as Bearer?", relied=("scheme_wrong",),
-        sign=Sign("", signs.schemes_shown), code=("sandbox/access.py",))
+        asks="Does each operation take Basic as well as Bearer?", relied=("scheme_wrong",), sign=signs.schemes_shown,
+        code=("sandbox/access.py",))
     key_rotation: str = row("5", "at_once", "rolling gives a new key; the old one gets 401 at once",
         alternatives={"overlap": "the old one works for another 86400 s, then it gets 401"},
         asks="Does the old key still work after it is rolled, and for how long?", cost=2,
-        relied=("rollApiKey", "key_rolled"), sign=Sign("listApiKeys rollApiKey", first(
+        relied=("rollApiKey", "key_rolled"), sign=on("listApiKeys rollApiKey", first(
             (Part("overlap", "a rolled key works on for some time"),
              lambda call: any(key.get("works_until") for key in call.objects)))),
         unseen={"at_once": "keys are masked on reading, so nobody knows which key was refused"},
@@ -419,7 +419,7 @@ class Gaps:
     key_revocation: str = row("5", "at_once", "at once, 401 key_revoked",
         asks="When does a revoked key stop working, and what is the response to it?", cost=2,
         relied=("revokeApiKey", "key_revoked"),
-        sign=Sign("", first((Part("at_once", "401 key_revoked"), lambda call: '"key_revoked"' in call.text))),
+        sign=first((Part("at_once", "401 key_revoked"), lambda call: '"key_revoked"' in call.text)),
         code=("sandbox/service/accounts.py", "sandbox/access.py"))
 
     # 6. Events
@@ -437,7 +437,7 @@ class Gaps:
         "request: {id, idempotency_key}",
         alternatives={"cloudevents": "CloudEvents 1.0 envelope, JSON in structured mode: application/cloudevents+json"},
         shows="That a callback is sent.", asks="What is the body of a webhook?", cost=2, relied=("Event",),
-        happens=("webhook ", "a webhook"), sign=Sign(WEBHOOK, formed({
+        happens=("webhook ", "a webhook"), sign=on(WEBHOOK, formed({
             "cloudevents": has("specversion id source type data"),
             "envelope": has("id type timestamp api_version livemode data request")}, lambda call: call.asked)),
         code=("sandbox/service/webhooks.py",), notebook="going_live")
@@ -448,7 +448,7 @@ class Gaps:
         }, why="this specification fits HMAC-SHA256 with retries and replay", shows="HMAC-SHA256.",
         asks="Which header holds the signature, and what exactly is signed?", cost=2,
         relied=("createWebhookEndpoint", "rollWebhookEndpointSecret"), happens=("webhook ", "a webhook"),
-        sign=Sign(WEBHOOK, signs.signature_shown), code=("sandbox/service/webhooks.py",), notebook="verify_webhooks")
+        sign=on(WEBHOOK, signs.signature_shown), code=("sandbox/service/webhooks.py",), notebook="verify_webhooks")
     signature_tolerance_s: int = row("6", 300, "300 s, both ways", alternatives={600: "600 s, both ways"},
         why="assumed: the specification leaves it to the receiver, and its libraries take five minutes",
         here="in process the timestamp is the sandbox's clock, over a socket this machine's clock, by which a "
@@ -459,7 +459,7 @@ class Gaps:
         "by the API; several endpoints, each with its own secret, shown once; after a roll, the old secret signs too "
         "for a day", alternatives={"dashboard": "one endpoint, registered on the dashboard only"},
         asks="How do we register a webhook endpoint, and may there be several?",
-        relied=("WebhookEndpoint", "endpoint_exists"), sign=Sign("createWebhookEndpoint listWebhookEndpoints", first(
+        relied=("WebhookEndpoint", "endpoint_exists"), sign=on("createWebhookEndpoint listWebhookEndpoints", first(
             (Part("dashboard", "the API has no endpoints"), lambda call: call.status == HTTPStatus.NOT_FOUND),
             (Part("api", "there are several endpoints", 2), lambda call: len(call.of_kind("webhook_endpoint")) > 1),
             (Part("api", "the API registers one", 2), lambda call: call.ok and call.id == "createWebhookEndpoint"))),
@@ -500,14 +500,14 @@ class Gaps:
         code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
     endpoint_disable_after_s: int = row("6", 432_000, "disabled after 432000 s without a success, with an event",
         alternatives={0: "never"}, asks="When do you disable an endpoint that keeps failing?", cost=2,
-        happens=(r"webhook .*webhook_endpoint\.disabled", ""), sign=Sign(WEBHOOK, first(
+        happens=(r"webhook .*webhook_endpoint\.disabled", ""), sign=on(WEBHOOK, first(
             (Part(432_000, "an endpoint is disabled"), lambda call: call.event == "webhook_endpoint.disabled"))),
         unseen={0: _LUCK}, code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
     replay: str = row("6", "same_id", "same event id and body, new timestamp, current secret",
         alternatives={"new_id": "new id in headers and body: a receiver that dedupes by id handles the event again"},
         why="receivers dedupe by id", shows="That the dashboard can replay events.",
         asks="Does a replayed event keep its id?", cost=2,
-        relied=("replayEvent", "replayDelivery", "replayDeadLetters"), sign=Sign("replayEvent", first(
+        relied=("replayEvent", "replayDelivery", "replayDeadLetters"), sign=on("replayEvent", first(
             ("same_id", lambda call: any(f"/{item.get('event')}/" in call.url for item in call.objects)),
             ("new_id", lambda call: any(item.get("event") for item in call.objects)))),
         code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
@@ -537,7 +537,7 @@ class Gaps:
                       "envelope": "Stripe's envelope {error: {type, code, message, param, decline_code, doc_url}}"},
         why="includes the only documented error", shows="`error` and `message`, of the plant store alone.",
         asks="What does an error of the payment operations look like, and which codes are there?",
-        relied=("response unshown_error",), sign=Sign(CALLS, formed(
+        relied=("response unshown_error",), sign=on(CALLS, formed(
             {"envelope": lambda body: {"type", "code", "message"} <= {*within(body, "error")} <= _OF_ENVELOPE,
              Part("envelope", "an object error"): lambda body: within(body, "error"),
              "plain": has("error message", only=True), "problem": has("type title status error message")},
@@ -547,7 +547,7 @@ class Gaps:
         "402 for charges, with the charge's id; the response to a confirmation does not wait for the customer",
         alternatives={"200": "200 with status failed"},
         asks="Which status does the response to a declined charge have?", cost=3,
-        relied=("payment_declined", "response 402", "call declined"), sign=Sign("createCharge", first(
+        relied=("payment_declined", "response 402", "call declined"), sign=on("createCharge", first(
             ("402", lambda call: call.status == HTTPStatus.PAYMENT_REQUIRED),
             ("200", lambda call: call.ok and (call.status, call.body.get("status")) == (200, "failed")))),
         code=("sandbox/service/payments.py",), notebook="charges_and_idempotency")
@@ -569,7 +569,7 @@ class Gaps:
         alternatives={"100_per_60": "100 requests in 60 s for each account, with RateLimit-Policy and RateLimit "
                       "(draft-ietf-httpapi-ratelimit-headers-11), 429 and Retry-After"},
         asks="How many requests may we make, and how do you tell us to slow down?", relied=("rate_limited",),
-        sign=Sign("", signs.rate_shown), unseen={"none": _LUCK},
+        sign=signs.rate_shown, unseen={"none": _LUCK},
         code=("sandbox/exchange.py", "sandbox/engine.py", "sandbox/rate_limit.py"))
     amount_bounds: str = row("8", "none", "from 0.01 to 9,999,999,999.99",
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
@@ -579,7 +579,7 @@ class Gaps:
     idempotency_required: str = row("8", "charges", "required for charges; optional for every other POST",
         alternatives={"never": "optional everywhere"}, why="only the charge request shows the header",
         shows="The header, on the charge's request.", asks="Which calls need an Idempotency-Key, and which accept one?",
-        cost=3, relied=("idempotency_key_missing",), sign=Sign("createCharge", tried(
+        cost=3, relied=("idempotency_key_missing",), sign=on("createCharge", tried(
             "never", "charges", "Idempotency-Key", "idempotency",
             asks=lambda call: "idempotency-key" not in call.sent)), code=("sandbox/idempotency.py",),
         notebook="charges_and_idempotency")
@@ -598,7 +598,7 @@ class Gaps:
     # 9. Versioning
     version_header: str = row("9", "api_version", "Api-Version in every response, accepted in requests; an unknown "
         "version gets 400", alternatives={"none": "no, only the path"}, shows="`/v1` in the path.",
-        asks="Can a header select a version?", relied=("version_unknown",), sign=Sign(CALLS, first(
+        asks="Can a header select a version?", relied=("version_unknown",), sign=on(CALLS, first(
             (Part("api_version", "a header with an unknown version is rejected", 2),
              lambda call: "api-version" in call.sent and call.status == HTTPStatus.BAD_REQUEST
              and "version" in call.text.lower()),
@@ -609,8 +609,8 @@ class Gaps:
     deprecation: str = row("9", "headers", "Deprecation (RFC 9745) and Sunset (RFC 8594) on deprecated operations",
         alternatives={"none": "none"}, here="mark an operation with bench.control.deprecate",
         asks="How do you announce that something will be removed?",
-        sign=Sign("", first(("headers", lambda call: {"deprecation", "sunset"} <= {*call.got}))),
-        unseen={"none": _LUCK}, code=("sandbox/deprecation.py",))
+        sign=first(("headers", lambda call: {"deprecation", "sunset"} <= {*call.got})), unseen={"none": _LUCK},
+        code=("sandbox/deprecation.py",))
     # fmt: on
 
     @classmethod

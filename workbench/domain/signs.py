@@ -139,16 +139,13 @@ Shows: TypeAlias = Callable[[ObservedCall], Reading]
 Test: TypeAlias = Callable[[ObservedCall], object]
 
 
-class Sign(NamedTuple):
-    """The exchanges that may show a row's value, and the function that reads the value from one exchange."""
+def on(operations: str, shows: Shows) -> Shows:
+    """Reads a row's value by `shows` from the exchanges of some operations; no other exchange shows the value.
 
-    operations: str
-    """Ids of operations, with `webhook` for webhooks; `calls` for all operations, empty for every exchange."""
-    shows: Shows
-
-    def is_about(self, call: ObservedCall) -> bool:
-        """True if the exchange may show the value."""
-        return call.id != WEBHOOK if self.operations == CALLS else call.id in (self.operations.split() or {call.id})
+    `operations` are ids, with `webhook` for webhooks, separated by blanks; `calls` stands for all operations.
+    """
+    ids = operations.split()
+    return lambda call: shows(call) if call.id in ids or (call.id != WEBHOOK and operations == CALLS) else None
 
 
 def first(*cases: tuple[Reading, Test]) -> Shows:

@@ -484,8 +484,10 @@ def fit(*places: str | Path) -> Evidence:
 
 
 def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
+    singly = ((gap.name, gap.sign(call), call.place) for gap in REGISTER if gap.sign for call in traffic)
+    together = (TOGETHER[name](traffic) for name in dict.fromkeys(gap.together for gap in REGISTER if gap.together))
     shown_by_row: dict[str, dict[Value | Other, dict[str, list[str]]]] = defaultdict(dict)
-    for row, shown, place in _shown(traffic):
+    for row, shown, place in chain(singly, *together):
         if shown is not None:
             value, what, most = shown if isinstance(shown, Part) else (shown, "", 0)
             parts = shown_by_row[row].setdefault(value, {})
@@ -495,11 +497,3 @@ def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
     for gap in REGISTER:
         row, value = gap.unless
         yield Finding(gap, {} if value in shown_by_row.get(row, {}) else shown_by_row.get(gap.name, {}))
-
-
-def _shown(traffic: Sequence[ObservedCall]) -> Readings:
-    for gap in REGISTER:
-        if gap.sign:
-            yield from ((gap.name, gap.sign.shows(call), call.place) for call in traffic if gap.sign.is_about(call))
-    for name in dict.fromkeys(gap.together for gap in REGISTER if gap.together):
-        yield from TOGETHER[name](traffic)
