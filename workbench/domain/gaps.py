@@ -75,12 +75,6 @@ class Gap(NamedTuple):
     notebook: str = ""
     """The slug of the notebook that shows the row, if one does."""
 
-    def as_record(self) -> dict[str, Any]:
-        """The row as JSON types: its alternatives as a list of `value` and `says`."""
-        columns = {name: value for name, value in self._asdict().items() if name not in _OF_EVIDENCE}
-        columns["alternatives"] = [{"value": value, "says": says} for value, says in self.alternatives.items()]
-        return {**columns, "page": f"{PAGE}#{self.name}"}
-
 
 _OF_EVIDENCE: Final = {"relied", "happens", "sign", "together", "unless", "unseen"}
 _MANY: Final = 3
@@ -626,8 +620,15 @@ class Gaps:
         return cls(**checked)
 
     def as_records(self) -> list[dict[str, Any]]:
-        """The rows of the register as JSON types, each with the `value` in force."""
-        return [{**gap.as_record(), "value": getattr(self, gap.name)} for gap in REGISTER]
+        """The rows of the register as JSON types: alternatives as a list, beside them the `value` in force."""
+        return [
+            {
+                **{name: column for name, column in gap._asdict().items() if name not in _OF_EVIDENCE},
+                "alternatives": [{"value": value, "says": says} for value, says in gap.alternatives.items()],
+                "page": f"{PAGE}#{gap.name}", "value": getattr(self, gap.name),
+            }
+            for gap in REGISTER
+        ]  # fmt: skip
 
     def changed(self) -> dict[str, Value]:
         """Row → its value, for every row that is not at its default."""
