@@ -529,22 +529,16 @@ _RUNS: Final[Mapping[str, tuple[Run, Judge]]] = {
 
 # The checks
 
-_FILE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-_SHARED: Final = _FILE["shared"]
-_FIGURES: Final = {"at_once": _AT_ONCE, "burst": BURST, "large_kib": LARGE_BYTES // 1024}
+_TOML: Final = Path(__file__).with_suffix(".toml").read_text("utf-8")
+_SHARED: Final = tomllib.loads(_TOML)["shared"]
+_TEXTS: Final = tomllib.loads(_TOML.format(**_SHARED, at_once=_AT_ONCE, burst=BURST, large_kib=LARGE_BYTES // 1024))
 REFUSED_BADLY: Final[tuple[str, str]] = (_SHARED["not_accepted"], _SHARED["catch"])
 """Why and fix for a shop that rejects forged messages with another status than a 4xx."""
 
 
 def texts(kind: str) -> list[dict[str, Any]]:
     """The rows of `checks.toml` of a kind, `check` or `cause`, with shared texts and figures in place of the braces."""
-    return [{**_filled(row), "notebook": notebook_name(row["notebook"])} for row in _FILE[kind]]
-
-
-def _filled(value: Any) -> Any:  # noqa: ANN401  any value of TOML
-    if isinstance(value, dict):
-        return {name: _filled(member) for name, member in value.items()}
-    return value.format(**_SHARED, **_FIGURES) if isinstance(value, str) else value
+    return [{**row, "notebook": notebook_name(row["notebook"])} for row in _TEXTS[kind]]
 
 
 class Order(NamedTuple):
