@@ -26,9 +26,10 @@ from workbench.traffic import evidence
 from workbench.traffic.evidence import TOGETHER, Evidence, fit
 from workbench.traffic.har import About, recorded
 
-EIGHT: dict[str, Value] = {
+SWITCHED: dict[str, Value] = {
     "success_status": "201_created", "charge_amount_unit": "major", "operator_ids": "long", "error_format": "envelope",
     "event_types": "collection", "signature_scheme": "stripe", "pagination": "page", "prompt_timeout_s": 180,
+    "declined_status": "200",
 }  # fmt: skip
 HIDDEN = {gap.name: [each for each in gap.alternatives if {None, each} & {*gap.unseen}] for gap in REGISTER}
 SEEN = [{gap.name: each} for gap in REGISTER for each in gap.alternatives if each not in HIDDEN[gap.name]]
@@ -217,7 +218,7 @@ def default(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def eight(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return recording(tmp_path_factory.mktemp("eight") / "eight.har", EIGHT)
+    return recording(tmp_path_factory.mktemp("eight") / "eight.har", SWITCHED)
 
 
 def contradicted(found: Evidence) -> list[Any]:
@@ -246,7 +247,7 @@ def test_of_a_sandbox_at_its_defaults_nothing_is_switched_and_what_can_be_is_sho
 
 def test_eight_rows_are_found_and_none_is_invented(eight: Path):
     found = fit(eight)
-    assert (switched(found), contradicted(found), foreign(found)) == (EIGHT, [], [])
+    assert (switched(found), contradicted(found), foreign(found)) == (SWITCHED, [], [])
     assert fit(eight.parent).toml == found.toml
 
 
@@ -268,14 +269,14 @@ def test_the_command_writes_the_rows_and_a_letter_that_asks_to_confirm_them(eigh
     assert "major (eight.har #" in table.stdout
     records = json.loads(run(eight, "--json").stdout)
     told = {each["name"]: each["values"][0]["value"] for each in records if each["result"] == "shown"}
-    assert {name: value for name, value in told.items() if name in EIGHT} == EIGHT
-    assert Gaps.chosen(read_toml(rows.read_bytes())).changed() == EIGHT
+    assert {name: value for name, value in told.items() if name in SWITCHED} == SWITCHED
+    assert Gaps.chosen(read_toml(rows.read_bytes())).changed() == SWITCHED
     asked = letter.read_text()
     assert "- We saw: major units: 150 is 150.00 ZMW. Is that right?" in asked
     assert "We assume: 2.5 % half-up" in asked
     assert len(asked.partition("## Appendix")[0].split()) <= 700
     with Workbench(seed=7, gaps=fit(eight).values) as bench:
-        assert {row["name"]: row["value"] for row in bench.gaps.changed} == EIGHT
+        assert {row["name"]: row["value"] for row in bench.gaps.changed} == SWITCHED
 
 
 def entry(method: str, url: str, status: int, asked: object, body: object, **headers: str) -> dict[str, Any]:
