@@ -19,8 +19,7 @@ from msgspec import Meta, UnsetType
 
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES
-from workbench.domain.gaps import Gaps
-from workbench.domain.interface import PAGE, link_to
+from workbench.domain.gaps import PAGE, Gaps, link_to
 from workbench.domain.webhooks import TOLD_AS
 from workbench.domain.wire.base import PATHS, ListQuery, Schema, Source, View, to_json
 from workbench.domain.wire.keys_and_events import API_VERSION, MEDIA_TYPES, CloudEvent, Event, PlantError
