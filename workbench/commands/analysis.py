@@ -298,7 +298,6 @@ def reconcile(  # noqa: PLR0913  one argument per option
     from workbench.analysis.phone_key import refuse_another, refuse_within
     from workbench.analysis.reconcile import CarryForward
     from workbench.analysis.reconcile import reconcile as run
-    from workbench.analysis.report import journal_lines as journals
     from workbench.analysis.report import outputs
     from workbench.analysis.report.captions import counted, is_proven
 
@@ -342,10 +341,10 @@ def reconcile(  # noqa: PLR0913  one argument per option
             written += outputs.write(result, out, excel=excel, matches=with_matches)
         entries = []
         if journal is not None:
-            entries = journals.write_journal(result, journal, journal_form, accounts=journal_accounts)
+            entries = outputs.write_journal(result, journal, journal_form, accounts=journal_accounts)
         if kept is not None:
             result.carry_forward.save(kept)
-    notes = [result.carry_forward.note if kept is not None else "", journals.note(result) if entries else ""]
+    notes = [result.carry_forward.note if kept is not None else "", outputs.journal_note(result) if entries else ""]
     _report(result, [*result.notes, *filter(None, notes)], [*written, *entries, *([kept] if kept else [])])
     if texts and not excel and (many := outputs.formulas(result)):
         names = " and ".join(out.name for out in texts)
@@ -358,15 +357,14 @@ def reconcile(  # noqa: PLR0913  one argument per option
 
 
 def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Path]) -> None:
-    from workbench.analysis.report import captions, overview
+    from workbench.analysis.report import captions
     from workbench.analysis.report.totals import named
 
     called, file = named(result), next((path for path in written if path.suffix.lower() in _HAVE_ALL), None)
-    details = (captions.accounts(called), captions.codes(called))
-    tables = [*overview.first(called, terminal_width(), file), *details]
+    tables = captions.first(called, terminal_width(), file)
     said = [captions.headline(called), *captions.shortfalls(called), *notes]
     unusable = captions.unusable(result)
-    parts: list[str | Table] = [*map(visible, said), *(table for table in tables if table.rows)]
+    parts: list[str | Table] = [*map(visible, said), *tables]
     suggested = next((path for path in written if path.suffix.lower() == ".xlsx" or "-suggestions" in path.stem), None)
     if proposed := captions.proposed(result.suggestions, suggested):
         parts.append("\n- ".join(["May be one movement; a person decides:", *map(visible, proposed)]))
