@@ -61,7 +61,7 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tupl
 
     Exit status 0 when the folder is written, 2 when it cannot be written.
     """
-    from workbench.analysis.simulate.kinds import breaks_from
+    from workbench.analysis.simulate import breaks_from
     from workbench.bench import Workbench
 
     planted = breaks_from(breaks) if breaks else None
