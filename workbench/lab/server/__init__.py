@@ -20,7 +20,7 @@ from jupyter_client.kernelspec import NATIVE_KERNEL_NAME
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from jupyterlab.labapp import LabApp
-from tornado.web import HTTPError, authenticated
+from tornado.web import HTTPError, RedirectHandler, authenticated
 from traitlets.config import Config
 
 from workbench.errors import LabRefused, NotFound
@@ -207,18 +207,6 @@ class _PageHandler(JupyterHandler):
         self.finish(body)
 
 
-class _FormerHandler(JupyterHandler):
-    """Redirects from the address of an earlier course's notebook to the notebook that replaces it."""
-
-    def initialize(self, now: Mapping[str, str]) -> None:
-        self._now = now
-
-    @authenticated
-    def get(self, name: str) -> None:
-        """Redirects to the notebook that replaces `name`."""
-        self.redirect(f"/lab/tree/{quote(self._now[name])}")
-
-
 def first_notebook(folder: Path) -> Path:
     """The notebook to begin with: START, or else the first by name.
 
@@ -247,11 +235,12 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
     # The extension shows a phone only with this server's own pages.
     server.web_app.settings.setdefault("page_config_data", {})["workbenchPhone"] = "docked"
     os.environ[DOCKED] = "yes"  # its kernels inherit it
+    former = [
+        (f"/lab/tree/{re.escape(old)}", RedirectHandler, {"url": f"/lab/tree/{quote(new)}", "permanent": False})
+        for old, new in _replaced(folder, former_names()).items()
+    ]
     shown = [(address.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for address, show in pages.items()]
-    server.web_app.add_handlers(".*$", shown)
-    now = _replaced(folder, former_names())
-    former = "|".join(map(re.escape, now))
-    server.web_app.add_handlers(".*$", [(f"/lab/tree/({former})", _FormerHandler, {"now": now})])
+    server.web_app.add_handlers(".*$", [*former, *shown])
     # Tornado puts these handlers second to last, and JupyterLab's own take every address below /lab/tree.
     rules = server.web_app.default_router.rules
     rules.insert(0, rules.pop(-2))
