@@ -189,8 +189,9 @@ What other recipes book goes against suspense.
 _WRITE_OFF: Final = "write_off"
 _BOOKED: Final = ("accept", "expected")
 """The verdicts that are booked where the books have to change; a break that is written off is always booked."""
-_JUDGED: Final = ("verdict", "code", "side", "variance_minor", "proposal", "key")
-_READ: Final = (*_JUDGED, "id", "account", "currency", "business_date", "why")
+_READ: Final = (
+    "id", "account", "key", "code", "side", "business_date", "currency", "variance_minor", "proposal", "verdict", "why",
+)  # fmt: skip
 
 
 def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:
@@ -203,16 +204,16 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
     line if it moves nothing, has no key, waits for the other side, or no entry settles it.
     """
     codes, rows = accounts or {}, []
-    for *judged, name, account, currency, day, why in python_rows(totals.named(result).breaks, *_READ):
-        if _without_entry(*judged):
+    for row in captions.records(totals.named(result).breaks, *_READ):
+        if _without_entry(row):
             continue
-        verdict, code, _, variance, proposal, key = judged
-        against = {WRITTEN_OFF: variance} if verdict == _WRITE_OFF else _against(proposal, variance)
-        told = f"{totals.in_words(verdict)}{f': {why}' if why else ''}"
-        line = {"entry": name, "date": on or day, "currency": currency, "reference": key,
-                "narrative": f"{code} {name} {told}"}  # fmt: skip
+        name, verdict, variance = row["id"], row["verdict"], row["variance_minor"]
+        against = {WRITTEN_OFF: variance} if verdict == _WRITE_OFF else _against(row["proposal"], variance)
+        told = f"{totals.in_words(verdict)}{': ' if row['why'] else ''}{row['why'] or ''}"
+        line = {"entry": name, "date": on or row["business_date"], "currency": row["currency"],
+                "reference": row["key"], "narrative": f"{row['code']} {name} {told}"}  # fmt: skip
         # The ledger has too much where the variance is positive: the account is credited.
-        for posted, minor in ((account, -variance), *against.items()):
+        for posted, minor in ((row["account"], -variance), *against.items()):
             debit, credit = max(minor, 0), max(-minor, 0)
             rows.append({**line, "account": codes.get(posted, posted), "debit_minor": debit, "credit_minor": credit})
     return frame(rows, JOURNAL)
@@ -229,28 +230,27 @@ def _against(proposal: str, variance: int) -> Mapping[str, int]:
     return {account: minor for account, minor in parts.items() if minor}
 
 
-def _without_entry(
-    verdict: str | None, code: str, side: str, variance: int, proposal: str | None, key: str | None
-) -> str | None:
+def _without_entry(row: Mapping[str, Any]) -> str | None:
     """The reason for which a break has no journal entry, in words that follow a count; None if it has an entry."""
+    verdict = row["verdict"]
+    waits = verdict in _BOOKED and totals.item_of(row["code"], row["side"])[1] != BOOKS
     reasons = {
         "undecided": verdict is None,
-        "without an amount": not variance,
+        "without an amount": not row["variance_minor"],
         "ignored, matched or tolerated": verdict not in {_WRITE_OFF, *_BOOKED},
-        "for the other side to book": verdict in _BOOKED and totals.item_of(code, side)[1] != BOOKS,
-        "that no known entry settles": not proposal,
-        "without a key": not key,
+        "for the other side to book": waits,
+        "that no known entry settles": not row["proposal"],
+        "without a key": not row["key"],
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
 def journal_note(result: Reconciled) -> str:
     """Counts decided breaks without a journal entry, by reason, and references that a spreadsheet would run."""
-    decided = [*python_rows(result.breaks[result.breaks["verdict"].notna()], *_JUDGED)]
-    reasons = Counter(_without_entry(*row) for row in decided)
-    booked = [row[-1] for row in decided if not _without_entry(*row)]
+    decided = [*captions.records(result.breaks[result.breaks["verdict"].notna()], *_READ)]
+    reasons = Counter(map(_without_entry, decided))
     left = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if reason)
-    risky = sum(map(begins_as_formula, booked))
+    risky = sum(begins_as_formula(row["key"]) for row in decided if not _without_entry(row))
     told = {
         f"Decided breaks that have no entry in the journal: {left}.": left,
         f"Import the journal, and do not open it in a spreadsheet, which would run {risky:,} of its references.": risky,

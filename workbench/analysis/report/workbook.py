@@ -91,9 +91,9 @@ class Cells:
         if name.endswith("_minor"):
             return self._money
         if pd.api.types.is_bool_dtype(values):
-            return self._yes_or_no
+            return partial(self._plainly, self._plain)
         if pd.api.types.is_integer_dtype(values):
-            return self._whole
+            return partial(self._plainly, self._number)
         if str(values.dtype).startswith("date32"):
             return self._dated
         return self._key if name == "key" else partial(self._text, is_long=name in _WRAPPED)
@@ -103,12 +103,9 @@ class Cells:
         sheet.write_number(row, column, _held(major(value, currency), value), self.amounts[decimals_of(currency)])
         return f"{value:,}."
 
-    def _whole(self, sheet: Worksheet, row: int, column: int, value: int, _: object) -> str:
-        sheet.write_number(row, column, _held(Decimal(value), value), self._number)
-        return str(value)
-
-    def _yes_or_no(self, sheet: Worksheet, row: int, column: int, value: object, _: object) -> str:
-        sheet.write_boolean(row, column, value, self._plain)
+    def _plainly(self, look: Format, sheet: Worksheet, row: int, column: int, value: int, _: object) -> str:
+        _held(Decimal(value), value)
+        sheet.write(row, column, value, look)
         return str(value)
 
     def _dated(self, sheet: Worksheet, row: int, column: int, value: date, currency: object) -> str:

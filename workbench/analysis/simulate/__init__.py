@@ -23,21 +23,7 @@ from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import schema_of
 from workbench.analysis.ledger_tables import Ledger, verified
 from workbench.analysis.shapes import ANSWER, COMPLETED, LEDGER_MOVEMENT
-from workbench.analysis.simulate.month import (
-    ACCOUNTS,
-    FILES,
-    PAID_OUT,
-    SECURED,
-    Chances,
-    Known,
-    Month,
-    Plan,
-    Row,
-    Traffic,
-    day_of,
-    drive,
-    own_key,
-)
+from workbench.analysis.simulate.month import ACCOUNTS, FILES, Chances, Known, Month, Plan, Row, Traffic, day_of
 from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
 from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
@@ -59,7 +45,6 @@ ANSWERS: Final = "answers.csv"
 MAX_PAYMENTS: Final = 1_000_000
 """The most payments of a month: one of the statements is a workbook, which holds 1,048,576 rows."""
 MAX_DAYS: Final = 366
-_PAYMENTS, _DAYS = (0, MAX_PAYMENTS, "An operator's workbook holds no more."), (1, MAX_DAYS, "")
 _NEEDED: Final[Mapping[str, object]] = {
     "charge_amount_unit": "minor",
     "charge_wait": "answered",
@@ -128,7 +113,7 @@ class Kind(NamedTuple):
     plant: Plant
     fits: Fits = lambda known, closing: True  # noqa: ARG005  any movement
     by_default: int = 2
-    of: Collection[str] = (SECURED,)
+    of: Collection[str] = ("funds_secured",)
     says: str = ""
     is_alone: bool = False
     lacks_line: bool = False
@@ -220,14 +205,14 @@ def _both_reverse(row: Row, making: Making) -> tuple[Row, ...]:
     return row, making.reversal_of(row, at_ms=at_ms, amount_minor=net_minor, batch=row.key)
 
 
-def _left_out(fits: Fits, by_default: int = 2, kind: str = SECURED) -> Kind:
+def _left_out(fits: Fits, by_default: int = 2, kind: str = "funds_secured") -> Kind:
     return Kind(lambda *_: (), fits, by_default, (kind,), is_alone=True, lacks_line=True)
 
 
 BREAKS: Final[Mapping[str, Kind]] = {
     codes.TIMING: _left_out(_is_new),
-    codes.PAYOUT_UNPAID: _left_out(lambda known, closing: known.day < closing, 1, PAID_OUT),
-    codes.BATCH_MISMATCH: Kind(_part_differs, lambda known, _: known.in_parts, 1, (PAID_OUT, CREDITED)),
+    codes.PAYOUT_UNPAID: _left_out(lambda known, closing: known.day < closing, 1, "payout_paid"),
+    codes.BATCH_MISMATCH: Kind(_part_differs, lambda known, _: known.in_parts, 1, ("payout_paid", CREDITED)),
     "date_mismatch": Kind(
         _changed(_other_date), lambda known, closing: known.day + (_TOLERATED_DAYS + 1) * _DAY <= closing
     ),
@@ -455,7 +440,7 @@ class Planting:
 
     def _new_key(self, row: Row) -> str:
         self._keys += 1
-        return own_key(ACCOUNTS[row.account], row.at_ms, self._keys)
+        return row.own_key(self._keys)
 
     def rows(self, account: str) -> Iterator[Row]:
         """A statement's rows in time order, with the planted rows in place of the withheld ones."""
@@ -569,7 +554,10 @@ def simulate(  # noqa: PLR0913  settings of the month
     show_progress: bool = False,
 ) -> Simulation:
     """See `Workbench.simulate`."""
-    for name, given, (least, most, hint) in (("payments", payments, _PAYMENTS), ("days", days, _DAYS)):
+    for name, given, least, most, hint in (
+        ("payments", payments, 0, MAX_PAYMENTS, "An operator's workbook holds no more."),
+        ("days", days, 1, MAX_DAYS, ""),
+    ):
         if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
             raise SimulationRefused(f"{name} is a whole number from {least} to {most:,}, not {given!r}.", hint=hint)
     if out is None and breaks is not None:
@@ -588,7 +576,7 @@ def simulate(  # noqa: PLR0913  settings of the month
         entries = 0 if target is None else verified(session.control).entries
         closing.enter_context(_quiet(session))
         month = Month(plan, gaps)
-        drive(session, chances.token("simulation", start_ms), month, payments if show_progress else 0)
+        month.drive(session, show_progress=show_progress)
         session.clock.advance(Decimal(plan.end_ms - session.clock.now_ms) / 1000)
         payouts = sum(payout.created * 1000 >= start_ms for payout in session.looking().payouts.each())
         made = Simulation(month, payouts=payouts, seed=None if seed is None else str(seed))

@@ -245,6 +245,99 @@ def phone_of(start: str, end: str, chances: Chances) -> str:
     return f"{start}{1000 + chances.below(9000, 'phone', start, end)}{end}"
 
 
+ACCOUNTS: Final[Mapping[str, str]] = {
+    **{FLOAT.name.format(operator=operator): operator for operator in OPERATORS},
+    BANK.name: "aggregator",
+}
+"""Account → the layout of its statement."""
+FILES: Final[Mapping[str, str]] = {
+    "mtn": "mtn.csv", "airtel": "airtel.xlsx", "zamtel": "zamtel.csv", "aggregator": "aggregator.csv",
+}  # fmt: skip
+"""Layout → the file's name."""
+
+_TYPES: Final[Mapping[str, tuple[str, str]]] = {
+    "funds_secured": ("payment", "Payment to PLANT STORE"),
+    LATE_SUCCESS: ("payment", "Payment to PLANT STORE"),
+    "refund_sent": ("refund", "Refund from PLANT STORE"),
+    "swept": ("transfer", "Sweep to settlement account"),
+    "sweep_recalled": ("transfer", "Sweep called back"),
+    "float_topped_up": ("transfer", "Top-up from settlement account"),
+    CREDITED: ("transfer", "Collections credited"),
+    "payout_paid": ("payout", "Payout to merchant"),
+    "payout_returned": ("reversal", "Payout returned"),
+}
+"""Kind of entry → the row's type and description on a statement."""
+_SAME: Final = ("account", "key", "direction", "amount_minor", "fee_minor", "currency", "status", "batch")
+"""The columns that a movement and its row share."""
+_OTHER: Final = ("other", "Adjustment")
+_TRANCHE_MINOR: Final = 500_000
+_MOST_TRANCHES: Final = 5
+_TRANCHE_MS: Final = 420_000
+_OWN_SEQ: Final = 90_000_000
+"""The first number of keys that only an operator knows; the ledger's numbers stay far below."""
+
+
+class Row(NamedTuple):
+    """A statement's row to be written; `code` is its planted break, and `cells` are written instead of its values."""
+
+    account: str
+    key: str | None
+    at_ms: int
+    direction: str
+    amount_minor: int
+    fee_minor: int
+    phone: str | None
+    type: str
+    description: str
+    currency: str = ZMW.code
+    status: str = COMPLETED
+    batch: str | None = None
+    related: str | None = None
+    code: str | None = None
+    cells: Mapping[str, str] = {}
+    decoy: str | None = None
+    """Why the row only looks like a break."""
+
+    @property
+    def effect_minor(self) -> int:
+        """The change of the file's balance by the row; 0 if the row moves nothing."""
+        # The file's own balance does not count an amount that cannot be read.
+        if self.status != COMPLETED or (self.code == INVALID and "amount" in self.cells):
+            return 0
+        return (self.amount_minor if self.direction == IN else -self.amount_minor) - self.fee_minor
+
+    @property
+    def natural_key(self) -> str:
+        """The row's name in draws: account, moment, amount and payer, whatever ids a sandbox gave it."""
+        return f"{self.account} {self.at_ms} {self.amount_minor} {self.phone}"
+
+    @property
+    def looks(self) -> tuple[str, str, int, str | None]:
+        """The fields by which a partner with another key is sought."""
+        return self.account, self.direction, self.amount_minor, self.phone
+
+    def own_key(self, number: int) -> str:
+        """A transaction's id that the ledger does not know, in the operator's form."""
+        return reference(ACCOUNTS[self.account], self.at_ms, seq=_OWN_SEQ + number)
+
+    def record(self, balance_minor: int) -> dict[str, Any]:
+        """The row in the columns of a statement, with the balance after it."""
+        when = {"occurred_at": moment(self.at_ms), "business_date": day_of(self.at_ms)}
+        return {**self._asdict(), **when, "balance_minor": balance_minor}
+
+
+class Known(NamedTuple):
+    """A movement that both sides know: the statement's rows, and the ledger's entry."""
+
+    rows: tuple[Row, ...]
+    entry: str
+    kind: str
+    day: date
+    """The ledger's business date."""
+    in_parts: bool = False
+    """True if either side has the movement in several rows."""
+
+
 _FEWEST: Final = 25
 """The least commands in a call; a call sends more if the one before did more."""
 SUCCEEDED: Final = "succeeded"
@@ -340,7 +433,26 @@ class Month:
         if payment.scenario == APPROVE and payment.way != CHARGE:
             yield self._command(payment, "pin")
 
-    def known(self, movements: Iterable[Mapping[str, Any]]) -> "Iterator[Known]":
+    def drive(self, session: Session, *, show_progress: bool) -> None:
+        """Send the commands to the sandbox, in each call about as many as the calls before did.
+
+        With `show_progress`, standard error shows each tenth of the payments that is done.
+        """
+        name, payments = self.plan.chances.token("simulation", self.plan.start_ms), self.plan.payments
+        commands, cursor, size, paid = iter(self), 0, _FEWEST, 0
+        ahead: list[SimulatedCommand] = []
+        while ahead := [*ahead, *islice(commands, max(0, size - len(ahead)))]:
+            done = session.control.simulate(name, cursor, ahead[:size]).done
+            cursor += done
+            # The sandbox reads in vain the commands that it does not do.
+            size = min(MAX_COMMANDS, max(_FEWEST, 2 * done if done == size else done))
+            for _ in (command for command in ahead[:done] if show_progress and command.what in (CHARGE, INTENT)):
+                paid += 1
+                if paid * 10 // payments > (paid - 1) * 10 // payments:
+                    sys.stderr.write(f"{paid:,} of {payments:,} payments\n")
+            ahead = ahead[done:]
+
+    def known(self, movements: Iterable[Mapping[str, Any]]) -> Iterator[Known]:
         """Yields the ledger's movements on one account, in order, with the rows of its statement.
 
         The bank has one row for a night's credits, and several for a large payout.
@@ -350,139 +462,25 @@ class Month:
             if kind == CREDITED:
                 whole_minor = row.amount_minor + sum(movement["amount_minor"] for movement in others)
                 row = row._replace(key=first["batch"], batch=None, amount_minor=whole_minor)
-            rows = _tranches(row) if kind == PAID_OUT else (row,)
+            rows = _tranches(row) if kind == "payout_paid" else (row,)
             yield Known(rows, first["entry"], kind, first["business_date"], kind == CREDITED or len(rows) > 1)
 
-    def reported(self, account: str) -> "Iterator[Row]":
+    def reported(self, account: str) -> Iterator[Row]:
         """The rows that an account's operator reports and the ledger does not know, in order of time."""
         mine = (payment for payment in self.info if payment.operator == ACCOUNTS[account])
         return (_reported_row(account, payment, self._gaps) for payment in mine)
 
 
-def drive(session: Session, name: str, month: Iterable[SimulatedCommand], payments: int) -> None:
-    """Send a month's commands to the sandbox, in each call about as many as the calls before did.
-
-    Standard error shows each tenth of `payments` that is done; 0 shows nothing.
-    """
-    commands, cursor, size, paid = iter(month), 0, _FEWEST, 0
-    ahead: list[SimulatedCommand] = []
-    while ahead := [*ahead, *islice(commands, max(0, size - len(ahead)))]:
-        done = session.control.simulate(name, cursor, ahead[:size]).done
-        cursor += done
-        # The sandbox reads in vain the commands that it does not do.
-        size = min(MAX_COMMANDS, max(_FEWEST, 2 * done if done == size else done))
-        for _ in (command for command in ahead[:done] if payments and command.what in (CHARGE, INTENT)):
-            paid += 1
-            if paid * 10 // payments > (paid - 1) * 10 // payments:
-                sys.stderr.write(f"{paid:,} of {payments:,} payments\n")
-        ahead = ahead[done:]
-
-
-SECURED: Final = "funds_secured"
-PAID_OUT: Final = "payout_paid"
-ACCOUNTS: Final[Mapping[str, str]] = {
-    **{FLOAT.name.format(operator=operator): operator for operator in OPERATORS},
-    BANK.name: "aggregator",
-}
-"""Account → the layout of its statement."""
-FILES: Final[Mapping[str, str]] = {
-    "mtn": "mtn.csv", "airtel": "airtel.xlsx", "zamtel": "zamtel.csv", "aggregator": "aggregator.csv",
-}  # fmt: skip
-"""Layout → the file's name."""
-
-_TYPES: Final[Mapping[str, tuple[str, str]]] = {
-    SECURED: ("payment", "Payment to PLANT STORE"),
-    LATE_SUCCESS: ("payment", "Payment to PLANT STORE"),
-    "refund_sent": ("refund", "Refund from PLANT STORE"),
-    "swept": ("transfer", "Sweep to settlement account"),
-    "sweep_recalled": ("transfer", "Sweep called back"),
-    "float_topped_up": ("transfer", "Top-up from settlement account"),
-    CREDITED: ("transfer", "Collections credited"),
-    PAID_OUT: ("payout", "Payout to merchant"),
-    "payout_returned": ("reversal", "Payout returned"),
-}
-"""Kind of entry → the row's type and description on a statement."""
-_SAME: Final = ("account", "key", "direction", "amount_minor", "fee_minor", "currency", "status", "batch")
-"""The columns that a movement and its row share."""
-_OTHER: Final = ("other", "Adjustment")
-_TRANCHE_MINOR: Final = 500_000
-_MOST_TRANCHES: Final = 5
-_TRANCHE_MS: Final = 420_000
-_OWN_SEQ: Final = 90_000_000
-"""The first number of keys that only an operator knows; the ledger's numbers stay far below."""
-
-
-class Row(NamedTuple):
-    """A statement's row to be written; `code` is its planted break, and `cells` are written instead of its values."""
-
-    account: str
-    key: str | None
-    at_ms: int
-    direction: str
-    amount_minor: int
-    fee_minor: int
-    phone: str | None
-    type: str
-    description: str
-    currency: str = ZMW.code
-    status: str = COMPLETED
-    batch: str | None = None
-    related: str | None = None
-    code: str | None = None
-    cells: Mapping[str, str] = {}
-    decoy: str | None = None
-    """Why the row only looks like a break."""
-
-    @property
-    def effect_minor(self) -> int:
-        """The change of the file's balance by the row; 0 if the row moves nothing."""
-        # The file's own balance does not count an amount that cannot be read.
-        if self.status != COMPLETED or (self.code == INVALID and "amount" in self.cells):
-            return 0
-        return (self.amount_minor if self.direction == IN else -self.amount_minor) - self.fee_minor
-
-    @property
-    def natural_key(self) -> str:
-        """The row's name in draws: account, moment, amount and payer, whatever ids a sandbox gave it."""
-        return f"{self.account} {self.at_ms} {self.amount_minor} {self.phone}"
-
-    @property
-    def looks(self) -> tuple[str, str, int, str | None]:
-        """The fields by which a partner with another key is sought."""
-        return self.account, self.direction, self.amount_minor, self.phone
-
-    def record(self, balance_minor: int) -> dict[str, Any]:
-        """The row in the columns of a statement, with the balance after it."""
-        when = {"occurred_at": moment(self.at_ms), "business_date": day_of(self.at_ms)}
-        return {**self._asdict(), **when, "balance_minor": balance_minor}
-
-
-class Known(NamedTuple):
-    """A movement that both sides know: the statement's rows, and the ledger's entry."""
-
-    rows: tuple[Row, ...]
-    entry: str
-    kind: str
-    day: date
-    """The ledger's business date."""
-    in_parts: bool = False
-    """True if either side has the movement in several rows."""
-
-
 def _reported_row(account: str, payment: Payment, gaps: Gaps) -> Row:
     """The operator's row of a payment that failed, or whose money moved without a word."""
-    key, what = own_key(payment.operator, payment.at_ms, payment.number), _TYPES[SECURED]
-    row = Row(account, key, payment.at_ms, IN, payment.amount_minor, 0, payment.phone, *what)
+    kind, words = _TYPES["funds_secured"]
+    row = Row(account, None, payment.at_ms, IN, payment.amount_minor, 0, payment.phone, kind, words)
+    row = row._replace(key=row.own_key(payment.number))
     if payment.scenario == UNKNOWN:
         fee_minor = fees_of(payment.amount_minor, gaps).operator_minor
         return row._replace(fee_minor=fee_minor, code=MISSING["statement"])
     name = OPERATOR_NAMES[payment.scenario]._asdict().get(payment.operator) or payment.scenario.upper()
     return row._replace(status="failed", description=f"Not paid: {name}")
-
-
-def own_key(operator: str, at_ms: int, number: int) -> str:
-    """A transaction's id that the ledger does not know, in the operator's form."""
-    return reference(operator, at_ms, seq=_OWN_SEQ + number)
 
 
 def _row(movement: Mapping[str, Any], chances: Chances) -> Row:

@@ -207,25 +207,18 @@ class _PageHandler(JupyterHandler):
         self.finish(body)
 
 
-def first_notebook(folder: Path) -> Path:
-    """The notebook to begin with: START, or else the first by name.
+def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Callable[[str], None]) -> None:
+    """Serve JupyterLab at this address of the machine until somebody interrupts it, which ends its kernels too.
 
-    Raises LabRefused: the folder has no notebook.
+    It opens the course's first notebook, or else the folder's first by name. `pages` are the documentation; `tell`
+    receives the address to open.
+
+    Raises LabRefused: no notebook is in the folder.
     """
     found = sorted(folder.glob("*.ipynb"))
     if not found:
         raise LabRefused(f"There is no notebook in {folder}.")
-    return folder / START if folder / START in found else found[0]
-
-
-def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Callable[[str], None]) -> None:
-    """Serve JupyterLab at this address of the machine until somebody interrupts it, which ends its kernels too.
-
-    `pages` are the documentation; `tell` receives the address to open.
-
-    Raises LabRefused: no notebook is in the folder.
-    """
-    notebook = first_notebook(folder)
+    notebook = folder / START if folder / START in found else found[0]
     workspaces = folder / OURS / _LAYOUTS
     token = secrets.token_hex(24)
     path = f"/lab/tree/{quote(notebook.name)}"
