@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from workbench.analysis.reconcile import Reconciliation, Tolerance
     from workbench.analysis.statements import Check, Ledger, Statement
 
-LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipped ones."
+_LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipped ones."
 
 
 @click.command()
@@ -137,7 +137,6 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
 )
 @click.option(
     "--query",
-    metavar="FILE",
     type=FILE,
     help="A .sql file with the query that selects the ledger from the database; it must only read.",
 )
@@ -171,7 +170,7 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
     metavar="[STATEMENT=]LAYOUT",
     help="The layout of one STATEMENT or of all, a name or a .toml file; by default it is recognised. May be repeated.",
 )
-@click.option("--layouts", metavar="FOLDER", type=FOLDER, help=LAYOUTS_HELP)
+@click.option("--layouts", metavar="FOLDER", type=FOLDER, help=_LAYOUTS_HELP)
 @click.option(
     "--account",
     "accounts_given",
@@ -220,14 +219,12 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
 @click.option("--carry-to", "kept", metavar="FOLDER", type=FOLDER, help="Save what is open for the next run.")
 @click.option(
     "--decisions",
-    metavar="FILE",
     type=FILE,
     help="What people decided about breaks: decisions.csv, or the .csv or .xlsx of --out with verdict, owner and "
     "comment filled in.",
 )
 @click.option(
     "--rules",
-    metavar="FILE",
     type=FILE,
     help="Your rules, a .toml file: which charges are expected and, under [match], how an account's rows are matched.",
 )
@@ -297,6 +294,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
     from workbench.analysis.phone_key import refuse_another, refuse_within
     from workbench.analysis.reconcile import CarryForward
     from workbench.analysis.reconcile import reconcile as run
+    from workbench.analysis.reconcile.decisions import closing_words, stale_words
     from workbench.analysis.report import outputs
     from workbench.analysis.report.captions import counted, is_proven
 
@@ -315,8 +313,8 @@ def reconcile(  # noqa: PLR0913  one argument per option
         raise click.UsageError("--excel is only for --out *.csv; a workbook does not need it.")
     if excel not in {None, outputs.ANY, *outputs.LOCALES}:
         raise click.BadParameter(f"{excel!r} is none of {', '.join(outputs.LOCALES)}.", param_hint="--excel")
-    layout_of = named_for("layout", layouts_given, statements)
-    account_of = named_for("account", accounts_given, statements)
+    layout_of = _named_for("layout", layouts_given, statements)
+    account_of = _named_for("account", accounts_given, statements)
     usual = {"date_format": date_format, "layouts": layouts or (), "phone_key": phone_key}
     with _spark(options["engine"]), _progress() as say:
         read = [
@@ -338,19 +336,19 @@ def reconcile(  # noqa: PLR0913  one argument per option
         for out in outs:
             say(f"Writing {out.name}")
             written += outputs.write(result, out, excel=excel, matches=with_matches)
-        entries = []
-        if journal is not None:
-            entries = outputs.write_journal(result, journal, journal_form, accounts=journal_accounts)
+        entries = journal and outputs.write_journal(result, journal, journal_form, accounts=journal_accounts)
         if kept is not None:
             result.carry_forward.save(kept)
-    notes = [result.carry_forward.note if kept is not None else "", outputs.journal_note(result) if entries else ""]
-    _report(result, [*result.notes, *filter(None, notes)], [*written, *entries, *([kept] if kept else [])])
+    notes = [result.carry_forward.note if kept is not None else "", outputs.journal_note(result) if journal else ""]
+    _report(result, [*result.notes, *filter(None, notes)], [*written, *(entries or ()), *([kept] if kept else [])])
     if texts and not excel and (many := outputs.formulas(result)):
         names = " and ".join(out.name for out in texts)
         warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas: "
         click.echo(warning + "do not open the file in a spreadsheet, or write it with --excel.", err=True)
     is_done = result.is_decided and is_proven(result)
-    _report_decisions(result, is_done=is_done)
+    closing = closing_words(result.decided) if is_done else ""
+    for text in filter(None, (stale_words(result.decisions), result.sign_off, closing)):
+        show("\n" + visible(text))
     result.close()
     sys.exit(0 if is_done else 1)
 
@@ -376,15 +374,6 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
     show(*parts)
 
 
-def _report_decisions(result: "Reconciliation", *, is_done: bool) -> None:
-    """Prints the decisions that no longer count, the sign-off and, if `is_done`, who decided the open breaks."""
-    from workbench.analysis.reconcile.decisions import closing_words, stale_words
-
-    last = closing_words(result.decided) if is_done else ""
-    for text in filter(None, (stale_words(result.decisions), result.sign_off, last)):
-        show("\n" + visible(text))
-
-
 def _statement(path: Path, say: Say, options: Mapping[str, Any]) -> "Statement | Path":
     """The statement in a file; for a Parquet file its path, since the engine itself reads the file."""
     from workbench.analysis.statements import read_statement
@@ -392,18 +381,17 @@ def _statement(path: Path, say: Say, options: Mapping[str, Any]) -> "Statement |
     say(f"Reading {path.name}")
     if path.suffix.lower() == _TABLE:
         return path
-    with ends_with_next(path):
-        try:
-            with said_as_options():
-                return read_statement(path, **options)
-        except StatementRefused as wrong:
-            if wrong.facts.get("lacks"):
-                wrong.hint = f"Name it: --{wrong.facts['lacks']} {shlex.quote(f'{path}=NAME')}."
-            elif options["layout"] and "headings" in wrong.facts:
-                other = shlex.quote(f"{path}=LAYOUT")
-                wrong.hint = f"Name another for this file, --layout {other}, or none, and it is recognised."
-            wrong.say(wrong.message)
-            raise
+
+    def hint(wrong: StatementRefused) -> str:
+        if wrong.facts.get("lacks"):
+            return f"Name it: --{wrong.facts['lacks']} {shlex.quote(f'{path}=NAME')}."
+        if options["layout"] and "headings" in wrong.facts:
+            other = shlex.quote(f"{path}=LAYOUT")
+            return f"Name another for this file, --layout {other}, or none, and it is recognised."
+        return wrong.hint
+
+    with _ends_with_next(path, hint):
+        return read_statement(path, **options)
 
 
 def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ...]]:
@@ -507,7 +495,7 @@ def _progress() -> Iterator[Say]:
 @click.option("--check", is_flag=True, help="Show how ten rows are read, and which rows are wrong.")
 @click.option("--ledger", is_flag=True, help="FILE is your own ledger, in which a debit is money that comes in.")
 @click.option("--layout", metavar="LAYOUT", help="With --check: the layout, a name or a .toml file.")
-@click.option("--layouts", metavar="FOLDER", type=FOLDER, help=LAYOUTS_HELP)
+@click.option("--layouts", metavar="FOLDER", type=FOLDER, help=_LAYOUTS_HELP)
 @click.option("--account", metavar="NAME", help="With --check: the ledger account, if the file does not name it.")
 @click.option("--date-format", metavar="FORMAT", help="With --check: how the file writes dates, if that is unclear.")
 def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: bool, **reading: Any) -> None:  # noqa: ANN401  --layout to --date-format
@@ -533,16 +521,16 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: 
         _check_ledger(file, **reading)
         return
     if check:
-        with ends_with_next(file), said_as_options():
-            try:
-                found = checked(file, **reading)
-            except StatementRefused as wrong:
-                if wrong.facts.get("readings"):
-                    first, second = wrong.facts["formats"]
-                    command = next_step("layout", file, "--check", *_given(reading), "--date-format", first)
-                    wrong.hint = f"{command} (or {shlex.quote(second)})"
-                    wrong.say(wrong.message)
-                raise
+
+        def hint(wrong: StatementRefused) -> str:
+            if not wrong.facts.get("readings"):
+                return wrong.hint
+            first, second = wrong.facts["formats"]
+            command = _next_step("layout", file, "--check", *_given(reading), "--date-format", first)
+            return f"{command} (or {shlex.quote(second)})"
+
+        with _ends_with_next(file, hint):
+            found = checked(file, **reading)
         show(found)
         click.echo(_after(file, found, reading))
         sys.exit(0 if found.is_sound else 1)
@@ -554,7 +542,7 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: 
     doubts = draft.toml.count("\n# ?")
     checks = f", with {doubts} doubt{'s' * (doubts > 1)} to decide" if doubts else ""
     click.echo(f"Written: {visible(str(out))}{checks}.")
-    click.echo(next_step("layout", *["--ledger"] * ledger, "--check", file, "--layout", out))
+    click.echo(_next_step("layout", *["--ledger"] * ledger, "--check", file, "--layout", out))
 
 
 def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **reading: Any) -> None:  # noqa: ANN401  the others
@@ -566,36 +554,37 @@ def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **rea
     with said_as_options(ledger=True):
         show(read_ledger(file, layout=layout or draft_layout(file, ledger=True).layout, **reading))
     if layout is None:
-        click.echo(next_step("layout", "--ledger", file, "--out", f"{file.stem}.toml"))
+        click.echo(_next_step("layout", "--ledger", file, "--out", f"{file.stem}.toml"))
     else:
-        click.echo(next_step("reconcile", file, "STATEMENT", "--ledger-layout", layout))
+        click.echo(_next_step("reconcile", file, "STATEMENT", "--ledger-layout", layout))
 
 
 def _given(reading: Mapping[str, Any]) -> list[object]:
     return [word for name, value in reading.items() if value for word in (f"--{name.replace('_', '-')}", value)]
 
 
-def next_step(*words: object) -> str:
+def _next_step(*words: object) -> str:
     """A line with the next command, quoted for the shell."""
     return f"Next: workbench {visible(' '.join(map(pasted, words)))}"
 
 
 @contextmanager
-def ends_with_next(file: Path) -> Iterator[None]:
-    """Adds to the block's StatementRefused the command that drafts a layout of `file`.
+def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iterator[None]:
+    """Gives the block's StatementRefused this `hint`, and adds the command that drafts a layout of `file`.
 
     A refusal that names such a command, or a file without a header to draft from, gets none.
     """
     from workbench.analysis.statements.drafting import cut
 
     try:
-        yield
+        with said_as_options():
+            yield
     except StatementRefused as wrong:
-        wrong.hint = wrong.hint.replace(f"layout {pasted(Path(file.name))} ", f"layout {pasted(file)} ")
+        wrong.hint = hint(wrong).replace(f"layout {pasted(Path(file.name))} ", f"layout {pasted(file)} ")
         if "workbench layout" not in wrong.hint:
             with suppress(StatementRefused):
                 cut(file)
-                wrong.hint = f"{wrong.hint} {next_step('layout', file)}".strip()
+                wrong.hint = f"{wrong.hint} {_next_step('layout', file)}".strip()
         wrong.say(wrong.message)
         raise
 
@@ -603,13 +592,13 @@ def ends_with_next(file: Path) -> Iterator[None]:
 def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
     """A line with the next command: write a draft, check a corrected layout again, or use a sound layout."""
     if found.is_drafted:
-        return next_step("layout", file, "--out", f"{file.stem}.toml")
+        return _next_step("layout", file, "--out", f"{file.stem}.toml")
     if not found.is_sound:
-        return f"{next_step('layout', file, '--check', *_given(reading))}, after you fix the layout"
-    return next_step("reconcile", "LEDGER", file, *_given(reading))
+        return f"{_next_step('layout', file, '--check', *_given(reading))}, after you fix the layout"
+    return _next_step("reconcile", "LEDGER", file, *_given(reading))
 
 
-def named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
+def _named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
     """Statement → its layout or account, named as STATEMENT=… or for all statements; None if none is named."""
     made: dict[Path, str | None] = {}
     bare: list[str] = []
