@@ -280,8 +280,7 @@ def closed(result: Reconciled) -> Table:
     made = []
     names = ("account", "key", "code", "variance_minor", "currency", "rule", "verdict", "who", "why")
     for account, key, code, variance, currency, rule, verdict, who, why in python_rows(result.closed, *names):
-        by = f"{totals.in_words(verdict)}{f' by {who}' if who else ''}" if verdict else f"matched by {rule}"
-        how = f"{by}{f': {why}' if why else ''}"
+        how = totals.in_words(verdict, who, why) if verdict else totals.in_words("match", rule, why)
         made.append((account, key_text(key), code, signed_text(variance, currency), currency, how))
     return table("Closed in this period", ["account", "key", "was", *_numbers("variance"), "currency", "how"], made)
 

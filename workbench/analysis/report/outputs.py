@@ -209,7 +209,7 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
             continue
         name, verdict, variance = row["id"], row["verdict"], row["variance_minor"]
         against = {WRITTEN_OFF: variance} if verdict == _WRITE_OFF else _against(row["proposal"], variance)
-        told = f"{totals.in_words(verdict)}{': ' if row['why'] else ''}{row['why'] or ''}"
+        told = totals.in_words(verdict, None, row["why"])
         line = {"entry": name, "date": on or row["business_date"], "currency": row["currency"],
                 "reference": row["key"], "narrative": f"{row['code']} {name} {told}"}  # fmt: skip
         # The ledger has too much where the variance is positive: the account is credited.

@@ -169,24 +169,22 @@ class _Named:
         return value
 
 
+def in_words(verdict: str, who: str | None, why: str | None) -> str:
+    """A decision in a sentence: the verdict, by whom and why, as far as they are known."""
+    words = codes.VERDICTS.get(verdict, verdict)
+    return f"{words}{f' by {who}' if who else ''}{f': {why}' if why else ''}"
+
+
 def settled(breaks: pd.DataFrame) -> pd.DataFrame:
     """The breaks, with the decision as the `settlement` of each decided break."""
     is_decided = breaks["verdict"].notna()
     if not is_decided.any():
         return breaks
     told = python_rows(breaks[is_decided], "verdict", "who", "rule", "why")
-    texts = [
-        f"{in_words(verdict).capitalize()} by {who or f'the rule {rule!r}'}{f': {why}' if why else ''}"
-        for verdict, who, rule, why in told
-    ]
+    texts = [in_words(verdict, who or f"the rule {rule!r}", why) for verdict, who, rule, why in told]
     made = breaks["settlement"].astype("string")
-    made[is_decided] = pd.array(texts, "string")
+    made[is_decided] = pd.array([text[0].upper() + text[1:] for text in texts], "string")
     return breaks.assign(settlement=made)
-
-
-def in_words(verdict: str) -> str:
-    """A verdict's words in a sentence; a rule's verdict is its word."""
-    return codes.VERDICTS.get(verdict, verdict)
 
 
 _ASIDE: Final = ("account", "currency", "rows", "matched_rows", "value", "matched_value")
