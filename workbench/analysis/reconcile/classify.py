@@ -7,29 +7,74 @@ are open, and this module pairs them.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import break_codes as codes
-from workbench.analysis.reconcile.engines import Engine, apart, arrow_schema, both, conform, listed, same
-from workbench.analysis.reconcile.rules import (
-    GROUP,
-    LEDGER,
-    OF_SIDE,
-    ONE_SIDED,
-    PREFIX,
-    ROW,
-    SIDES,
-    STATEMENT,
-    TOLERATED,
-    Allowed,
-    Frame,
-)
+from workbench.analysis.match_rules import rules_in_place_of
+from workbench.analysis.reconcile.engines import Engine, Frame, apart, arrow_schema, both, conform, listed, same
+from workbench.analysis.reconcile.inputs import GROUP, LEDGER, OF_SIDE, PREFIX, ROW, SIDES, STATEMENT, dated
 from workbench.analysis.shapes import COMPLETED, Columns
+from workbench.errors import ReconcileRefused
+
+ONE_SIDED: Final = "one_sided"
+"""The code, while the rules run, of a row or group without a partner: matching or rule 6 replaces it."""
+TOLERATED: Final = "tolerated"
+"""The code, while the rules run, of a pair that differs only within the tolerance: it is no break."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The most by which the amounts and the fees of two rows with one key may differ, in minor units.
+
+    Each account's rules say how many days apart its rows may be, and what matches rows without a common key: see
+    `match_rules`. Raises ReconcileRefused: a limit is not a whole number from 0 up, or `days`, `minutes` or `pair_by`
+    is given, which are rules now.
+
+    >>> Tolerance(amount_minor=1)
+    Tolerance(amount_minor=1, fee_minor=0)
+    """
+
+    amount_minor: int = 0
+    fee_minor: int = 0
+    days: InitVar[int | None] = None
+    minutes: InitVar[int | None] = None
+    pair_by: InitVar[Sequence[str] | None] = None
+
+    def __post_init__(self, days: int | None, minutes: int | None, pair_by: Sequence[str] | None) -> None:
+        for name in ("amount_minor", "fee_minor"):
+            check_whole(name, getattr(self, name), "Tolerance")
+        given = {"days": days, "minutes": minutes, "pair_by": pair_by}
+        if old := [name for name, value in given.items() if value is not None]:
+            raise ReconcileRefused(
+                f"A tolerance has no {' and no '.join(old)} any more: a rule of the account says it. "
+                f"Write {rules_in_place_of(days, minutes, pair_by)}.",
+                hint="It stands in the statement's layout, in the rules file under [match] as "
+                '"ACCOUNT" = […], or in reconcile(match=…).',
+            )
+
+
+class Allowed(NamedTuple):
+    """Limits within which two rows of one key agree; `days` is SQL for an account's days, `most_days` the most of any."""
+
+    amount_minor: int
+    fee_minor: int
+    days: str
+    most_days: int
+
+
+def check_whole(name: str, value: object, of: str) -> None:
+    """Raises ReconcileRefused: the `value` of the parameter `name` is not a whole number from 0 up."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ReconcileRefused(
+            f"{of} takes a whole number from 0 up as `{name}`, not {value!r}.",
+            hint="Amounts are in minor units: one ngwee is 1, one kwacha 100.",
+        )
+
 
 _TIES = ["fresh", "order", "day", "key", "amount", "fee", "direction", "status", "currency", "kind", "refers", "state",
          "ends", "source", "no", "entry"]  # fmt: skip
@@ -75,8 +120,8 @@ _LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "probl
 NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names in _LEFT_OUT.items()}
 """The columns of each side that take part in the join of all rows."""
 _PAIRED: Columns = {**ROW, "pair": "string"}
-_MARK: Columns = {"account": "int64", "g": "string", "rows": "int64", "batches": "int64"}
-COMPARED: Columns = {"account": "int64", "g": "string", "pair": "string", "code": "string"} | {
+_MARK: Columns = {"account": "string", "g": "string", "rows": "int64", "batches": "int64"}
+COMPARED: Columns = {"account": "string", "g": "string", "pair": "string", "code": "string"} | {
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in NARROW[side]
 }
 """Two rows that were compared, or one row without a partner."""
@@ -139,7 +184,7 @@ def classify(
     broken = [part.select(GROUP) for part in (_differing(opened), _differing(left), further)]
     names = respelt(pa.concat_tables([*broken, *(_known(engine, everything) if carried else [])]))
     if len(names):
-        here = engine.keep(engine.arrow(names, {"account": "int64", "g": "string", "name": "string"}))
+        here = engine.keep(engine.arrow(names, dict.fromkeys((*GROUP, "name"), "string")))
         named = conform(f"(select x.*, y.name from {everything} x join {here} y on {same(GROUP)})", ROW, g="name")
         named = f"(select *, count(batch) over (partition by account, g) as batches from {named})"
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
@@ -221,18 +266,17 @@ def settled_lines(engine: Engine, classified: Classified) -> Frame:
     return f"(select {listed(LINE)}, count(*) as lines from {lines} group by {listed(LINE)})"
 
 
-def settled_later(engine: Engine, classified: Classified, ends: Mapping[int, int]) -> pa.Table:
+def settled_later(engine: Engine, classified: Classified, ends: Mapping[str, int]) -> pa.Table:
     """The statement lines that agree with the ledger by key, but are dated after the last day of their account.
 
-    `ends` is an account's number → its last day, counted from 1970; other accounts have no lines here.
+    `ends` is account → its last day, counted from 1970; other accounts have no lines here.
     """
     shape = {name: ROW[name] for name in ("account", "key", "day", "signed")}
     if not ends:
         return arrow_schema(shape).empty_table()
     pairs = conform(classified.agreed(engine), shape, BOTH_SIDES, key="s_key", day="s_day", signed="s_signed")
     lines = both(pairs, conform(classified.special, shape, f"side = '{STATEMENT}' and agrees"))
-    later = " or ".join(f"account = {account} and day > {day}" for account, day in ends.items())
-    return engine.table(f"(select * from {lines} where {later})", shape)
+    return engine.table(f"(select * from {lines} where {dated(engine, ends, '>')})", shape)
 
 
 def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
@@ -273,7 +317,7 @@ def code_of(allowed: Allowed) -> str:
         "direction_mismatch": "l_direction <> s_direction",
         "amount_mismatch": f"abs(l_amount - s_amount) > {allowed.amount_minor}",
         "fee_mismatch": f"abs(l_fee - s_fee) > {allowed.fee_minor}",
-        "date_mismatch": f"abs(l_day - s_day) > {allowed.days_of_account}",
+        "date_mismatch": f"abs(l_day - s_day) > {allowed.days}",
         codes.LATE_SUCCESS: "l_state = 'in_suspense'",
     }
     if allowed.amount_minor or allowed.fee_minor:
@@ -398,8 +442,9 @@ def bare(key: str) -> str:
 
 def bare_in_sql(engine: Engine, key: str) -> str:
     """SQL for the same as `bare`."""
-    written = f"lower({engine.removed(key, _UNSEEN)})"
-    return f"coalesce(nullif({engine.removed(written, '^0+')}, ''), left({written}, 1))"
+    written = f"lower({engine.WITHOUT.format(key, engine.text(_UNSEEN))})"
+    nonzero = engine.WITHOUT.format(written, engine.text("^0+"))
+    return f"coalesce(nullif({nonzero}, ''), left({written}, 1))"
 
 
 def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:

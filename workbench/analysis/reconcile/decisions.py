@@ -25,7 +25,7 @@ from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.match_rules import MatchRules, by_account
 from workbench.analysis.patterns import found_in, refusal
 from workbench.analysis.reconcile.classify import bare
-from workbench.analysis.reconcile.rules import LEDGER
+from workbench.analysis.reconcile.inputs import LEDGER
 from workbench.analysis.report.captions import counted, heading
 from workbench.analysis.report.totals import listed
 from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION, DIRECTIONS

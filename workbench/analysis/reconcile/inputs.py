@@ -19,17 +19,7 @@ from workbench.analysis.break_codes import DAYS, MOST_MINOR
 from workbench.analysis.files import CSV
 from workbench.analysis.frames import ARROW as ARROW_TYPES
 from workbench.analysis.frames import schema_of
-from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, NULL, SPARK, Engine, conform
-from workbench.analysis.reconcile.rules import (
-    LEDGER,
-    LEDGER_READ,
-    OPTIONAL,
-    ROW,
-    STATEMENT,
-    STATEMENT_READ,
-    Frame,
-    Native,
-)
+from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, NULL, SPARK, Engine, Frame, Native, conform
 from workbench.analysis.shapes import (
     COMPLETED,
     DAY,
@@ -48,6 +38,41 @@ from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.extras import how_to_install
 
 PATHS, ARROW = "paths", "arrow"
+LEDGER: Final = "ledger"
+STATEMENT: Final = "statement"
+SIDES: Final = (LEDGER, STATEMENT)
+PREFIX: Final = {LEDGER: "l_", STATEMENT: "s_"}
+"""The prefix of each side's columns in a pair."""
+GROUP: Final = ["account", "g"]
+"""Columns that the rows of one movement, or of one batch, share."""
+OPTIONAL: Columns = {"phone_hash": "string"}
+"""Columns that a table of either side may lack; they are then null."""
+LEDGER_READ, STATEMENT_READ = (
+    {**{name: kind for name, kind in columns.items() if name not in {"payment", "description", "words"}}, **OPTIONAL}
+    for columns in (LEDGER_MOVEMENT, STATEMENT_ROW)
+)
+"""The columns that are read from each side."""
+ROW: Columns = dict.fromkeys(
+    ("side", "account", "g", "key", "batch", "source", "no", "at", "order", "day", "direction", "amount", "fee",
+     "currency", "status", "phone", "phone_hash", "bad", "signed", "entry", "kind", "refers", "state", "problem",
+     "was"), "string"
+) | {
+    "bad": "bool",
+    **dict.fromkeys(("no", "at", "order", "day", "amount", "fee", "signed", "balance_minor"), "int64"),
+}  # fmt: skip
+"""A row of either side.
+
+`g` is the group: the batch, else the key. `source` and `no` are the statement and its line; a ledger row has no
+source, and its `no` is the entry's number. `order` is `at`, or midnight of `day` if `at` is null. `bad` marks a row
+that no rule can use. `kind` is the ledger's kind or the statement's type, `refers` names what a reversal reverses,
+and `was` is the code that an earlier run gave the row.
+"""
+OF_SIDE: Final = tuple(
+    name for name in ROW if name not in {"side", "account", "g", "bad", "order", "was", "balance_minor"}
+)
+"""The columns of a row that a pair has for each side, as `l_…` and `s_…`."""
+ANY_DAY: Final = 10**9
+"""More days than lie between 1970 and any date."""
 
 _FITS: Mapping[pa.DataType, tuple[str, Callable[[Any], bool]]] = {
     ARROW_TYPES["string"]: ("text", lambda kind: kind in (nw.String, nw.Categorical, nw.Enum)),
@@ -334,8 +359,6 @@ OWN: Final = {
     STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
 }
 """Side → the same for columns that only this side has, or that the two sides name differently."""
-LOADED: Columns = {**ROW, "account": "string", "balance_minor": "int64"}
-"""ROW, but with the name of the account, and with the running balance."""
 _TOO_LARGE: Final = " or ".join(
     f"coalesce({name}, 0) not between {-MOST_MINOR} and {MOST_MINOR}" for name in ("amount", "fee")
 )
@@ -355,7 +378,7 @@ _MADE: Final = {
 
 
 def rows_of(frame: Frame, side: str, *, carried: bool = False) -> Frame:
-    """The rows of one side in the shape LOADED.
+    """The rows of one side in the shape ROW.
 
     `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`. An empty key or
     batch becomes null: many tables have an empty text where a null belongs.
@@ -366,14 +389,8 @@ def rows_of(frame: Frame, side: str, *, carried: bool = False) -> Frame:
     of |= {name: f"nullif({name}, '')" for name in ("key", "batch")}
     of |= dict.fromkeys({"source", "entry", "state", "problem"}.difference(OWN[side]), NULL)
     of |= {} if carried else {"was": NULL}
-    given = conform(frame, {name: kind for name, kind in LOADED.items() if name not in _MADE}, **of)
-    return conform(given, LOADED, **_MADE)
-
-
-def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
-    """The rows in the shape ROW: the name of each account becomes its place in `accounts`."""
-    places = " ".join(f"when {engine.text(account)} then {number}" for number, account in enumerate(accounts))
-    return conform(rows, ROW, account=f"cast(case account {places} end as bigint)")
+    given = conform(frame, {name: kind for name, kind in ROW.items() if name not in _MADE}, **of)
+    return conform(given, ROW, **_MADE)
 
 
 @dataclass(frozen=True)
@@ -439,3 +456,9 @@ def where(engine: Engine, inputs: Inputs) -> dict[str, str]:
     names = {file.account for file in inputs.reported.values()}
     account = f"coalesce(account, {engine.text(names.pop())})" if len(names) == 1 else "account"
     return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}
+
+
+def dated(engine: Engine, ends: Mapping[str, int], compared: str = "<=") -> str:
+    """SQL that is true for the rows up to the last day of their account, in `ends`, or after that day by `>`."""
+    days = (f"account = {engine.text(name)} and day {compared} {day}" for name, day in ends.items())
+    return " or ".join(["false", *days])

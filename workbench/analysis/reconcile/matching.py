@@ -21,7 +21,7 @@ from workbench.analysis.frames import day_of
 from workbench.analysis.match_rules import NARRATIVE, MatchRule, MatchRules
 from workbench.analysis.phone_key import OF
 from workbench.analysis.reconcile.engines import UNIT, mapped
-from workbench.analysis.reconcile.rules import PREFIX, SIDES
+from workbench.analysis.reconcile.inputs import PREFIX, SIDES
 from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international
 
 Places = NDArray[np.int64]
@@ -65,7 +65,7 @@ class Found(NamedTuple):
 
 
 def found_among(
-    waiting: pa.Table, rules: Mapping[int, MatchRules], describe: Describe, is_misdated: NDArray[np.bool_]
+    waiting: pa.Table, rules: Mapping[str, MatchRules], describe: Describe, is_misdated: NDArray[np.bool_]
 ) -> Found:
     """Match rows of `waiting` by the rules of their account, and propose pairs by the customer's number.
 
@@ -73,11 +73,10 @@ def found_among(
     date: a rule matches them too, as a common key does, but no pair with such a row is proposed.
     """
     single = pc.invert(waiting["grouped"]).to_numpy()
-    accounts = waiting["account"].to_numpy()
     matched: list[tuple[MatchRule, Pairs]] = []
     candidates: dict[int, Like] = {}
     for account, declared in rules.items():
-        free = np.flatnonzero(single & (accounts == account))
+        free = np.flatnonzero(single & pc.equal(waiting["account"], account).to_numpy())
         for rule in declared:
             if rule.has_window:
                 pairs, unclear = _within(waiting, free, rule)

@@ -10,20 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.break_codes import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
-from workbench.analysis.frames import day_number, frame, schema_of, typed, with_column
+from workbench.analysis.frames import day_number, frame, schema_of, typed
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, CarryForward, LedgerRead, rows_named
-from workbench.analysis.reconcile.classify import BOTH_SIDES, Classified
-from workbench.analysis.reconcile.engines import NULL, Engine, both, conform, listed
-from workbench.analysis.reconcile.rules import (
+from workbench.analysis.reconcile.classify import BOTH_SIDES, Allowed, Classified
+from workbench.analysis.reconcile.engines import NULL, Engine, Frame, both, conform, listed
+from workbench.analysis.reconcile.inputs import (
     ANY_DAY,
     LEDGER,
     OF_SIDE,
     PREFIX,
     ROW,
     STATEMENT,
-    Allowed,
-    Frame,
 )
 from workbench.analysis.report.captions import counted
 from workbench.analysis.shapes import EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT, Columns
@@ -57,12 +55,11 @@ def totals(engine: Engine, rows: Frame) -> Totals:
     return _summed(engine, rows, _KEYS, _COUNTED)
 
 
-def told_again(engine: Engine, classified: Classified, accounts: Sequence[str]) -> Totals:
+def told_again(engine: Engine, classified: Classified) -> Totals:
     """The number and the effects of repeated statement lines, which do not count, by account, day and currency."""
-    by = {"account": "int64", "day": "int64", "currency": "string"}
+    by = {"account": "string", "day": "int64", "currency": "string"}
     counts = {name: _COUNTED[name] for name in ("rows", "value", "signed")}
-    found = _summed(engine, classified.special, by, counts, "told_again")
-    return [{**line, "account": accounts[line["account"]]} for line in found]
+    return _summed(engine, classified.special, by, counts, "told_again")
 
 
 def of_account(lines: Totals, account: str) -> Totals:
@@ -125,10 +122,17 @@ class Read:
     allowed: Allowed
     carried: CarryForward
     """The carry-forward of these accounts."""
+    closing: Mapping[str, int]
+    """The last day of each account."""
 
     def books_of(self, account: str) -> list[Book]:
         """The statements of an account, in the order of their days."""
         return [book for book in self.books if book.account == account]
+
+    def ends_before(self, side: str) -> dict[str, int]:
+        """Account → its last day, of the accounts that have later rows on this side."""
+        lines = self.totals[side]
+        return {at: self.closing[at] for line in lines if (line["day"] or 0) > self.closing[at := line["account"]]}
 
 
 def books(engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str, Statement], as_of: int) -> list[Book]:
@@ -276,40 +280,29 @@ def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
 
 _OFF = ("amount", "fee", "day")
 _AGREED: Columns = {
-    **dict.fromkeys(("rule", "group", "side", "statement", "entry", "key", "currency"), "string"),
-    **dict.fromkeys(("account", "line", "signed", *(f"{name}_off" for name in _OFF)), "int64"),
+    **dict.fromkeys(("rule", "account", "group", "side", "statement", "entry", "key", "currency"), "string"),
+    **dict.fromkeys(("line", "signed", *(f"{name}_off" for name in _OFF)), "int64"),
 }
 _RULES = ["key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved", "decided", TOLD_AGAIN]
 _SORTED = ["account", "group", "side", "statement", "line", "entry", "key", "rule", "currency", "signed_minor"]
 _NO_NUMBER = "cast(null as bigint)"
-_ROW_HERE: Columns = {
-    name: ROW[name] for name in ("account", "side", "key", "entry", "currency", "signed", "source", "no")
-}
-_PAIR_HERE: Columns = {"account": "int64"} | {
-    f"{side}{name}": ROW[name] for side in PREFIX.values() for name in OF_SIDE
-}
 
 
-def matches_of(
-    engine: Engine, classified: Classified, accounts: Sequence[str], settled: pa.Table, decided: pa.Table
-) -> pd.DataFrame:
+def matches_of(engine: Engine, classified: Classified, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
     """The frame MATCH, in an order that depends only on its rows.
 
-    `settled` is that of `pairs.Open`, and `decided` has the rows that people decided to zero.
+    `settled` is that of `breaks.Open`, and `decided` has the rows that people decided to zero.
     """
-
-    def loaded(rows: pa.Table, shape: Columns) -> Frame:
-        places = pc.index_in(rows["account"], pa.array(accounts, pa.string()))
-        return engine.arrow(with_column(rows, "account", places), shape)
-
     by_key = f"case when {BOTH_SIDES} then 'key' else 'nothing_moved' end"
     several = f"""case when told_again then '{TOLD_AGAIN}' when l_n = 0 or n = l_n then 'nets_to_zero'
         when n = 2 then 'key' when l_n = 1 then 'one_to_many' when n - l_n = 1 then 'many_to_one'
         else 'many_to_many' end"""
     pair = "case when pair = '' then g else g || ' ' || pair end"
     keys = " || ' ' || ".join(f"coalesce({name}, '')" for name in ("l_key", "l_entry", "s_key"))
-    by_rule = loaded(settled, {**_PAIR_HERE, "rule": "string"})
-    by_person = loaded(decided, {**_ROW_HERE, "group": "string"})
+    pairs = {f"{side}{name}": ROW[name] for side in PREFIX.values() for name in OF_SIDE}
+    by_rule = engine.arrow(settled, {"account": "string", **pairs, "rule": "string"})
+    names = ("account", "side", "key", "entry", "currency", "signed", "source", "no")
+    by_person = engine.arrow(decided, {**{name: ROW[name] for name in names}, "group": "string"})
     row = {f"{name}_off": _NO_NUMBER for name in _OFF}
     row |= {
         name: f"case when side = '{STATEMENT}' then {own} end"
@@ -322,7 +315,6 @@ def matches_of(
         conform(by_person, _AGREED, rule="'decided'", **row),
     ), _AGREED)  # fmt: skip
     columns = {name: found["signed" if name == "signed_minor" else name] for name in MATCH if name != "differences"}
-    columns["account"] = pa.array(accounts, pa.string()).take(found["account"])
     columns["differences"] = pa.array(_differences(found), pa.string())
     made = typed([pa.table(columns).cast(schema_of(MATCH))], MATCH)
     made["rule"] = made["rule"].cat.set_categories([*_RULES, *sorted({*settled["rule"].to_pylist()} - {*_RULES})])
@@ -394,15 +386,13 @@ def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.
 _BY = ("account", "business_date", "code", "currency")
 
 
-def proof_line(
-    account: str, read: Read, again: Totals, explained: int, tolerated: int, before: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The row of PROOF of an account. `before` is its row of CLOSED from an earlier run, or empty.
+def proof_line(account: str, read: Read, again: Totals, explained: int, tolerated: int) -> dict[str, Any]:
+    """The row of PROOF of an account.
 
     `again` has the repeated statement lines. `explained` is the sum of the account's breaks, and `tolerated` the sum of
     its differences within the tolerance, in minor units.
     """
-    books, ends = read.books_of(account), read.closings.get(account)
+    books, ends, before = read.books_of(account), read.closings.get(account), read.carried.closed_of(account)
     signed = {side: _sum(of_account(lines, account), "signed") for side, lines in read.totals.items()}
     in_files = sum(book.sum("signed") for book in books)
     moved, carried = in_files - _sum(of_account(again, account), "signed"), signed[STATEMENT] - in_files
@@ -490,3 +480,22 @@ def _note(
     if worked_out:
         text.append(WORKED_OUT)
     return "; ".join(text) or EXACT
+
+
+def aside_of(met: pa.Table, rows: pa.Table, gone: pa.Table) -> pd.DataFrame:
+    """The rows of each account that the rates leave out: those of earlier periods, and those decided to zero (`gone`).
+
+    The columns are account, currency, and the counts and values of all these rows and of the matched ones. `rows` are
+    part of breaks; `met` were carried forward and have matched.
+    """
+    waiting, by = rows.filter(pc.is_valid(rows["since"])), ["account", "currency"]
+    parts = []
+    for part, moved, matched in ((met, "moved", 1), (waiting, "signed", 0), (gone, "signed", 1)):
+        value = pc.abs(part[moved])
+        counts = {"rows": pa.repeat(1, len(part)), "matched_rows": pa.repeat(matched, len(part))}
+        counts |= {"value": value, "matched_value": pc.multiply(value, matched)}
+        parts.append(pa.table({name: part[name] for name in by} | counts))
+    sums = pa.concat_tables(parts).group_by(by, use_threads=False).aggregate([(name, "sum") for name in counts])
+    named = sums.rename_columns([name.removesuffix("_sum") for name in sums.column_names])
+    made: pd.DataFrame = named.sort_by([(name, "ascending") for name in by]).to_pandas()
+    return made

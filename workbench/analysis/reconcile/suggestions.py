@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from workbench.analysis.break_codes import DUPLICATE, INVALID, has_key
 from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.reconcile.inputs import LEDGER, SIDES, STATEMENT
 from workbench.analysis.reconcile.matching import keys_in_texts
-from workbench.analysis.reconcile.rules import LEDGER, SIDES, STATEMENT
 from workbench.analysis.report.captions import counted
 from workbench.analysis.shapes import SUGGESTION
 from workbench.domain.money import money_text

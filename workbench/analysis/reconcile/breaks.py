@@ -7,39 +7,66 @@ import base64
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import break_codes as codes
-from workbench.analysis.frames import arranged, typed, with_column
+from workbench.analysis.frames import arranged, day_of, typed, untyped, with_column
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey
-from workbench.analysis.reconcile.classify import Classified, bare_in_sql, firsts, with_codes
-from workbench.analysis.reconcile.engines import UNIT, Engine, mapped, shaped
-from workbench.analysis.reconcile.matching import PARTNERS_BY, Describe, Found, Pairs, found_among
-from workbench.analysis.reconcile.rules import (
+from workbench.analysis.reconcile.carry_forward import TOO_LATE, CarryForward
+from workbench.analysis.reconcile.classify import (
+    ONE_SIDED,
+    TOLERATED,
+    Allowed,
+    Classified,
+    bare_in_sql,
+    firsts,
+    with_codes,
+)
+from workbench.analysis.reconcile.decisions import Rule
+from workbench.analysis.reconcile.engines import (
+    NULL,
+    UNIT,
+    Engine,
+    Frame,
+    among,
+    arrow_schema,
+    both,
+    conform,
+    day_numbers,
+    mapped,
+    shaped,
+    texts_of,
+)
+from workbench.analysis.reconcile.inputs import (
+    ANY_DAY,
     GROUP,
     LEDGER,
     OF_SIDE,
-    ONE_SIDED,
+    OWN,
     PREFIX,
     ROW,
+    SHARED,
     STATEMENT,
-    TOLERATED,
-    Allowed,
-    Bounds,
-    Frame,
+    Inputs,
+    Source,
+    where,
 )
-from workbench.analysis.shapes import BREAK, Columns
+from workbench.analysis.reconcile.matching import PARTNERS_BY, Describe, Found, Pairs, found_among
+from workbench.analysis.reconcile.proof import Read
+from workbench.analysis.shapes import BREAK, CARRIED, Columns
+from workbench.analysis.statements.vocabulary import CHARGE, INTEREST
 from workbench.domain.masking import mask
 from workbench.domain.phones import mask_column
 
 _PAIR: Columns = {
-    "account": "int64", "g": "string", "code": "string", "rows": "int64", "grouped": "bool",
+    "account": "string", "g": "string", "code": "string", "rows": "int64", "grouped": "bool",
     **{f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE},
     "reversed_entry": "string", "reversed_signed": "int64", "fits": "string",
 }  # fmt: skip
@@ -57,10 +84,28 @@ _TEXTS_AT_ONCE = 20_000
 """The most pairs whose texts are made at a time."""
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """The days, counted from 1970, outside of which a row without a partner is wrongly dated."""
+
+    periods: Mapping[str, tuple[int, int]]
+    """Statement → its first and last day; rows of any other statement may have any day up to `as_of`."""
+    as_of: int
+
+    def why(self, source: str, day: int | None) -> str | None:
+        """Why the `day` of a row of this statement, or of the ledger, is wrong; None if it is missing or possible."""
+        first, last = self.periods.get(source, (-ANY_DAY, ANY_DAY))
+        if day is None or first <= day <= min(last, self.as_of):
+            return None
+        if day > self.as_of:
+            return f"it is dated {day_of(day)}, after {day_of(self.as_of)}, {TOO_LATE}"
+        return f"it is dated {day_of(day)}, {'before the first' if day < first else 'after the last'} day of its file"
+
+
 class Open(NamedTuple):
     """The result of matching: the open `pairs`, which are breaks, and the `members` of the groups among them.
 
-    `pairs` has the shape _PAIR, but with the names of accounts; `members` has SPECIAL and the column `first`.
+    `pairs` has the shape _PAIR; `members` has SPECIAL and the column `first`.
     `settled` has the pairs that are no longer open: those that a rule without a key matched, with its name as `rule`,
     and, with the rule `key`, the bookings that came late. `unsure` counts the rows that have no partner only because
     their customers' numbers cannot be compared.
@@ -76,10 +121,9 @@ def open_pairs(  # noqa: PLR0913, PLR0917  what was classified, and what it is r
     engine: Engine,
     classified: Classified,
     ledger: Frame,
-    accounts: Sequence[str],
     cut_after: Mapping[str, int],
     bounds: Bounds,
-    rules: Mapping[int, MatchRules],
+    rules: Mapping[str, MatchRules],
     allowed: Allowed,
     key: PhoneKey,
     describe: Describe,
@@ -105,19 +149,13 @@ def open_pairs(  # noqa: PLR0913, PLR0917  what was classified, and what it is r
         found = _hashed(found, key, prefix)
     is_waiting = pc.equal(found["code"], ONE_SIDED)
     waiting, found = found.filter(is_waiting), found.filter(pc.invert(is_waiting))
-    cut = pa.array([cut_after[account] for account in accounts], pa.int64())
     waiting = _with_reversed(engine, waiting, ledger).sort_by([(name, "ascending") for name in _ORDER])
     problems = {f"{prefix}problem": _misdated(waiting, prefix, bounds) for prefix in PREFIX.values()}
     is_misdated = pc.or_(*map(pc.is_valid, problems.values()))
     partners = found_among(waiting, rules, describe, is_misdated.to_numpy(zero_copy_only=False))
     compared, settled = _settled(engine, waiting, partners, allowed)
-    resolved = _resolved(waiting, partners, cut, problems)
-    names = pa.array(accounts, pa.string())
-    pairs, members, settled = (
-        with_column(table, "account", names.take(table["account"]))
-        for table in (pa.concat_tables([found, compared, *resolved]), members, settled)
-    )
-    return Open(pairs, members, settled, partners.unsure)
+    resolved = _resolved(waiting, partners, cut_after, problems)
+    return Open(pa.concat_tables([found, compared, *resolved]), members, settled, partners.unsure)
 
 
 _ORDER = ("account", "l_day", "s_day", "s_source", "s_no", "l_no", "l_entry", "l_key", "s_key")
@@ -182,12 +220,12 @@ def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table
     named = pa.table({"account": waiting["account"], "key": asks}).filter(pc.is_valid(asks))
     if not len(named):
         return waiting
-    shape = {"account": "int64", "asks": "string", "reversed_entry": "string", "reversed_signed": "int64"}
+    shape = {name: _PAIR.get(name, "string") for name in ("account", "asks", "reversed_entry", "reversed_signed")}
     found = []
     # Most keys are spelt as in the ledger: only for the others are all of its keys made bare.
     for spelt in (str, partial(bare_in_sql, engine)):
         if len(named):
-            asked = engine.arrow(named, {"account": "int64", "key": "string"})
+            asked = engine.arrow(named, {"account": "string", "key": "string"})
             there = f"""(select x.account, y.key as asks, min(entry) as reversed_entry, max(signed) as reversed_signed
                 from {ledger} x join {asked} y on x.account = y.account and {spelt("x.key")} = {spelt("y.key")}
                 group by x.account, y.key)"""
@@ -213,8 +251,8 @@ def _settled(engine: Engine, waiting: pa.Table, found: Found, allowed: Allowed) 
     for rule, pairs in found.matched:
         met = _met(waiting, pairs, None)
         if not rule.has_window:
-            usual = allowed.days if rule.days is None else [rule.days] * len(allowed.days)
-            met = with_codes(engine, met, _PAIR, allowed._replace(days=usual))
+            days = allowed.days if rule.days is None else f"{rule.days}"
+            met = with_codes(engine, met, _PAIR, allowed._replace(days=days))
         is_break = pc.fill_null(pc.not_equal(met["code"], TOLERATED), fill_value=False)
         compared.append(met.filter(pc.is_valid(met["code"])))
         mine = met.filter(pc.invert(is_break))
@@ -229,7 +267,7 @@ def _met(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = N
     return _pairs(len(pairs), **{**_columns(left), **reported, "code": code, "rows": 2, "fits": fits})
 
 
-def _resolved(waiting: pa.Table, found: Found, cut: pa.Array, problems: dict[str, pa.Array]) -> list[pa.Table]:
+def _resolved(waiting: pa.Table, found: Found, cut: Mapping[str, int], problems: dict[str, pa.Array]) -> list[pa.Table]:
     """Rule 6 for rows that had no partner: two proposed partners become one pair, each other row a pair with a code.
 
     Rows that a rule matched are left out. `cut` has the last settled day of each account: a row dated later may be
@@ -252,13 +290,14 @@ def _resolved(waiting: pa.Table, found: Found, cut: pa.Array, problems: dict[str
     return [both, _pairs(len(waiting), **lonely).filter(pc.invert(is_done))]
 
 
-def _lonely(waiting: pa.Table, is_ambiguous: pa.Array, cut: pa.Array) -> pa.ChunkedArray:
-    """The code of each row without a partner; `cut` has the last settled day of each account, by its number.
+def _lonely(waiting: pa.Table, is_ambiguous: pa.Array, cut: Mapping[str, int]) -> pa.ChunkedArray:
+    """The code of each row without a partner; `cut` has the last settled day of each account.
 
     If several apply, ambiguous goes before a reversal, a reversal before timing, and timing before an unpaid payout.
     """
     ours = pc.is_null(waiting["s_no"])
-    is_late = pc.greater(pc.coalesce(waiting["s_day"], waiting["l_day"]), cut.take(waiting["account"]))
+    last = mapped(waiting["account"], cut.__getitem__, pa.int64())
+    is_late = pc.greater(pc.coalesce(waiting["s_day"], waiting["l_day"]), last)
     is_reversal = pc.or_(pc.and_(ours, pc.is_valid(waiting["l_refers"])), pc.is_valid(waiting["reversed_signed"]))
     is_unpaid = pc.and_(ours, pc.is_in(waiting["l_kind"], pa.array(["payout_paid"])))
     code = pc.if_else(ours, codes.MISSING[LEDGER], codes.MISSING[STATEMENT])
@@ -275,15 +314,12 @@ def _lonely(waiting: pa.Table, is_ambiguous: pa.Array, cut: pa.Array) -> pa.Chun
 _SORTED = ["account", "business_date", "code", "statement", "line", "key", "entry", "side", "reason"]
 
 
-def breaks_of(
-    found: Open, rows: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str, str]
-) -> tuple[pd.DataFrame, pa.Array]:
+def breaks_of(found: Open, rows: pa.Table, read: Read) -> tuple[pd.DataFrame, pa.Array]:
     """The frame BREAK, in an order that depends only on its rows, and the place of each break's pair.
 
-    `rows` are the `broken_rows` with their narratives, `closing` has the last day of each account, and `expected_in`
-    the names of its statements.
+    `rows` are the `broken_rows` with their narratives.
     """
-    made = pa.table({**_plain(found.pairs, closing, expected_in), **_narratives(found.pairs, rows)})
+    made = pa.table({**_plain(found.pairs, read), **_narratives(found.pairs, rows)})
     order = pc.sort_indices(made, [(name, "ascending") for name in _SORTED[:-1]])
     columns = {name: pa.nulls(len(made)) for name in BREAK} | _columns(made.take(order))
     columns["id"], columns["reason"], columns["proposal"] = _texts(found, order)
@@ -297,7 +333,7 @@ def breaks_of(
     return result, pa.array(result.pop("place").to_numpy(), pa.int64())
 
 
-def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str, str]) -> dict[str, pa.ChunkedArray]:
+def _plain(pairs: pa.Table, read: Read) -> dict[str, pa.ChunkedArray]:
     """The columns of BREAK that follow from those of the pairs, without the texts."""
     ledger, statement = (pc.is_valid(pairs[f"{prefix}no"]) for prefix in PREFIX.values())
     key, currency = (pc.if_else(statement, pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in ("key", "currency"))
@@ -308,9 +344,10 @@ def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str
     apart = pc.subtract(*(pairs[f"{prefix}signed"].fill_null(0) for prefix in PREFIX.values()))
     day = pc.min_element_wise(pairs["l_day"], pairs["s_day"])
     age = pc.max_element_wise(
-        pc.subtract(mapped(pairs["account"], closing.__getitem__, pa.int64()), day), 0, skip_nulls=False
+        pc.subtract(mapped(pairs["account"], read.closing.__getitem__, pa.int64()), day), 0, skip_nulls=False
     )
     theirs = pc.if_else(pc.equal(pairs["s_phone"], ""), None, pairs["s_phone"])
+    expected_in = {name: ", ".join(sorted({book.source for book in read.books_of(name)})) for name in read.accounts}
     return gross | {
         "statement": pc.if_else(statement, pairs["s_source"], mapped(pairs["account"], expected_in.__getitem__)),
         "line": pairs["s_no"],
@@ -459,3 +496,139 @@ def broken_rows(found: Open) -> pa.Table:
         made.append(shaped(_BROKEN, len(mine), side=side, first=True, **shown))
     groups = pairs.filter(is_grouped).select([*GROUP, "code", "place"])
     return pa.concat_tables([*made, found.members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])
+
+
+_LINE: Columns = {"account": "string", "statement": "string", "line": "int64", "key": "string"}
+"""The place of a statement line. It includes the key, since a table in memory may have no line numbers."""
+_TEXTS: Columns = {"description": "string", "words": "string"}
+_TOLD: Columns = {**_LINE, **_TEXTS}
+_REPORTED: Final = SHARED | OWN[STATEMENT]
+_FEW: Final = 1_000
+"""The most line numbers that a query names: the engine then reads little else of a file."""
+_CHARGES: Final = ("fee", "interest")
+"""Kinds of a rule for money that only the statement has."""
+
+
+def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForward) -> pa.Table:
+    """The rows of breaks with the `description` and `words` of their lines, and the day `since` which each is carried.
+
+    Customers' numbers are masked in the texts. A carried row has the texts that were carried with it.
+    """
+    known = rows.rename_columns([_REPORTED.get(name, name) for name in rows.column_names])
+    made, since = _said(engine, inputs, known, carried)
+    for name, text in made.items():
+        rows = rows.append_column(name, text)
+    return rows.append_column("since", since)
+
+
+def descriptions(engine: Engine, inputs: Inputs, carried: CarryForward, lines: pa.Table) -> list[str | None]:
+    """The description of each of the pairs `lines`, which only the statement has; masked as it is carried forward."""
+    made, _ = _said(engine, inputs, _lines_of(lines), carried)
+    found: list[str | None] = made["description"].to_pylist()
+    return found
+
+
+def _lines_of(pairs: pa.Table) -> pa.Table:
+    """The statement's rows of pairs, under the names that their columns have when they are carried forward."""
+    own = {_REPORTED.get(name, name): pairs[f"s_{name}"] for name in OF_SIDE}
+    return pa.table({**own, "side": pa.array([STATEMENT] * len(pairs), pa.string()), "account": pairs["account"]})
+
+
+def without_late_bookings(found: Open, carried: CarryForward) -> Open:
+    """Settles each `date_mismatch` whose statement line an earlier run left open, if its ledger entry is a later one.
+
+    The entry has a later day than the line, and was not open itself. Such a pair goes to `settled`; if its amounts
+    differ, within the tolerance, it stays in `pairs` too, as TOLERATED.
+    """
+    is_late = pc.and_(
+        pc.equal(found.pairs["code"], "date_mismatch"), pc.greater(found.pairs["l_day"], found.pairs["s_day"])
+    )
+    is_late = pc.fill_null(is_late, fill_value=False)
+    if carried.rows.empty or not pc.any(is_late).as_py():
+        return found
+    kept = _identity(untyped(carried.rows, CARRIED))
+    entries = pc.binary_join_element_wise(found.pairs["account"], found.pairs["l_entry"].fill_null(""), UNIT)
+    was_told, was_booked = (pc.is_in(part, kept) for part in (_identity(_lines_of(found.pairs)), entries))
+    is_late = pc.and_(is_late, pc.and_not(was_told, was_booked))
+    late = found.pairs.filter(is_late)
+    # Within a tolerance both sides may still differ.
+    is_equal = pc.equal(late["l_signed"], late["s_signed"])
+    late = with_column(late, "code", pc.if_else(is_equal, None, pa.scalar(TOLERATED)))
+    left = [found.pairs.filter(pc.invert(is_late)), late.filter(pc.invert(is_equal))]
+    settled = late.append_column("rule", pa.array(["key"] * len(late), pa.string()))
+    return found._replace(pairs=pa.concat_tables(left), settled=pa.concat_tables([found.settled, settled]))
+
+
+def _said(
+    engine: Engine, inputs: Inputs, known: pa.Table, carried: CarryForward
+) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
+    """The masked texts of rows, and the day since which each row is carried."""
+    told = _told(engine, inputs, known.filter(pc.equal(known["side"], STATEMENT)))
+    here = pc.index_in(texts_of(known, _LINE), texts_of(told, _LINE))
+    made = {name: told[name].take(here) for name in _TEXTS}
+    since: Any = pa.nulls(len(known), pa.int64())
+    if not carried.rows.empty:
+        kept = untyped(carried.rows, CARRIED)
+        before = pc.index_in(_identity(known), _identity(kept))
+        made = {name: pc.coalesce(kept[name].take(before), text) for name, text in made.items()}
+        since = day_numbers(kept["since_date"]).take(before)
+    return {name: mapped(text, lambda words: mask(words) if words else None) for name, text in made.items()}, since
+
+
+def without_charges(found: Open, rows: pa.Table, rules: Sequence[Rule]) -> tuple[Open, pa.Table]:
+    """Changes the code of charges and interest from `timing` to missing in the ledger: no later booking will come.
+
+    Returns `found` with its pairs changed so, and the changed `rows` of breaks.
+    The statement's type decides, or its words where it has no type, or one of the `rules`.
+    """
+    of_statement = pc.and_(pc.equal(rows["side"], STATEMENT), pc.equal(rows["code"], codes.TIMING))
+    if not pc.any(of_statement).as_py():
+        return found, rows
+    waits = rows.filter(of_statement).rename_columns({"signed": "statement_minor"}).to_pandas()
+    waits = waits.assign(code=codes.MISSING[STATEMENT], ledger_minor=None, variance_minor=-waits["statement_minor"])
+    texts = waits["description"].fillna("") + " " + waits["words"].fillna("")
+    is_charge = texts.str.contains(INTEREST) | (texts.str.contains(CHARGE) & (waits["statement_minor"] < 0))
+    is_charge = (is_charge & waits["kind"].fillna("other").eq("other")) | waits["kind"].eq("fee")
+    for rule in rules:
+        is_charge |= rule.fits(waits) & (rule.kind in _CHARGES)
+    places = pa.array(waits.loc[is_charge.astype(bool), "place"], pa.int64())
+    return (
+        found._replace(pairs=_recoded(found.pairs, pc.is_in(pa.array(range(len(found.pairs))), places))),
+        _recoded(rows, pc.is_in(rows["place"], places)),
+    )
+
+
+def _recoded(table: pa.Table, chosen: pa.Array) -> pa.Table:
+    code = pc.if_else(chosen, codes.MISSING[STATEMENT], table["code"])
+    return with_column(table, "code", code)
+
+
+def _told(engine: Engine, inputs: Inputs, lines: pa.Table) -> pa.Table:
+    """The places and texts of these statement lines (_TOLD), sorted by both."""
+    if not len(lines):
+        return arrow_schema(_TOLD).empty_table()
+    on = {name: kind for name, kind in _LINE.items() if name != "account"}
+    wanted = with_column(lines, "key", lines["key"].fill_null(""))
+    wanted = wanted.group_by(list(on)).aggregate([])
+    numbers = pc.unique(wanted["line"]).to_pylist()
+    told = both(*(_with_texts(engine, source, inputs) for source in inputs.statements))
+    # Where lines have no number, every line may be 0.
+    if len(numbers) <= _FEW and 0 not in numbers:
+        told = conform(told, _TOLD, f"line in ({', '.join(map(str, numbers))})")
+    else:
+        told = among(told, engine.arrow(wanted, on), on)
+    return engine.table(told, _TOLD).sort_by([(name, "ascending") for name in _TOLD])
+
+
+def _with_texts(engine: Engine, source: Source, inputs: Inputs) -> Frame:
+    """The places of a statement's lines and their texts; a text column that the statement lacks is null."""
+    there = {name: kind for name, kind in _TEXTS.items() if source.has_text(name)}
+    made = {name: NULL for name in _TEXTS if name not in there}
+    rows = source.load(engine, {**_LINE, **there})
+    return conform(rows, _TOLD, key="coalesce(key, '')", **where(engine, inputs), **made)
+
+
+def _identity(rows: pa.Table) -> pa.ChunkedArray:
+    """The text by which the next run knows an open row: the files of two months may have one name."""
+    lines = texts_of(rows, (*_LINE, "business_date", "amount_minor", "problem"))
+    return pc.if_else(pc.equal(rows["side"], LEDGER), texts_of(rows, ("account", "entry")), lines)
