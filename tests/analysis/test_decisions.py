@@ -24,8 +24,8 @@ from tests.analysis.test_reconcile import statement_of as with_balances
 from workbench.analysis import files
 from workbench.analysis.break_codes import VERDICTS
 from workbench.analysis.reconcile import Reconciliation, reconcile
-from workbench.analysis.reconcile.deciding import DecisionTable
-from workbench.analysis.reconcile.decisions import Rule, decisions_in, ruled, rules_in
+from workbench.analysis.reconcile.decisions import DecisionTable, decisions_in
+from workbench.analysis.rules import Rule, ruled, rules_in
 from workbench.analysis.shapes import BREAK, DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.cli import app
 from workbench.errors import ReconcileRefused

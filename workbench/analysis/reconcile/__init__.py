@@ -21,16 +21,6 @@ import pyarrow.compute as pc
 
 from workbench.analysis.break_codes import BUCKETS, CODES, MATCHED, TIMING, has_key
 from workbench.analysis.frames import day_number, day_of, frame, untyped
-from workbench.analysis.match_rules import (
-    AMOUNT,
-    BY_KEY,
-    KEY,
-    USUAL_DAYS,
-    WITHOUT_KEYS,
-    MatchRules,
-    by_account,
-    rules_of,
-)
 from workbench.analysis.phone_key import OF, PhoneKey, key_from, refuse_another
 from workbench.analysis.reconcile.breaks import (
     Bounds,
@@ -68,12 +58,10 @@ from workbench.analysis.reconcile.classify import (
     settled_later,
     settled_lines,
 )
-from workbench.analysis.reconcile.deciding import DecisionTable
 from workbench.analysis.reconcile.decisions import (
     APPLIED,
-    Input,
+    DecisionTable,
     Row,
-    Rule,
     Signatures,
     applied,
     carried_on,
@@ -81,8 +69,6 @@ from workbench.analysis.reconcile.decisions import (
     decisions_in,
     groups_closed,
     is_open,
-    ruled,
-    rules_in,
     sign_off,
 )
 from workbench.analysis.reconcile.engines import Engine, Frame, Native, both, conform, listed, same
@@ -122,6 +108,20 @@ from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.report import captions
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.report.totals import by_account as sums_by_account
+from workbench.analysis.rules import (
+    AMOUNT,
+    BY_KEY,
+    KEY,
+    USUAL_DAYS,
+    WITHOUT_KEYS,
+    Input,
+    MatchRules,
+    Rule,
+    by_account,
+    ruled,
+    rules_in,
+    rules_of,
+)
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.moments import LUSAKA

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import arranged, day_of, typed, untyped, with_column
-from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.carry_forward import TOO_LATE, CarryForward
 from workbench.analysis.reconcile.classify import (
@@ -29,7 +28,6 @@ from workbench.analysis.reconcile.classify import (
     firsts,
     with_codes,
 )
-from workbench.analysis.reconcile.decisions import Rule
 from workbench.analysis.reconcile.engines import (
     NULL,
     UNIT,
@@ -60,6 +58,7 @@ from workbench.analysis.reconcile.inputs import (
 )
 from workbench.analysis.reconcile.matching import PARTNERS_BY, Describe, Found, Pairs, found_among
 from workbench.analysis.reconcile.proof import Read
+from workbench.analysis.rules import MatchRules, Rule
 from workbench.analysis.shapes import BREAK, CARRIED, Columns
 from workbench.analysis.statements.vocabulary import CHARGE, INTEREST
 from workbench.domain.masking import mask

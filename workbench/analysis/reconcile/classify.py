@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import break_codes as codes
-from workbench.analysis.match_rules import rules_in_place_of
 from workbench.analysis.reconcile.engines import Engine, Frame, apart, arrow_schema, both, conform, listed, same
 from workbench.analysis.reconcile.inputs import GROUP, LEDGER, OF_SIDE, PREFIX, ROW, SIDES, STATEMENT, dated
+from workbench.analysis.rules import rules_in_place_of
 from workbench.analysis.shapes import COMPLETED, Columns
 from workbench.errors import ReconcileRefused
 
@@ -59,7 +59,7 @@ class Tolerance:
 
 
 class Allowed(NamedTuple):
-    """Limits within which two rows of one key agree; `days` is SQL for an account's days, `most_days` the most of any."""
+    """Limits within which two rows of one key agree; `days` is SQL for an account's days, and `most_days` the most."""
 
     amount_minor: int
     fee_minor: int

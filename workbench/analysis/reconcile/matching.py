@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from workbench.analysis.break_codes import has_key
 from workbench.analysis.frames import day_of
-from workbench.analysis.match_rules import NARRATIVE, MatchRule, MatchRules
 from workbench.analysis.phone_key import OF
 from workbench.analysis.reconcile.engines import UNIT, mapped
 from workbench.analysis.reconcile.inputs import PREFIX, SIDES
+from workbench.analysis.rules import NARRATIVE, MatchRule, MatchRules
 from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international
 
 Places = NDArray[np.int64]

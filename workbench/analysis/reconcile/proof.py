@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from workbench.analysis.break_codes import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
 from workbench.analysis.frames import day_number, frame, schema_of, typed
-from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, CarryForward, LedgerRead, rows_named
 from workbench.analysis.reconcile.classify import BOTH_SIDES, Allowed, Classified
 from workbench.analysis.reconcile.engines import NULL, Engine, Frame, both, conform, listed
@@ -24,6 +23,7 @@ from workbench.analysis.reconcile.inputs import (
     STATEMENT,
 )
 from workbench.analysis.report.captions import counted
+from workbench.analysis.rules import MatchRules
 from workbench.analysis.shapes import EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT, Columns
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.money import money_text
