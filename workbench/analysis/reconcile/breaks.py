@@ -5,10 +5,10 @@ Pairs are columns of Arrow, since nearly every row may be open; few pairs become
 
 import base64
 import hashlib
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
@@ -22,8 +22,6 @@ from workbench.analysis.reconcile.carry_forward import TOO_LATE, CarryForward
 from workbench.analysis.reconcile.classify import (
     ONE_SIDED,
     TOLERATED,
-    Allowed,
-    Classified,
     bare_in_sql,
     firsts,
     with_codes,
@@ -31,8 +29,6 @@ from workbench.analysis.reconcile.classify import (
 from workbench.analysis.reconcile.engines import (
     NULL,
     UNIT,
-    Engine,
-    Frame,
     among,
     arrow_schema,
     both,
@@ -52,13 +48,10 @@ from workbench.analysis.reconcile.inputs import (
     ROW,
     SHARED,
     STATEMENT,
-    Inputs,
-    Source,
-    where,
 )
-from workbench.analysis.reconcile.matching import PARTNERS_BY, Describe, Found, Pairs, found_among
-from workbench.analysis.reconcile.proof import Read
-from workbench.analysis.rules import MatchRules, Rule
+from workbench.analysis.reconcile.matching import PARTNERS_BY, Found, Pairs, found_among
+from workbench.analysis.reconcile.proof import Run, limit_of, period_of
+from workbench.analysis.rules import Rule
 from workbench.analysis.shapes import BREAK, CARRIED, Columns
 from workbench.analysis.statements.vocabulary import CHARGE, INTEREST
 from workbench.domain.masking import mask
@@ -83,78 +76,67 @@ _TEXTS_AT_ONCE = 20_000
 """The most pairs whose texts are made at a time."""
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """The days, counted from 1970, outside of which a row without a partner is wrongly dated."""
+class Broken(NamedTuple):
+    """The outcome of matching.
 
-    periods: Mapping[str, tuple[int, int]]
-    """Statement → its first and last day; rows of any other statement may have any day up to `as_of`."""
-    as_of: int
-
-    def why(self, source: str, day: int | None) -> str | None:
-        """Why the `day` of a row of this statement, or of the ledger, is wrong; None if it is missing or possible."""
-        first, last = self.periods.get(source, (-ANY_DAY, ANY_DAY))
-        if day is None or first <= day <= min(last, self.as_of):
-            return None
-        if day > self.as_of:
-            return f"it is dated {day_of(day)}, after {day_of(self.as_of)}, {TOO_LATE}"
-        return f"it is dated {day_of(day)}, {'before the first' if day < first else 'after the last'} day of its file"
-
-
-class Open(NamedTuple):
-    """The result of matching: the open `pairs`, which are breaks, and the `members` of the groups among them.
-
-    `pairs` has the shape _PAIR; `members` has SPECIAL and the column `first`.
-    `settled` has the pairs that are no longer open: those that a rule without a key matched, with its name as `rule`,
-    and, with the rule `key`, the bookings that came late. `unsure` counts the rows that have no partner only because
-    their customers' numbers cannot be compared.
+    `breaks` is the frame BREAK, in an order that depends only on its rows. `rows` has each row of either side that is
+    part of a break (_BROKEN), with its narrative, the day `since` which it is carried, and the place of its break in
+    the frame. `settled` has the pairs that are no breaks though no key matched them at once: those that a rule
+    matched, with its name as `rule`, and, with the rule `key`, the bookings that came late. `tolerated` is account →
+    the sum of the differences within the tolerance. `unsure` counts the rows that have no partner only because their
+    customers' numbers cannot be compared.
     """
 
-    pairs: pa.Table
-    members: pa.Table
+    breaks: pd.DataFrame
+    rows: pa.Table
     settled: pa.Table
+    tolerated: Counter[str]
     unsure: int
 
 
-def open_pairs(  # noqa: PLR0913, PLR0917  what was classified, and what it is resolved by
-    engine: Engine,
-    classified: Classified,
-    ledger: Frame,
-    cut_after: Mapping[str, int],
-    bounds: Bounds,
-    rules: Mapping[str, MatchRules],
-    allowed: Allowed,
-    key: PhoneKey,
-    describe: Describe,
-) -> Open:
-    """Every pair that is a break, or agrees only within the tolerance.
+def breaks_of(run: Run) -> Broken:
+    """The breaks: every pair that differs, and every row that only one side has.
 
-    `ledger` has every row of these accounts, and `cut_after` the last settled day of each. A row without a partner that
-    is dated outside of `bounds` is invalid. `rules` has the accounts that match by more than the key, and `describe`
-    returns the narratives of lines. A customer's whole number that has no hash is hashed under `key`.
+    A row of the last days of its account, up to the cut-off, may be `timing`, unless it is a charge.
     """
+    classified = run.classified
     batched = pc.greater(classified.members["batches"], 0)
-    members = _hashed(classified.members.filter(batched), key, "")
+    members = classified.members.filter(batched)
     members = members.append_column("first", firsts(members))
     found = pa.concat_tables([
         # Rule 1. An invalid row belongs to no group, even if its key or batch is the name of a group.
-        *(_alone(engine.table(rows, ROW), dict.fromkeys(PREFIX, codes.INVALID), g=None) for rows in classified.bad),
+        *(_alone(run.engine.table(bad, ROW), dict.fromkeys(PREFIX, codes.INVALID), g=None) for bad in classified.bad),
         _compared(classified.opened),
         # Rules 2 and 3: further rows of a key, and groups with a batch that do not agree.
         _alone(classified.members.filter(pc.invert(batched)), codes.DUPLICATE),
         _groups(members),
     ])  # fmt: skip
-    for prefix in PREFIX.values():
-        found = _hashed(found, key, prefix)
     is_waiting = pc.equal(found["code"], ONE_SIDED)
     waiting, found = found.filter(is_waiting), found.filter(pc.invert(is_waiting))
-    waiting = _with_reversed(engine, waiting, ledger).sort_by([(name, "ascending") for name in _ORDER])
-    problems = {f"{prefix}problem": _misdated(waiting, prefix, bounds) for prefix in PREFIX.values()}
+    for prefix in PREFIX.values():
+        waiting = _hashed(waiting, run.key, prefix)
+    waiting = _with_reversed(run, waiting).sort_by([(name, "ascending") for name in _ORDER])
+    problems = {f"{prefix}problem": _misdated(run, waiting, prefix) for prefix in PREFIX.values()}
     is_misdated = pc.or_(*map(pc.is_valid, problems.values()))
-    partners = found_among(waiting, rules, describe, is_misdated.to_numpy(zero_copy_only=False))
-    compared, settled = _settled(engine, waiting, partners, allowed)
-    resolved = _resolved(waiting, partners, cut_after, problems)
-    return Open(pa.concat_tables([found, compared, *resolved]), members, settled, partners.unsure)
+    partners = found_among(waiting, run.rules, partial(_descriptions, run), is_misdated.to_numpy(zero_copy_only=False))
+    compared, settled = _settled(run, waiting, partners)
+    lonely = _resolved(waiting, partners, _lonely(run, waiting, partners), problems)
+    pairs, settled = _without_late_bookings(pa.concat_tables([found, compared, *lonely]), settled, run.carried)
+    is_tolerated = pc.equal(pairs["code"], TOLERATED)
+    let_pass = pairs.filter(is_tolerated)
+    pairs = pairs.filter(pc.invert(is_tolerated)) if len(let_pass) else pairs
+    rows = _narrated(run, _hashed(_rows_of(pairs, members), run.key))
+    pairs, rows = _without_charges(pairs, rows, run.decided.rules)
+    breaks, places = _frame(run, pairs, members, rows)
+    rows = with_column(rows, "place", pc.index_in(rows["place"], places))
+    tolerated = summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
+    return Broken(breaks, rows, settled, tolerated, partners.unsure)
+
+
+def summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]:
+    """Account → the sum of its amounts."""
+    sums = pa.table({"account": accounts, "amount": amounts}).group_by("account").aggregate([("amount", "sum")])
+    return Counter(dict(zip(sums["account"].to_pylist(), sums["amount_sum"].to_pylist(), strict=True)))
 
 
 _ORDER = ("account", "l_day", "s_day", "s_source", "s_no", "l_no", "l_entry", "l_key", "s_key")
@@ -201,16 +183,35 @@ def _groups(members: pa.Table) -> pa.Table:
     return _pairs(len(both), **_columns(both), code=code, rows=rows, grouped=True)
 
 
-def _misdated(waiting: pa.Table, prefix: str, bounds: Bounds) -> pa.Array:
-    """Why the date of each row on this side is impossible; null if it is possible or there is no row."""
-    sources, why = waiting[f"{prefix}source"].fill_null(""), pa.nulls(len(waiting), pa.string())
+def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
+    """Why the date of each row on this side is impossible; null if it is possible or there is no row.
+
+    A row of a statement may lie outside of its period by the days allowed between dates. A statement from which rows
+    were carried forward has no first day, since these rows may be older. Any other row may have any day up to `as_of`.
+    """
+    # Old lines may still be open under the name of an earlier statement.
+    known, periods = set(run.brought.rows["statement"]), {}
+    for name, file in run.inputs.reported.items():
+        first, last = period_of(file)
+        if first is not None and last is not None:
+            first = -ANY_DAY if name in known else first - run.allowed.most_days
+            periods[name] = first, min(last, limit_of(file, run.as_of)) + run.allowed.most_days
+
+    def why(source: str, day: int) -> str | None:
+        first, last = periods.get(source, (-ANY_DAY, ANY_DAY))
+        if first <= day <= min(last, run.as_of):
+            return None
+        if day > run.as_of:
+            return f"it is dated {day_of(day)}, after {day_of(run.as_of)}, {TOO_LATE}"
+        return f"it is dated {day_of(day)}, {'before the first' if day < first else 'after the last'} day of its file"
+
+    sources, found = waiting[f"{prefix}source"].fill_null(""), pa.nulls(len(waiting), pa.string())
     for source in pc.unique(sources).to_pylist():
-        words = mapped(waiting[f"{prefix}day"], partial(bounds.why, source))
-        why = pc.if_else(pc.equal(sources, source), words, why)
-    return why
+        found = pc.if_else(pc.equal(sources, source), mapped(waiting[f"{prefix}day"], partial(why, source)), found)
+    return found
 
 
-def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table:
+def _with_reversed(run: Run, waiting: pa.Table) -> pa.Table:
     """The pairs, with `reversed_entry` and `reversed_signed` for each reversal on the statement.
 
     They are the entry and the effect of the ledger row whose key the reversal names; null if the ledger has none.
@@ -222,26 +223,26 @@ def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table
     shape = {name: _PAIR.get(name, "string") for name in ("account", "asks", "reversed_entry", "reversed_signed")}
     found = []
     # Most keys are spelt as in the ledger: only for the others are all of its keys made bare.
-    for spelt in (str, partial(bare_in_sql, engine)):
+    for spelt in (str, partial(bare_in_sql, run.engine)):
         if len(named):
-            asked = engine.arrow(named, {"account": "string", "key": "string"})
+            asked = run.engine.arrow(named, {"account": "string", "key": "string"})
             there = f"""(select x.account, y.key as asks, min(entry) as reversed_entry, max(signed) as reversed_signed
-                from {ledger} x join {asked} y on x.account = y.account and {spelt("x.key")} = {spelt("y.key")}
+                from {run.everything} x join {asked} y on x.account = y.account and {spelt("x.key")} = {spelt("y.key")}
                 group by x.account, y.key)"""
-            found.append(engine.table(there, shape))
+            found.append(run.engine.table(there, shape))
             named = named.join(found[-1], ["account", "key"], ["account", "asks"], join_type="left anti")
     plain = waiting.drop_columns(["reversed_entry", "reversed_signed"]).append_column("asks", asks)
     return plain.join(pa.concat_tables(found), ["account", "asks"]).select(list(_PAIR))
 
 
-def _hashed(rows: pa.Table, key: PhoneKey, prefix: str) -> pa.Table:
+def _hashed(rows: pa.Table, key: PhoneKey, prefix: str = "") -> pa.Table:
     """The rows, with a hash of each customer's whole number that came without a hash."""
-    name = f"{prefix}phone_hash"
-    made = pc.coalesce(rows[name], mapped(rows[f"{prefix}phone"], key.hash_of))
-    return with_column(rows, name, made)
+    hashes, phones = (rows[f"{prefix}{name}"] for name in ("phone_hash", "phone"))
+    made = mapped(pc.if_else(pc.is_valid(hashes), None, phones), key.hash_of)
+    return with_column(rows, f"{prefix}phone_hash", pc.coalesce(hashes, made))
 
 
-def _settled(engine: Engine, waiting: pa.Table, found: Found, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
+def _settled(run: Run, waiting: pa.Table, found: Found) -> tuple[pa.Table, pa.Table]:
     """Of the pairs that rules matched, those with a code and, with their `rule`, those that are no break.
 
     A tolerated pair has a code and is no break: it is in both.
@@ -250,8 +251,8 @@ def _settled(engine: Engine, waiting: pa.Table, found: Found, allowed: Allowed) 
     for rule, pairs in found.matched:
         met = _met(waiting, pairs, None)
         if not rule.has_window:
-            days = allowed.days if rule.days is None else f"{rule.days}"
-            met = with_codes(engine, met, _PAIR, allowed._replace(days=days))
+            days = run.allowed.days if rule.days is None else f"{rule.days}"
+            met = with_codes(run.engine, met, _PAIR, run.allowed._replace(days=days))
         is_break = pc.fill_null(pc.not_equal(met["code"], TOLERATED), fill_value=False)
         compared.append(met.filter(pc.is_valid(met["code"])))
         mine = met.filter(pc.invert(is_break))
@@ -266,36 +267,29 @@ def _met(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = N
     return _pairs(len(pairs), **{**_columns(left), **reported, "code": code, "rows": 2, "fits": fits})
 
 
-def _resolved(waiting: pa.Table, found: Found, cut: Mapping[str, int], problems: dict[str, pa.Array]) -> list[pa.Table]:
-    """Rule 6 for rows that had no partner: two proposed partners become one pair, each other row a pair with a code.
+def _resolved(
+    waiting: pa.Table, found: Found, code: pa.ChunkedArray, problems: dict[str, pa.Array]
+) -> Iterator[pa.Table]:
+    """Rule 6 for rows that had no partner: two proposed partners become one pair, each other row a pair with its code.
 
-    Rows that a rule matched are left out. `cut` has the last settled day of each account: a row dated later may be
-    `timing`. `problems` has a column per side with what is wrong with a row's date, else null: a row with a problem is
-    invalid.
+    Rows that a rule matched are left out. `problems` has a column per side with what is wrong with a row's date, else
+    null: a row with a problem is invalid.
     """
-    places = pa.array(range(len(waiting)), pa.int64())
-    done = [
-        place
-        for pairs in (*(matched for _, matched in found.matched), found.proposed)
-        for both in pairs
-        for place in both
-    ]
-    fits = pa.array([found.candidates.get(place) for place in range(len(waiting))], pa.string())
-    code = _lonely(waiting, pc.is_valid(fits), cut)
+    yield _met(waiting, found.proposed, codes.WRONG_REFERENCE, PARTNERS_BY)
+    pairs = chain(found.proposed, *(matched for _, matched in found.matched))
+    is_done = pc.is_in(pa.array(range(len(waiting)), pa.int64()), pa.array([*chain(*pairs)], pa.int64()))
     code = pc.if_else(pc.or_(*map(pc.is_valid, problems.values())), codes.INVALID, code)
-    lonely = _columns(waiting) | problems | {"code": code, "fits": fits}
-    is_done = pc.is_in(places, pa.array([*done], pa.int64()))
-    both = _met(waiting, found.proposed, codes.WRONG_REFERENCE, PARTNERS_BY)
-    return [both, _pairs(len(waiting), **lonely).filter(pc.invert(is_done))]
+    lonely = _columns(waiting) | problems | {"code": code, "fits": found.candidates}
+    yield _pairs(len(waiting), **lonely).filter(pc.invert(is_done))
 
 
-def _lonely(waiting: pa.Table, is_ambiguous: pa.Array, cut: Mapping[str, int]) -> pa.ChunkedArray:
-    """The code of each row without a partner; `cut` has the last settled day of each account.
+def _lonely(run: Run, waiting: pa.Table, found: Found) -> pa.ChunkedArray:
+    """The code of each row without a partner.
 
     If several apply, ambiguous goes before a reversal, a reversal before timing, and timing before an unpaid payout.
     """
     ours = pc.is_null(waiting["s_no"])
-    last = mapped(waiting["account"], cut.__getitem__, pa.int64())
+    last = mapped(waiting["account"], lambda account: run.closing[account] - run.cut_off, pa.int64())
     is_late = pc.greater(pc.coalesce(waiting["s_day"], waiting["l_day"]), last)
     is_reversal = pc.or_(pc.and_(ours, pc.is_valid(waiting["l_refers"])), pc.is_valid(waiting["reversed_signed"]))
     is_unpaid = pc.and_(ours, pc.is_in(waiting["l_kind"], pa.array(["payout_paid"])))
@@ -304,7 +298,7 @@ def _lonely(waiting: pa.Table, is_ambiguous: pa.Array, cut: Mapping[str, int]) -
         (codes.PAYOUT_UNPAID, is_unpaid),
         (codes.TIMING, is_late),
         (codes.REVERSED_UNMATCHED, is_reversal),
-        (codes.AMBIGUOUS, is_ambiguous),
+        (codes.AMBIGUOUS, pc.is_valid(found.candidates)),
     ):
         code = pc.if_else(applies, named, code)
     return code
@@ -313,15 +307,12 @@ def _lonely(waiting: pa.Table, is_ambiguous: pa.Array, cut: Mapping[str, int]) -
 _SORTED = ["account", "business_date", "code", "statement", "line", "key", "entry", "side", "reason"]
 
 
-def breaks_of(found: Open, rows: pa.Table, read: Read) -> tuple[pd.DataFrame, pa.Array]:
-    """The frame BREAK, in an order that depends only on its rows, and the place of each break's pair.
-
-    `rows` are the `broken_rows` with their narratives.
-    """
-    made = pa.table({**_plain(found.pairs, read), **_narratives(found.pairs, rows)})
+def _frame(run: Run, pairs: pa.Table, members: pa.Table, rows: pa.Table) -> tuple[pd.DataFrame, pa.Array]:
+    """The frame BREAK, and the place of each break's pair; `rows` are those of the pairs, with their narratives."""
+    made = pa.table({**_plain(pairs, run), **_narratives(pairs, rows)})
     order = pc.sort_indices(made, [(name, "ascending") for name in _SORTED[:-1]])
     columns = {name: pa.nulls(len(made)) for name in BREAK} | _columns(made.take(order))
-    columns["id"], columns["reason"], columns["proposal"] = _texts(found, order)
+    columns["id"], columns["reason"], columns["proposal"] = _texts(pairs, members, order)
     result = typed([arranged(columns, BREAK)], BREAK).assign(place=order.to_numpy())
     if result.duplicated(_SORTED[:-1]).any():
         result = result.sort_values([*_SORTED, "id"], kind="stable", ignore_index=True)
@@ -332,7 +323,7 @@ def breaks_of(found: Open, rows: pa.Table, read: Read) -> tuple[pd.DataFrame, pa
     return result, pa.array(result.pop("place").to_numpy(), pa.int64())
 
 
-def _plain(pairs: pa.Table, read: Read) -> dict[str, pa.ChunkedArray]:
+def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
     """The columns of BREAK that follow from those of the pairs, without the texts."""
     ledger, statement = (pc.is_valid(pairs[f"{prefix}no"]) for prefix in PREFIX.values())
     key, currency = (pc.if_else(statement, pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in ("key", "currency"))
@@ -343,10 +334,10 @@ def _plain(pairs: pa.Table, read: Read) -> dict[str, pa.ChunkedArray]:
     apart = pc.subtract(*(pairs[f"{prefix}signed"].fill_null(0) for prefix in PREFIX.values()))
     day = pc.min_element_wise(pairs["l_day"], pairs["s_day"])
     age = pc.max_element_wise(
-        pc.subtract(mapped(pairs["account"], read.closing.__getitem__, pa.int64()), day), 0, skip_nulls=False
+        pc.subtract(mapped(pairs["account"], run.closing.__getitem__, pa.int64()), day), 0, skip_nulls=False
     )
     theirs = pc.if_else(pc.equal(pairs["s_phone"], ""), None, pairs["s_phone"])
-    expected_in = {name: ", ".join(sorted({book.source for book in read.books_of(name)})) for name in read.accounts}
+    expected_in = {name: ", ".join(sorted({book.source for book in run.books_of(name)})) for name in run.accounts}
     return gross | {
         "statement": pc.if_else(statement, pairs["s_source"], mapped(pairs["account"], expected_in.__getitem__)),
         "line": pairs["s_no"],
@@ -397,14 +388,14 @@ def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*texts, UNIT, null_handling="replace", null_replacement="")
 
 
-def _group_contents(found: Open) -> Mapping[tuple[str, str], str]:
+def _group_contents(pairs: pa.Table, members: pa.Table) -> Mapping[tuple[str, str], str]:
     """Account and group → the group's code and the sorted contents of its rows, as one text."""
     made: dict[tuple[str, str], str] = {}
-    grouped = found.pairs.filter(found.pairs["grouped"])
+    grouped = pairs.filter(pairs["grouped"])
     for row in grouped.select([*GROUP, "code"]).to_pylist():
         made[row["account"], row["g"]] = row["code"]
-    names = found.members.select([*GROUP, "side"])
-    rows = names.append_column("text", _contents(found.members, ""))
+    names = members.select([*GROUP, "side"])
+    rows = names.append_column("text", _contents(members, ""))
     for row in rows.sort_by([("side", "ascending"), ("text", "ascending")]).to_pylist():
         made[row["account"], row["g"]] += f"{_ROW}{row['side']}{UNIT}{row['text']}"
     return made
@@ -441,18 +432,18 @@ def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
     }
 
 
-def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
+def _texts(pairs: pa.Table, members: pa.Table, order: pa.Array) -> list[pa.ChunkedArray]:
     """The columns id, reason and proposal of the pairs, sorted by `order`."""
-    groups, made = _group_contents(found), []
-    every = found.pairs.append_column("reversals", _reversals(found))
+    groups, made = _group_contents(pairs, members), []
+    every = pairs.append_column("reversals", _reversals(pairs, members))
     # A reason names the statement's row where there is one.
-    alike = pc.binary_join_element_wise(found.pairs["code"], pc.is_valid(found.pairs["s_no"]).cast(pa.string()), UNIT)
+    alike = pc.binary_join_element_wise(pairs["code"], pc.is_valid(pairs["s_no"]).cast(pa.string()), UNIT)
     for name in pc.unique(alike):
         places = pc.indices_nonzero(pc.equal(alike, name))
         for start in range(0, len(places), _TEXTS_AT_ONCE):
             mine = places.slice(start, _TEXTS_AT_ONCE)
-            pairs = every.take(mine)
-            texts = _hashes(pairs, groups), codes.reasons_of(pairs), codes.proposals_of(pairs)
+            some = every.take(mine)
+            texts = _hashes(some, groups), codes.reasons_of(some), codes.proposals_of(some)
             made.append(pa.table([mine, *texts], _TEXT))
     whole = pa.concat_tables([pa.table([[]] * 4, _TEXT), *made]).sort_by("place").take(order)
     return [whole[name] for name in _TEXT.names[1:]]
@@ -461,12 +452,10 @@ def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
 _TEXT: Final = pa.schema({"place": pa.uint64(), **dict.fromkeys(("id", "reason", "proposal"), pa.string())})
 
 
-def _reversals(found: Open) -> pa.Array:
+def _reversals(pairs: pa.Table, members: pa.Table) -> pa.Array:
     """For each grouped pair the JSON bodies that reverse its ledger entries; null for other pairs."""
-    groups = found.pairs.filter(found.pairs["grouped"]).select([*GROUP, "code", "l_currency", "s_currency"])
-    ours = found.members.filter(pc.equal(found.members["side"], LEDGER)).select(
-        [*GROUP, "no", "entry", "amount", "fee"]
-    )
+    groups = pairs.filter(pairs["grouped"]).select([*GROUP, "code", "l_currency", "s_currency"])
+    ours = members.filter(pc.equal(members["side"], LEDGER)).select([*GROUP, "no", "entry", "amount", "fee"])
     rows = ours.join(groups, GROUP, join_type="inner").sort_by([("no", "ascending"), ("entry", "ascending")])
     rows = rows.rename_columns({name: f"l_{name}" for name in ("entry", "amount", "fee")})
     bodies = defaultdict(list)
@@ -475,17 +464,17 @@ def _reversals(found: Open) -> pa.Array:
     ):
         bodies[account, g].append(body)
     made = {group: ", ".join(texts) for group, texts in bodies.items()}
-    named = zip(*(found.pairs[name].to_pylist() for name in (*GROUP, "grouped")), strict=True) if made else ()
+    named = zip(*(pairs[name].to_pylist() for name in (*GROUP, "grouped")), strict=True) if made else ()
     texts = [made.get((account, g)) if is_group else None for account, g, is_group in named]
-    return pa.array(texts, pa.string()) if made else pa.nulls(len(found.pairs), pa.string())
+    return pa.array(texts, pa.string()) if made else pa.nulls(len(pairs), pa.string())
 
 
-def broken_rows(found: Open) -> pa.Table:
+def _rows_of(pairs: pa.Table, members: pa.Table) -> pa.Table:
     """Each row of either side that is part of a break, in the shape _BROKEN.
 
     `place` is the place of the row's pair; of a pair's rows on one side, `first` is true for the one that is shown.
     """
-    pairs = found.pairs.append_column("place", pa.array(range(len(found.pairs)), pa.int64()))
+    pairs = pairs.append_column("place", pa.array(range(len(pairs)), pa.int64()))
     is_grouped = pairs["grouped"]
     single, made = pairs.filter(pc.invert(is_grouped)), []
     for side, prefix in PREFIX.items():
@@ -494,7 +483,7 @@ def broken_rows(found: Open) -> pa.Table:
         shown |= {name: mine[name] for name in ("account", "code", "place")}
         made.append(shaped(_BROKEN, len(mine), side=side, first=True, **shown))
     groups = pairs.filter(is_grouped).select([*GROUP, "code", "place"])
-    return pa.concat_tables([*made, found.members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])
+    return pa.concat_tables([*made, members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])
 
 
 _LINE: Columns = {"account": "string", "statement": "string", "line": "int64", "key": "string"}
@@ -508,22 +497,21 @@ _CHARGES: Final = ("fee", "interest")
 """Kinds of a rule for money that only the statement has."""
 
 
-def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForward) -> pa.Table:
+def _narrated(run: Run, rows: pa.Table) -> pa.Table:
     """The rows of breaks with the `description` and `words` of their lines, and the day `since` which each is carried.
 
-    Customers' numbers are masked in the texts. A carried row has the texts that were carried with it.
+    Customers' numbers are masked in the texts. A carried row has the texts that were carried with it. The texts are
+    looked up last: in the join of ten million rows they would weigh more than all compared columns.
     """
-    known = rows.rename_columns([_REPORTED.get(name, name) for name in rows.column_names])
-    made, since = _said(engine, inputs, known, carried)
+    made, since = _said(run, rows.rename_columns([_REPORTED.get(name, name) for name in rows.column_names]))
     for name, text in made.items():
         rows = rows.append_column(name, text)
     return rows.append_column("since", since)
 
 
-def descriptions(engine: Engine, inputs: Inputs, carried: CarryForward, lines: pa.Table) -> list[str | None]:
+def _descriptions(run: Run, lines: pa.Table) -> list[str | None]:
     """The description of each of the pairs `lines`, which only the statement has; masked as it is carried forward."""
-    made, _ = _said(engine, inputs, _lines_of(lines), carried)
-    found: list[str | None] = made["description"].to_pylist()
+    found: list[str | None] = _said(run, _lines_of(lines))[0]["description"].to_pylist()
     return found
 
 
@@ -533,56 +521,51 @@ def _lines_of(pairs: pa.Table) -> pa.Table:
     return pa.table({**own, "side": pa.array([STATEMENT] * len(pairs), pa.string()), "account": pairs["account"]})
 
 
-def without_late_bookings(found: Open, carried: CarryForward) -> Open:
+def _without_late_bookings(pairs: pa.Table, settled: pa.Table, carried: CarryForward) -> tuple[pa.Table, pa.Table]:
     """Settles each `date_mismatch` whose statement line an earlier run left open, if its ledger entry is a later one.
 
     The entry has a later day than the line, and was not open itself. Such a pair goes to `settled`; if its amounts
     differ, within the tolerance, it stays in `pairs` too, as TOLERATED.
     """
-    is_late = pc.and_(
-        pc.equal(found.pairs["code"], "date_mismatch"), pc.greater(found.pairs["l_day"], found.pairs["s_day"])
-    )
+    is_late = pc.and_(pc.equal(pairs["code"], "date_mismatch"), pc.greater(pairs["l_day"], pairs["s_day"]))
     is_late = pc.fill_null(is_late, fill_value=False)
     if carried.rows.empty or not pc.any(is_late).as_py():
-        return found
+        return pairs, settled
     kept = _identity(untyped(carried.rows, CARRIED))
-    entries = pc.binary_join_element_wise(found.pairs["account"], found.pairs["l_entry"].fill_null(""), UNIT)
-    was_told, was_booked = (pc.is_in(part, kept) for part in (_identity(_lines_of(found.pairs)), entries))
+    entries = pc.binary_join_element_wise(pairs["account"], pairs["l_entry"].fill_null(""), UNIT)
+    was_told, was_booked = (pc.is_in(part, kept) for part in (_identity(_lines_of(pairs)), entries))
     is_late = pc.and_(is_late, pc.and_not(was_told, was_booked))
-    late = found.pairs.filter(is_late)
+    late = pairs.filter(is_late)
     # Within a tolerance both sides may still differ.
     is_equal = pc.equal(late["l_signed"], late["s_signed"])
     late = with_column(late, "code", pc.if_else(is_equal, None, pa.scalar(TOLERATED)))
-    left = [found.pairs.filter(pc.invert(is_late)), late.filter(pc.invert(is_equal))]
-    settled = late.append_column("rule", pa.array(["key"] * len(late), pa.string()))
-    return found._replace(pairs=pa.concat_tables(left), settled=pa.concat_tables([found.settled, settled]))
+    left = pa.concat_tables([pairs.filter(pc.invert(is_late)), late.filter(pc.invert(is_equal))])
+    by_key = pa.array(["key"] * len(late), pa.string())
+    return left, pa.concat_tables([settled, late.append_column("rule", by_key)])
 
 
-def _said(
-    engine: Engine, inputs: Inputs, known: pa.Table, carried: CarryForward
-) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
+def _said(run: Run, known: pa.Table) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
     """The masked texts of rows, and the day since which each row is carried."""
-    told = _told(engine, inputs, known.filter(pc.equal(known["side"], STATEMENT)))
+    told = _told(run, known.filter(pc.equal(known["side"], STATEMENT)))
     here = pc.index_in(texts_of(known, _LINE), texts_of(told, _LINE))
     made = {name: told[name].take(here) for name in _TEXTS}
     since: Any = pa.nulls(len(known), pa.int64())
-    if not carried.rows.empty:
-        kept = untyped(carried.rows, CARRIED)
+    if not run.carried.rows.empty:
+        kept = untyped(run.carried.rows, CARRIED)
         before = pc.index_in(_identity(known), _identity(kept))
         made = {name: pc.coalesce(kept[name].take(before), text) for name, text in made.items()}
         since = day_numbers(kept["since_date"]).take(before)
     return {name: mapped(text, lambda words: mask(words) if words else None) for name, text in made.items()}, since
 
 
-def without_charges(found: Open, rows: pa.Table, rules: Sequence[Rule]) -> tuple[Open, pa.Table]:
+def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> tuple[pa.Table, pa.Table]:
     """Changes the code of charges and interest from `timing` to missing in the ledger: no later booking will come.
 
-    Returns `found` with its pairs changed so, and the changed `rows` of breaks.
     The statement's type decides, or its words where it has no type, or one of the `rules`.
     """
     of_statement = pc.and_(pc.equal(rows["side"], STATEMENT), pc.equal(rows["code"], codes.TIMING))
     if not pc.any(of_statement).as_py():
-        return found, rows
+        return pairs, rows
     waits = rows.filter(of_statement).rename_columns({"signed": "statement_minor"}).to_pandas()
     waits = waits.assign(code=codes.MISSING[STATEMENT], ledger_minor=None, variance_minor=-waits["statement_minor"])
     texts = waits["description"].fillna("") + " " + waits["words"].fillna("")
@@ -591,10 +574,8 @@ def without_charges(found: Open, rows: pa.Table, rules: Sequence[Rule]) -> tuple
     for rule in rules:
         is_charge |= rule.fits(waits) & (rule.kind in _CHARGES)
     places = pa.array(waits.loc[is_charge.astype(bool), "place"], pa.int64())
-    return (
-        found._replace(pairs=_recoded(found.pairs, pc.is_in(pa.array(range(len(found.pairs))), places))),
-        _recoded(rows, pc.is_in(rows["place"], places)),
-    )
+    is_changed = pc.is_in(pa.array(range(len(pairs)), pa.int64()), places)
+    return _recoded(pairs, is_changed), _recoded(rows, pc.is_in(rows["place"], places))
 
 
 def _recoded(table: pa.Table, chosen: pa.Array) -> pa.Table:
@@ -602,29 +583,25 @@ def _recoded(table: pa.Table, chosen: pa.Array) -> pa.Table:
     return with_column(table, "code", code)
 
 
-def _told(engine: Engine, inputs: Inputs, lines: pa.Table) -> pa.Table:
-    """The places and texts of these statement lines (_TOLD), sorted by both."""
+def _told(run: Run, lines: pa.Table) -> pa.Table:
+    """The places and texts of these statement lines (_TOLD), sorted by both; a text that no column has is null."""
     if not len(lines):
         return arrow_schema(_TOLD).empty_table()
-    on = {name: kind for name, kind in _LINE.items() if name != "account"}
+    on, sources = {name: kind for name, kind in _LINE.items() if name != "account"}, []
+    for source in run.inputs.statements:
+        there = {name: kind for name, kind in _TEXTS.items() if source.has_text(name)}
+        made = run.inputs.where(run.engine) | dict.fromkeys(_TEXTS.keys() - there, NULL)
+        given = source.load(run.engine, {**_LINE, **there})
+        sources.append(conform(given, _TOLD, key="coalesce(key, '')", **made))
     wanted = with_column(lines, "key", lines["key"].fill_null(""))
     wanted = wanted.group_by(list(on)).aggregate([])
     numbers = pc.unique(wanted["line"]).to_pylist()
-    told = both(*(_with_texts(engine, source, inputs) for source in inputs.statements))
     # Where lines have no number, every line may be 0.
     if len(numbers) <= _FEW and 0 not in numbers:
-        told = conform(told, _TOLD, f"line in ({', '.join(map(str, numbers))})")
+        told = conform(both(*sources), _TOLD, f"line in ({', '.join(map(str, numbers))})")
     else:
-        told = among(told, engine.arrow(wanted, on), on)
-    return engine.table(told, _TOLD).sort_by([(name, "ascending") for name in _TOLD])
-
-
-def _with_texts(engine: Engine, source: Source, inputs: Inputs) -> Frame:
-    """The places of a statement's lines and their texts; a text column that the statement lacks is null."""
-    there = {name: kind for name, kind in _TEXTS.items() if source.has_text(name)}
-    made = {name: NULL for name in _TEXTS if name not in there}
-    rows = source.load(engine, {**_LINE, **there})
-    return conform(rows, _TOLD, key="coalesce(key, '')", **where(engine, inputs), **made)
+        told = among(both(*sources), run.engine.arrow(wanted, on), on)
+    return run.engine.table(told, _TOLD).sort_by([(name, "ascending") for name in _TOLD])
 
 
 def _identity(rows: pa.Table) -> pa.ChunkedArray:

@@ -127,6 +127,12 @@ COMPARED: Columns = {"account": "string", "g": "string", "pair": "string", "code
 """Two rows that were compared, or one row without a partner."""
 
 
+LINE = ["account", "source", "no", "g", "signed"]
+"""Columns that tell statement lines apart, even in a table without line numbers."""
+BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
+"""SQL that is true for a pair with a row on each side."""
+
+
 @dataclass(frozen=True)
 class Classified:
     """The rows after rules 1 to 5.
@@ -147,6 +153,27 @@ class Classified:
         """Every pair that agrees, exactly or within the tolerance."""
         pairs = both(self.compared, engine.arrow(self.left, COMPARED))
         return f"(select * from {pairs} where code is null or code = '{TOLERATED}')"
+
+    def settled_lines(self, engine: Engine) -> Frame:
+        """The statement lines that agree with the ledger or are repeated: the columns LINE, and the count `lines`."""
+        shape = {name: ROW[name] for name in LINE}
+        of_pair = {"source": "s_source", "no": "s_no", "g": "s_key", "signed": "s_signed"}
+        pairs = conform(self.agreed(engine), shape, BOTH_SIDES, **of_pair)
+        told = f"side = '{STATEMENT}' and (agrees or told_again)"
+        lines = both(pairs, conform(self.special, shape, told, g="coalesce(batch, key)"))
+        return f"(select {listed(LINE)}, count(*) as lines from {lines} group by {listed(LINE)})"
+
+    def settled_later(self, engine: Engine, ends: Mapping[str, int]) -> pa.Table:
+        """The statement lines that agree with the ledger by key, but are dated after the last day of their account.
+
+        `ends` is account → its last day, counted from 1970; other accounts have no lines here.
+        """
+        shape = {name: ROW[name] for name in ("account", "key", "day", "signed")}
+        if not ends:
+            return arrow_schema(shape).empty_table()
+        pairs = conform(self.agreed(engine), shape, BOTH_SIDES, key="s_key", day="s_day", signed="s_signed")
+        lines = both(pairs, conform(self.special, shape, f"side = '{STATEMENT}' and agrees"))
+        return engine.table(f"(select * from {lines} where {dated(engine, ends, '>')})", shape)
 
 
 def classify(
@@ -252,33 +279,6 @@ def _opened(engine: Engine, compared: Frame) -> pa.Table:
     return engine.table(f"(select * from {compared} where code is not null)", COMPARED)
 
 
-LINE = ["account", "source", "no", "g", "signed"]
-"""Columns that tell statement lines apart, even in a table without line numbers."""
-
-
-def settled_lines(engine: Engine, classified: Classified) -> Frame:
-    """The statement lines that agree with the ledger or are repeated: the columns LINE, and the count `lines`."""
-    shape = {name: ROW[name] for name in LINE}
-    of_pair = {"source": "s_source", "no": "s_no", "g": "s_key", "signed": "s_signed"}
-    pairs = conform(classified.agreed(engine), shape, BOTH_SIDES, **of_pair)
-    told = f"side = '{STATEMENT}' and (agrees or told_again)"
-    lines = both(pairs, conform(classified.special, shape, told, g="coalesce(batch, key)"))
-    return f"(select {listed(LINE)}, count(*) as lines from {lines} group by {listed(LINE)})"
-
-
-def settled_later(engine: Engine, classified: Classified, ends: Mapping[str, int]) -> pa.Table:
-    """The statement lines that agree with the ledger by key, but are dated after the last day of their account.
-
-    `ends` is account → its last day, counted from 1970; other accounts have no lines here.
-    """
-    shape = {name: ROW[name] for name in ("account", "key", "day", "signed")}
-    if not ends:
-        return arrow_schema(shape).empty_table()
-    pairs = conform(classified.agreed(engine), shape, BOTH_SIDES, key="s_key", day="s_day", signed="s_signed")
-    lines = both(pairs, conform(classified.special, shape, f"side = '{STATEMENT}' and agrees"))
-    return engine.table(f"(select * from {lines} where {dated(engine, ends, '>')})", shape)
-
-
 def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
     """SQL for rules 4 and 5: pairs (COMPARED) of rows that agree in the columns `on`, and rows without a partner.
 
@@ -300,10 +300,6 @@ def _within(rows: Frame, allowed: Allowed) -> Frame:
     """SQL for rules 4 and 5 for the rows of special groups, by their `pair`."""
     sides = {side: f"(select * from {rows} where side = '{side}')" for side in SIDES}
     return _compared(sides, allowed, (*GROUP, "pair"))
-
-
-BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
-"""SQL that is true for a pair with a row on each side."""
 
 
 def code_of(allowed: Allowed) -> str:

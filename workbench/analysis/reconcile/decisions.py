@@ -25,7 +25,7 @@ from workbench.analysis.reconcile.classify import bare
 from workbench.analysis.reconcile.inputs import LEDGER
 from workbench.analysis.report.captions import counted, heading, key_text
 from workbench.analysis.report.totals import listed
-from workbench.analysis.rules import EXPECTED, TOLERATED, Input, content_of
+from workbench.analysis.rules import EXPECTED, TOLERATED, Input, MatchRules, Rule, by_account, content_of, rules_in
 from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION
 from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, text_of
 from workbench.analysis.statements.dialect import Line, cell_rows_of
@@ -61,6 +61,36 @@ _BETWEEN_WORDS: Final = re.compile(r"[\s_-]+")
 _BY_SPREADSHEET: Final = re.compile(
     r"([0-9]{1,2})([/.-])([0-9]{1,2})\2(?:20)?([0-9]{2})(?:[ ,]+([0-9]{1,2})(:[0-9:]{2,5}))?"
 )
+
+
+class Decided(NamedTuple):
+    """Decisions of people, rules, and the files that they come from."""
+
+    decisions: Sequence[Row]
+    rules: Sequence[Rule]
+    inputs: Sequence[Input]
+    match: Mapping[str, MatchRules]
+    """Account → the rules that match its rows, in place of its layout's."""
+
+
+def decided_by(decisions: Path | str | pd.DataFrame | None, rules: Path | str | None, match: object) -> Decided:
+    """The decisions, and the rules of the file `rules`; for an account in both, `match` goes before the file."""
+    told, *inputs = ([],) if decisions is None else decisions_in(decisions)
+    own: Sequence[Rule] = ()
+    declared: Mapping[str, MatchRules] = {}
+    if rules is not None:
+        own, file, declared = rules_in(rules)
+        inputs.append(file)
+    try:
+        given = {} if match is None else by_account(match)
+    except ValueError as error:
+        raise ReconcileRefused(f"match {error}.") from None
+    if given:
+        text = "\n".join(f"{name}: {', '.join(map(str, rules_of_account))}" for name, rules_of_account in given.items())
+        inputs.append(Input("rules", "match", hashlib.sha256(text.encode()).hexdigest(), len(given)))
+    # The order counts: the first name that fits an account.
+    others = {name: rules_of_account for name, rules_of_account in declared.items() if name not in given}
+    return Decided(told, own, inputs, {**given, **others})
 
 
 def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:

@@ -19,7 +19,7 @@ from workbench.analysis.break_codes import DAYS, MOST_MINOR
 from workbench.analysis.files import CSV
 from workbench.analysis.frames import ARROW as ARROW_TYPES
 from workbench.analysis.frames import schema_of
-from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, NULL, SPARK, Engine, Frame, Native, conform
+from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, NULL, SPARK, Engine, Frame, Native, both, conform
 from workbench.analysis.shapes import (
     COMPLETED,
     DAY,
@@ -401,6 +401,21 @@ class Inputs:
     statements: tuple[Source, ...]
     reported: Mapping[str, Statement]
 
+    def statement_rows(self, engine: Engine) -> Frame:
+        """The rows of all statements, in the shape ROW."""
+        given = both(*(source.load(engine, STATEMENT_READ) for source in self.statements))
+        return rows_of(conform(given, STATEMENT_READ, **self.where(engine)), STATEMENT)
+
+    def ledger_rows(self, engine: Engine) -> Frame:
+        """The rows of the ledger, in the shape ROW."""
+        return rows_of(self.ledger.load(engine, LEDGER_READ), LEDGER)
+
+    def where(self, engine: Engine) -> dict[str, str]:
+        """SQL for a statement row's account, statement and line, with defaults where the row names none."""
+        names = {file.account for file in self.reported.values()}
+        account = f"coalesce(account, {engine.text(names.pop())})" if len(names) == 1 else "account"
+        return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}
+
     def engine(self, named: str | None) -> Engine:
         """The engine of this name; without a name Spark if a table is Spark's, else DuckDB.
 
@@ -449,13 +464,6 @@ def _refuse_twice(reported: Sequence[Statement], sources: Sequence[Source]) -> N
             hint="Leave one of them out; two different files need two names.",
             names=twice,
         )
-
-
-def where(engine: Engine, inputs: Inputs) -> dict[str, str]:
-    """SQL for a row's account, statement and line, with defaults where the row names none."""
-    names = {file.account for file in inputs.reported.values()}
-    account = f"coalesce(account, {engine.text(names.pop())})" if len(names) == 1 else "account"
-    return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}
 
 
 def dated(engine: Engine, ends: Mapping[str, int], compared: str = "<=") -> str:

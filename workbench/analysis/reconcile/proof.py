@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
@@ -11,8 +11,10 @@ import pyarrow.compute as pc
 
 from workbench.analysis.break_codes import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
 from workbench.analysis.frames import day_number, frame, schema_of, typed
+from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, CarryForward, LedgerRead, rows_named
 from workbench.analysis.reconcile.classify import BOTH_SIDES, Allowed, Classified
+from workbench.analysis.reconcile.decisions import Decided
 from workbench.analysis.reconcile.engines import NULL, Engine, Frame, both, conform, listed
 from workbench.analysis.reconcile.inputs import (
     ANY_DAY,
@@ -21,6 +23,7 @@ from workbench.analysis.reconcile.inputs import (
     PREFIX,
     ROW,
     STATEMENT,
+    Inputs,
 )
 from workbench.analysis.report.captions import counted
 from workbench.analysis.rules import MatchRules
@@ -53,13 +56,6 @@ def _summed(engine: Engine, rows: Frame, by: Columns, counts: Mapping[str, str],
 def totals(engine: Engine, rows: Frame) -> Totals:
     """The Totals of the rows of one side."""
     return _summed(engine, rows, _KEYS, _COUNTED)
-
-
-def told_again(engine: Engine, classified: Classified) -> Totals:
-    """The number and the effects of repeated statement lines, which do not count, by account, day and currency."""
-    by = {"account": "string", "day": "int64", "currency": "string"}
-    counts = {name: _COUNTED[name] for name in ("rows", "value", "signed")}
-    return _summed(engine, classified.special, by, counts, "told_again")
 
 
 def of_account(lines: Totals, account: str) -> Totals:
@@ -103,27 +99,40 @@ class Book(NamedTuple):
         return f"the running balance of {self.source} was compared in {self.file.followed} of {rows} rows"
 
 
-@dataclass(frozen=True)
-class Read:
-    """Both sides loaded and counted."""
+@dataclass
+class Run:
+    """What a run is given and, one after the other, what it reads and finds."""
 
-    accounts: Sequence[str]
-    rows: Mapping[str, Frame]
-    totals: Mapping[str, Totals]
-    books: Sequence[Book]
-    closings: Mapping[str, int | None]
-    """The ledger's last balance of each account."""
-    last_numbers: Mapping[str, int]
-    everything: Frame
+    inputs: Inputs
+    engine: Engine
+    brought: CarryForward
+    """The carry-forward of all accounts."""
+    decided: Decided
+    key: PhoneKey
+    as_of: int
+    """ANY_DAY if no day is given."""
+    cut_off: int
+    books: Sequence[Book] = field(init=False)
+    accounts: Sequence[str] = field(init=False)
+    everything: Frame = field(init=False)
     """All ledger rows of these accounts, also those that an earlier run closed."""
-    ledger: LedgerRead
-    rules: Mapping[str, MatchRules]
-    """The rules by which the rows of each account are matched."""
-    allowed: Allowed
-    carried: CarryForward
+    rows: dict[str, Frame] = field(init=False)
+    totals: Mapping[str, Totals] = field(init=False)
+    closings: Mapping[str, int | None] = field(init=False)
+    """The ledger's last balance of each account."""
+    last_numbers: Mapping[str, int] = field(init=False)
+    """The number of the ledger's last entry in each account."""
+    carried: CarryForward = field(init=False)
     """The carry-forward of these accounts."""
-    closing: Mapping[str, int]
+    rules: Mapping[str, MatchRules] = field(init=False)
+    """The rules by which the rows of each account are matched."""
+    allowed: Allowed = field(init=False)
+    ledger: LedgerRead = field(init=False)
+    closing: Mapping[str, int] = field(init=False)
     """The last day of each account."""
+    classified: Classified = field(init=False)
+    again: Totals = field(init=False)
+    """The repeated statement lines, which do not count."""
 
     def books_of(self, account: str) -> list[Book]:
         """The statements of an account, in the order of their days."""
@@ -135,12 +144,47 @@ class Read:
         return {at: self.closing[at] for line in lines if (line["day"] or 0) > self.closing[at := line["account"]]}
 
 
-def books(engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str, Statement], as_of: int) -> list[Book]:
-    """Each statement of each account, in the order of their days; no statement ends after `as_of`."""
+def told_again(run: Run) -> Totals:
+    """The number and the effects of repeated statement lines, which do not count, by account, day and currency."""
+    by = {"account": "string", "day": "int64", "currency": "string"}
+    counts = {name: _COUNTED[name] for name in ("rows", "value", "signed")}
+    return _summed(run.engine, run.classified.special, by, counts, "told_again")
+
+
+def last_day(run: Run, account: str) -> int:
+    """The last day of an account: of its statements, else of what was closed before, else of the ledger."""
+    last = [book.last_day for book in run.books_of(account) if book.last_day is not None]
+    if not last and account in run.carried.ends:
+        return run.carried.ends[account]
+    days = [line["day"] for line in of_account(run.totals[LEDGER], account) if line["day"] is not None]
+    otherwise = run.as_of if run.as_of < ANY_DAY else 0
+    return max(last or [day for day in days if day <= run.as_of], default=otherwise)
+
+
+def closings(run: Run) -> tuple[dict[str, int | None], dict[str, int]]:
+    """Account → the balance after its last entry, if it has balances; and account → the number of that entry."""
+    last: dict[str, int] = {}
+    for line in run.totals[LEDGER]:
+        last[line["account"]] = max(last.get(line["account"], 0), line["last_no"] or 0)
+    told = {line["account"] for line in run.totals[LEDGER] if line["balances"]}
+    if not told:
+        return {}, last
+    ends = " or ".join(f'account = {run.engine.text(name)} and "no" = {last[name]}' for name in told)
+    shape = {"account": "string", "balance_minor": "int64"}
+    found = run.engine.rows(f"(select * from {run.everything} where {ends})", shape)
+    return {row["account"]: row["balance_minor"] for row in found if _known(row["balance_minor"])}, last
+
+
+def books(run: Run, loaded: Frame, counted: Totals) -> list[Book]:
+    """Each statement of each account, in the order of their days; no statement ends after `as_of`.
+
+    `loaded` has the statements' rows, and `counted` their Totals.
+    """
+    reported = run.inputs.reported
     groups: dict[tuple[str, str], list[Any]] = {(file.account, name): [] for name, file in reported.items()}
     for line in counted:
         groups.setdefault((line["account"], line["source"]), []).append(line)
-    ends = _balances_at_the_ends(engine, loaded, {key: lines for key, lines in groups.items() if lines})
+    ends = _balances_at_the_ends(run.engine, loaded, {key: lines for key, lines in groups.items() if lines})
     found = []
     for (account, name), lines in groups.items():
         file = reported.get(name)
@@ -149,7 +193,7 @@ def books(engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str,
             opening = file.opening_minor
         if file and file.closing_minor is not None:
             closing = file.closing_minor
-        found.append(Book(account, name, lines, file, *_days(lines, file, limit_of(file, as_of)), opening, closing))
+        found.append(Book(account, name, lines, file, *_days(lines, file, limit_of(file, run.as_of)), opening, closing))
     return sorted(found, key=lambda book: (book.account, book.last_day or 0, book.first_day or 0, book.source))
 
 
@@ -221,14 +265,14 @@ def _balances_at_the_ends(
         "balance_minor": "int64",
     }
     rows = engine.rows(f"(select * from {loaded} where {wanted})", shape)
-    at = {(row["account"], row["source"], row["no"]): row for row in rows if known(row["balance_minor"])}
+    at = {(row["account"], row["source"], row["no"]): row for row in rows if _known(row["balance_minor"])}
     return {
         key: _end_balances(at.get((*key, first)), at.get((*key, last)), _sum(groups[key], "signed"))
         for key, (first, last) in spans.items()
     }
 
 
-def known(balance: int | None) -> bool:
+def _known(balance: int | None) -> bool:
     """True for a balance that is given and that an account can have."""
     return balance is not None and abs(balance) <= 1000 * MOST_MINOR
 
@@ -288,11 +332,12 @@ _SORTED = ["account", "group", "side", "statement", "line", "entry", "key", "rul
 _NO_NUMBER = "cast(null as bigint)"
 
 
-def matches_of(engine: Engine, classified: Classified, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
+def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
     """The frame MATCH, in an order that depends only on its rows.
 
-    `settled` is that of `breaks.Open`, and `decided` has the rows that people decided to zero.
+    `settled` is that of `breaks.Broken`, and `decided` has the rows that people decided to zero.
     """
+    engine, classified = run.engine, run.classified
     by_key = f"case when {BOTH_SIDES} then 'key' else 'nothing_moved' end"
     several = f"""case when told_again then '{TOLD_AGAIN}' when l_n = 0 or n = l_n then 'nets_to_zero'
         when n = 2 then 'key' when l_n = 1 then 'one_to_many' when n - l_n = 1 then 'many_to_one'
@@ -349,8 +394,8 @@ def _apart(amount: int, fee: int, days: int, currency: str) -> str:
 _COUNTS = tuple(SUMMARY)[4:]
 
 
-def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.DataFrame:
-    """The frame SUMMARY of both sides as `read`, of repeated lines (`again`), and of the `rows` of breaks."""
+def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
+    """The frame SUMMARY of both sides, of repeated lines, and of the `rows` of breaks."""
     made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTS, 0))
 
     def count(line: Mapping[str, Any], code: str, side: str, sign: int = 1) -> None:
@@ -360,10 +405,10 @@ def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.
         of["variance_minor"] += signed if side == LEDGER else -signed
         of["moved_minor"] += sign * line["value"]
 
-    for side, lines in read.items():
+    for side, lines in run.totals.items():
         for line in lines:
             count(line, MATCHED, side)
-    for line in again:
+    for line in run.again:
         count(line, MATCHED, STATEMENT, -1)
         count({**line, "signed": 0, "value": 0}, TOLD_AGAIN, STATEMENT)
     counts = {"rows": ([], "count_all"), "signed": ("signed", "sum"), "value": ("value", "sum")}
@@ -386,16 +431,15 @@ def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.
 _BY = ("account", "business_date", "code", "currency")
 
 
-def proof_line(account: str, read: Read, again: Totals, explained: int, tolerated: int) -> dict[str, Any]:
+def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[str, Any]:
     """The row of PROOF of an account.
 
-    `again` has the repeated statement lines. `explained` is the sum of the account's breaks, and `tolerated` the sum of
-    its differences within the tolerance, in minor units.
+    `explained` is the sum of the account's breaks, and `tolerated` the sum of its differences within the tolerance.
     """
-    books, ends, before = read.books_of(account), read.closings.get(account), read.carried.closed_of(account)
-    signed = {side: _sum(of_account(lines, account), "signed") for side, lines in read.totals.items()}
+    books, ends, before = run.books_of(account), run.closings.get(account), run.carried.closed_of(account)
+    signed = {side: _sum(of_account(lines, account), "signed") for side, lines in run.totals.items()}
     in_files = sum(book.sum("signed") for book in books)
-    moved, carried = in_files - _sum(of_account(again, account), "signed"), signed[STATEMENT] - in_files
+    moved, carried = in_files - _sum(of_account(run.again, account), "signed"), signed[STATEMENT] - in_files
     brought = int(before.get("brought_minor", 0))
     opening = int(before["statement_minor"]) if before else books[0].opening
     if opening is None:
@@ -409,7 +453,7 @@ def proof_line(account: str, read: Read, again: Totals, explained: int, tolerate
     currencies = [currency for book in books for currency in book.currencies[:1]]
     line = {
         "account": account,
-        "currency": _commonest(read.totals[LEDGER], account) or next(iter(currencies), None),
+        "currency": _commonest(run.totals[LEDGER], account) or next(iter(currencies), None),
         "ledger_minor": ledger,
         "statement_minor": statement,
         "difference_minor": difference,
@@ -426,7 +470,7 @@ def proof_line(account: str, read: Read, again: Totals, explained: int, tolerate
     if closing is None and not any(book.sum("good") for book in books):
         what = "no row that can be read" if any(book.sum("rows") for book in books) else "no rows"
         blank = f"{names} has {what} {NOTHING_PROVEN}"
-    doubts = _doubts(account, read.ledger)
+    doubts = _doubts(account, run.ledger)
     line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps or blank or doubts)
     hardly = [text for book in books if (text := book.hardly_followed)]
     line["note"] = blank or _note(line, jumps, [*doubts, *hardly], worked_out=closing is None)
