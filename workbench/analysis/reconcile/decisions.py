@@ -86,11 +86,10 @@ def decided_by(decisions: Path | str | pd.DataFrame | None, rules: Path | str | 
     except ValueError as error:
         raise ReconcileRefused(f"match {error}.") from None
     if given:
-        text = "\n".join(f"{name}: {', '.join(map(str, rules_of_account))}" for name, rules_of_account in given.items())
+        text = "\n".join(f"{name}: {', '.join(map(str, of_account))}" for name, of_account in given.items())
         inputs.append(Input("rules", "match", hashlib.sha256(text.encode()).hexdigest(), len(given)))
-    # The order counts: the first name that fits an account.
-    others = {name: rules_of_account for name, rules_of_account in declared.items() if name not in given}
-    return Decided(told, own, inputs, {**given, **others})
+    # The first name that fits an account counts.
+    return Decided(told, own, inputs, {**given, **{name: of for name, of in declared.items() if name not in given}})
 
 
 def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
@@ -182,10 +181,8 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
     problems += [*_decided_twice(rows)]
     if problems := problems or _dated(rows, days):
         more = [f"and {len(problems) - _MOST:,} more"] if len(problems) > _MOST else []
-        text = (
-            "".join(f"\n- {problem}" for problem in [*problems[:_MOST], *more]) if problems[1:] else f" {problems[0]}."
-        )
-        raise ReconcileRefused(f"{name} cannot be used:{text}")
+        shown = "".join(f"\n- {problem}" for problem in [*problems[:_MOST], *more])
+        raise ReconcileRefused(f"{name} cannot be used:{shown if problems[1:] else f' {problems[0]}.'}")
     return list({frozenset(ids_of(row)): row for row in rows.values()}.values())
 
 
@@ -367,7 +364,7 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
     """
     if decided.empty and not len(met):
         return frame([], CLOSED_BREAK)
-    same = ("id", "account", "key", "code", "currency", "variance_minor", "since_date", "verdict", "who", "when", "why")
+    same = [name for name in CLOSED_BREAK if name != "rule"]
     made = [dict(zip(same, row, strict=True)) for row in python_rows(decided, *same)]
     named = ("account", "key", "break", "verdict", "who", "when", "why")
     about = {
@@ -383,9 +380,9 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
     broken: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in met.to_pylist():
         place = (row["account"], *((row["entry"],) if row["side"] == LEDGER else (row["statement"], row["line"])))
-        same_break = tuple(row[name] for name in ("account", "key", "code", "currency", "since_date"))
-        begun = dict(zip(("account", "key", "code", "currency", "since_date"), same_break, strict=True))
-        made_of = broken.setdefault(same_break, begun | {"variance_minor": 0, "rule": by_place.get(place, "key")})
+        begun = {name: row[name] for name in ("account", "key", "code", "currency", "since_date")}
+        begins = begun | {"variance_minor": 0, "rule": by_place.get(place, "key")}
+        made_of = broken.setdefault(tuple(begun.values()), begins)
         made_of["variance_minor"] += row["moved"] if row["side"] == LEDGER else -row["moved"]
     made += [closed | about.get((closed["account"], bare(closed["key"] or "")), {}) for closed in broken.values()]
     rows = [dict.fromkeys(CLOSED_BREAK) | row for row in made]
@@ -431,9 +428,7 @@ class Signatures(NamedTuple):
         return made
 
 
-def sign_off(
-    breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame, signatures: Signatures | None = None
-) -> str:
+def sign_off(breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame, signatures: Signatures) -> str:
     """A text: who decided what, and when last, how many decisions are stale, the inputs' hashes, and who signed."""
     said = [
         f"{who} ({', '.join(f'{number:,} {verdict}' for verdict, number in sorted(counts.items()))})"
@@ -451,7 +446,7 @@ def sign_off(
     others = inputs.loc[inputs["sha256"].isna(), "name"].tolist()
     hashes = [f"SHA-256 of {listed(files_)}."] if files_ else []
     hashes += [f"Not from a file, and without a hash: {listed(others)}."] if others else []
-    return " ".join([f"{'; '.join(parts)}.", *hashes, str(signatures or Signatures())])
+    return " ".join([f"{'; '.join(parts)}.", *hashes, str(signatures)])
 
 
 def stale_words(decisions: pd.DataFrame) -> str:
@@ -482,11 +477,10 @@ def _instant(when: str) -> datetime:
 
 def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
     """A note on decided matches whose amounts differ; the remainder stays in the proof."""
-    named = decisions[(decisions["state"] == APPLIED) & (decisions["verdict"] == "match")]
-    groups = {frozenset(ids_of(row)) for row in _rows(named)}
-    mine = breaks[breaks["id"].isin(set().union(*groups))]
-    variance = dict(zip(mine["id"], mine["variance_minor"], strict=True))
-    odd = sorted(min(group) for group in groups if sum(variance[break_id] for break_id in group))
+    named = _rows(decisions[(decisions["state"] == APPLIED) & (decisions["verdict"] == "match")])
+    variance = breaks.set_index("id")["variance_minor"]
+    groups = {frozenset(ids_of(row)) for row in named}
+    odd = sorted(min(group) for group in groups if variance[[*group]].sum())
     return [f"{', '.join(odd)} matched with another amount"] if odd else []
 
 
@@ -531,7 +525,7 @@ class DecisionTable:
         # Breaks that a rule has decided need nobody, and rows that may still follow wait.
         mine = breaks[(breaks["code"] != TIMING) & (breaks["verdict"].isna() | breaks["who"].notna())]
         order = mine.assign(moves=mine["variance_minor"].abs()).sort_values(["code", "moves"], ascending=[True, False])
-        self._breaks = mine.loc[order.index]
+        self._breaks = order.drop(columns="moves")
         self._suggested = [] if suggestions is None else list(suggestions["breaks"])
         self._in_file()
 
@@ -578,11 +572,7 @@ class DecisionTable:
 
     def decided(self) -> dict[str, Row]:
         """People's decisions by break: the result's decisions, replaced by those that stand in the file now."""
-        names = {"break": "id"}
-        shown = self._breaks[self._breaks["who"].notna()]
-        known = [
-            dict(zip(DECIDED, row, strict=True)) for row in python_rows(shown, *(names.get(n, n) for n in DECIDED))
-        ]
+        known = _rows(self._breaks[self._breaks["who"].notna()].rename(columns={"id": "break"}))
         told = [
             {**row, "break": name, "partner": "; ".join(other for other in ids_of(row) if other != name) or None}
             for row in self._in_file() for name in ids_of(row)
@@ -640,9 +630,8 @@ class _Form:
         button.on_click(lambda _: self._write())
         self._part.observe(lambda _: self._show(), names="value")
         self._show()
-        self.box = ipywidgets.VBox(
-            [self._line([self._part, self._who, button]), self._said, self._rows, _keyboard_guard()]
-        )
+        top = self._line([self._part, self._who, button])
+        self.box = ipywidgets.VBox([top, self._said, self._rows, _keyboard_guard()])
 
     def _line(self, parts: "Sequence[ipywidgets.Widget]") -> "ipywidgets.HBox":
         """Places widgets side by side, and below each other where the line is too wide."""

@@ -1,7 +1,7 @@
 """Totals, matches, the summary, and the proof: balances explained by the breaks."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -32,14 +32,11 @@ from workbench.analysis.statements.statement import Statement
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
 
-_KEYS = {"account": "string", "source": "string", "currency": "string", "day": "int64"}
 Totals = Sequence[Mapping[str, Any]]
 """Counts of rows and sums of effects, unsigned (`value`) and `signed`, by account, statement, currency and day.
 
 `good` counts the rows that can be used: only these set a closing date. `keyed` counts rows with a key of their own.
 """
-
-
 _COUNTED: Final = {
     "rows": "count(*)", "value": "sum(abs(signed))", "signed": "sum(signed)",
     "first_no": 'min("no")', "last_no": 'max("no")', "good": "count(case when not bad then day end)",
@@ -47,15 +44,12 @@ _COUNTED: Final = {
 }  # fmt: skip
 
 
-def _summed(engine: Engine, rows: Frame, by: Columns, counts: Mapping[str, str], where: str = "true") -> Totals:
-    sums = ", ".join(f'cast({term} as bigint) as "{name}"' for name, term in counts.items())
-    found = f"(select {listed(by)}, {sums} from {rows} where {where} group by {listed(by)})"
-    return engine.rows(found, {**by, **dict.fromkeys(counts, "int64")})
-
-
-def totals(engine: Engine, rows: Frame) -> Totals:
+def totals(engine: Engine, rows: Frame, counts: Iterable[str] = _COUNTED) -> Totals:
     """The Totals of the rows of one side."""
-    return _summed(engine, rows, _KEYS, _COUNTED)
+    sums = ", ".join(f'cast({_COUNTED[name]} as bigint) as "{name}"' for name in counts)
+    by = {name: ROW[name] for name in ("account", "source", "currency", "day")}
+    found = f"(select {listed(by)}, {sums} from {rows} group by {listed(by)})"
+    return engine.rows(found, {**by, **dict.fromkeys(counts, "int64")})
 
 
 def of_account(lines: Totals, account: str) -> Totals:
@@ -84,19 +78,6 @@ class Book(NamedTuple):
     def currencies(self) -> list[str]:
         """The currencies of the statement's rows, else the currency that its file declares."""
         return sorted(_currencies(self.lines)) or ([self.file.currency] if self.file else [])
-
-    @property
-    def jumps(self) -> list[dict[Any, Any]]:
-        """The lines whose running balance does not follow from the line before."""
-        return [] if self.file is None else self.file.findings.to_dict("records")
-
-    @property
-    def hardly_followed(self) -> str:
-        """A note if the running balance was compared in under half of the rows; empty for a single row."""
-        rows = self.sum("rows")
-        if self.file is None or not self.sum("balances") or 2 * self.file.followed >= rows - 1:
-            return ""
-        return f"the running balance of {self.source} was compared in {self.file.followed} of {rows} rows"
 
 
 @dataclass
@@ -145,10 +126,11 @@ class Run:
 
 
 def told_again(run: Run) -> Totals:
-    """The number and the effects of repeated statement lines, which do not count, by account, day and currency."""
-    by = {"account": "string", "day": "int64", "currency": "string"}
-    counts = {name: _COUNTED[name] for name in ("rows", "value", "signed")}
-    return _summed(run.engine, run.classified.special, by, counts, "told_again")
+    """The number and the effects of repeated statement lines, which do not count."""
+    return totals(run.engine, f"(select * from {run.classified.special} where told_again)", ("rows", "value", "signed"))
+
+
+_BALANCE: Columns = {name: ROW[name] for name in ("account", "source", "no", "order", "signed", "balance_minor")}
 
 
 def last_day(run: Run, account: str) -> int:
@@ -170,8 +152,7 @@ def closings(run: Run) -> tuple[dict[str, int | None], dict[str, int]]:
     if not told:
         return {}, last
     ends = " or ".join(f'account = {run.engine.text(name)} and "no" = {last[name]}' for name in told)
-    shape = {"account": "string", "balance_minor": "int64"}
-    found = run.engine.rows(f"(select * from {run.everything} where {ends})", shape)
+    found = run.engine.rows(f"(select * from {run.everything} where {ends})", _BALANCE)
     return {row["account"]: row["balance_minor"] for row in found if _known(row["balance_minor"])}, last
 
 
@@ -188,12 +169,11 @@ def books(run: Run, loaded: Frame, counted: Totals) -> list[Book]:
     found = []
     for (account, name), lines in groups.items():
         file = reported.get(name)
-        opening, closing = ends.get((account, name), (None, None))
-        if file and file.opening_minor is not None:
-            opening = file.opening_minor
-        if file and file.closing_minor is not None:
-            closing = file.closing_minor
-        found.append(Book(account, name, lines, file, *_days(lines, file, limit_of(file, run.as_of)), opening, closing))
+        days = _days(lines, file, limit_of(file, run.as_of))
+        declared = (file.opening_minor, file.closing_minor) if file else (None, None)
+        balances = zip(declared, ends.get((account, name), (None, None)), strict=True)
+        opening, closing = (worked_out if given is None else given for given, worked_out in balances)
+        found.append(Book(account, name, lines, file, *days, opening, closing))
     return sorted(found, key=lambda book: (book.account, book.last_day or 0, book.first_day or 0, book.source))
 
 
@@ -256,15 +236,7 @@ def _balances_at_the_ends(
     wanted = " or ".join(
         f'source = {engine.text(name)} and "no" in ({first}, {last})' for (_, name), (first, last) in spans.items()
     )
-    shape = {
-        "account": "string",
-        "source": "string",
-        "no": "int64",
-        "order": "int64",
-        "signed": "int64",
-        "balance_minor": "int64",
-    }
-    rows = engine.rows(f"(select * from {loaded} where {wanted})", shape)
+    rows = engine.rows(f"(select * from {loaded} where {wanted})", _BALANCE)
     at = {(row["account"], row["source"], row["no"]): row for row in rows if _known(row["balance_minor"])}
     return {
         key: _end_balances(at.get((*key, first)), at.get((*key, last)), _sum(groups[key], "signed"))
@@ -297,29 +269,21 @@ def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
         mine = of_account(ledger, book.account)
         currencies = sorted(_currencies(mine))
         if not currencies and not book.currencies:
-            raise ReconcileRefused(
-                f"Neither the ledger nor {book.source} names the currency of {book.account}.", account=book.account
-            )
+            text = f"Neither the ledger nor {book.source} names the currency of {book.account}."
+            raise ReconcileRefused(text, account=book.account)
         if not mine and not book.sum("value"):
             # Without movements on either side nothing contradicts: nobody paid by this operator in the month.
             continue
         if not mine:
             in_ledger = sorted({line["account"] for line in ledger} - {None})
-            raise ReconcileRefused(
-                f"The ledger has no row of {book.account}, the account of {book.source}.",
-                hint=f"It has {', '.join(in_ledger)}. If the statement is of one of these, name it: --account, or "
-                "account='…' to read_statement or in its layout."
-                if in_ledger
-                else "It has no row at all.",
-                account=book.account,
-            )
+            text = f"The ledger has no row of {book.account}, the account of {book.source}."
+            hint = f"It has {', '.join(in_ledger)}. If the statement is of one of these, name it: --account, or "
+            hint += "account='…' to read_statement or in its layout."
+            raise ReconcileRefused(text, hint=hint if in_ledger else "It has no row at all.", account=book.account)
         if currencies and book.currencies and not set(book.currencies) & set(currencies):
             theirs, ours = " and ".join(book.currencies), " and ".join(currencies)
-            raise ReconcileRefused(
-                f"{book.source} is in {theirs}, the ledger's {book.account} in {ours}.",
-                account=book.account,
-                currencies=currencies,
-            )
+            text = f"{book.source} is in {theirs}, the ledger's {book.account} in {ours}."
+            raise ReconcileRefused(text, account=book.account, currencies=currencies)
 
 
 _OFF = ("amount", "fee", "day")
@@ -330,6 +294,7 @@ _AGREED: Columns = {
 _RULES = ["key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved", "decided", TOLD_AGAIN]
 _SORTED = ["account", "group", "side", "statement", "line", "entry", "key", "rule", "currency", "signed_minor"]
 _NO_NUMBER = "cast(null as bigint)"
+_STANDS = {"statement": "source", "line": "no"}
 
 
 def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
@@ -348,11 +313,8 @@ def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
     by_rule = engine.arrow(settled, {"account": "string", **pairs, "rule": "string"})
     names = ("account", "side", "key", "entry", "currency", "signed", "source", "no")
     by_person = engine.arrow(decided, {**{name: ROW[name] for name in names}, "group": "string"})
-    row = {f"{name}_off": _NO_NUMBER for name in _OFF}
-    row |= {
-        name: f"case when side = '{STATEMENT}' then {own} end"
-        for name, own in (("statement", "source"), ("line", '"no"'))
-    }
+    row = {name: f"case when side = '{STATEMENT}' then \"{own}\" end" for name, own in _STANDS.items()}
+    row |= {f"{name}_off": _NO_NUMBER for name in _OFF}
     found = engine.table(both(
         *_rows_of_pairs(classified.agreed(engine), rule=by_key, group=pair),
         conform(classified.special, _AGREED, "agrees or told_again", rule=several, group="g", **row),
@@ -380,23 +342,19 @@ def _rows_of_pairs(pairs: Frame, **told: str) -> list[Frame]:
     ]  # fmt: skip
 
 
-def _differences(found: pa.Table) -> Sequence[str | None]:
-    """The words for each row that differs; None where nothing differs."""
+def _differences(found: pa.Table) -> Iterator[str | None]:
+    """Yields the words for each row that differs, and None for each other row."""
     offs = (found[f"{name}_off"].fill_null(0).to_pylist() for name in _OFF)
-    return [_apart(*off) if any(off[:3]) else None for off in zip(*offs, found["currency"].to_pylist(), strict=True)]
-
-
-def _apart(amount: int, fee: int, days: int, currency: str) -> str:
-    parts = [f"{name} {money_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
-    return "; ".join([*parts, *([f"{days} day{'s' if abs(days) > 1 else ''}"] if days else [])])
-
-
-_COUNTS = tuple(SUMMARY)[4:]
+    for amount, fee, days, currency in zip(*offs, found["currency"].to_pylist(), strict=True):
+        parts = [f"{name} {money_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
+        parts += [f"{days} day{'s' if abs(days) > 1 else ''}"] if days else []
+        yield "; ".join(parts) or None
 
 
 def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
     """The frame SUMMARY of both sides, of repeated lines, and of the `rows` of breaks."""
-    made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTS, 0))
+    by, counts = ("account", "business_date", "code", "currency"), tuple(SUMMARY)[4:]
+    made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(counts, 0))
 
     def count(line: Mapping[str, Any], code: str, side: str, sign: int = 1) -> None:
         of, signed = made[line["account"], line["day"], code, line["currency"]], sign * line["signed"]
@@ -411,24 +369,23 @@ def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
     for line in run.again:
         count(line, MATCHED, STATEMENT, -1)
         count({**line, "signed": 0, "value": 0}, TOLD_AGAIN, STATEMENT)
-    counts = {"rows": ([], "count_all"), "signed": ("signed", "sum"), "value": ("value", "sum")}
-    moved = rows.append_column("value", pc.abs(rows["signed"])).group_by(["account", "day", "code", "currency", "side"])
-    for row in moved.aggregate([*counts.values()]).to_pylist():
-        line = row | dict(zip(counts, (row["count_all"], row["signed_sum"], row["value_sum"]), strict=True))
-        count(line, MATCHED, row["side"], -1)
-        count(line, row["code"], row["side"])
+    valued = rows.append_column("value", pc.abs(rows["signed"])).group_by(
+        ["account", "day", "code", "currency", "side"]
+    )
+    sums = valued.aggregate([([], "count_all"), ("signed", "sum"), ("value", "sum")])
+    names = {"count_all": "rows", "signed_sum": "signed", "value_sum": "value"}
+    for line in sums.rename_columns(names).to_pylist():
+        count(line, MATCHED, line["side"], -1)
+        count(line, line["code"], line["side"])
     # Null sorts first. A day on which every row is part of a break has no line for matched rows.
     records = [
-        {**dict(zip(_BY, key, strict=True)), **made[key]}
+        {**dict(zip(by, key, strict=True)), **made[key]}
         for key in sorted(made, key=lambda key: [(part is not None, part) for part in key])
         if key[2] != MATCHED or made[key]["ledger_rows"] + made[key]["statement_rows"] > 0
     ]
     result = frame(records, SUMMARY)
     result["code"] = result["code"].cat.set_categories([MATCHED, TOLD_AGAIN, *CODES])
     return result
-
-
-_BY = ("account", "business_date", "code", "currency")
 
 
 def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[str, Any]:
@@ -464,7 +421,7 @@ def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[s
         "gap_minor": gap,
         "unexplained_minor": difference - explained - tolerated - brought,
     }
-    jumps = [(book.source, jump) for book in books for jump in book.jumps]
+    jumps = [(book.source, jump) for book in books if book.file for jump in book.file.findings.to_dict("records")]
     names = " and ".join(book.source for book in books)
     blank = ""
     if closing is None and not any(book.sum("good") for book in books):
@@ -472,8 +429,11 @@ def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[s
         blank = f"{names} has {what} {NOTHING_PROVEN}"
     doubts = _doubts(account, run.ledger)
     line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps or blank or doubts)
-    hardly = [text for book in books if (text := book.hardly_followed)]
-    line["note"] = blank or _note(line, jumps, [*doubts, *hardly], worked_out=closing is None)
+    for file, rows in ((book.file, book.sum("rows")) for book in books if book.file and book.sum("balances")):
+        # Of a single row nothing is to be compared.
+        if 2 * file.followed < rows - 1:
+            doubts.append(f"the running balance of {file.name} was compared in {file.followed} of {rows} rows")
+    line["note"] = blank or _note(line, jumps, doubts, worked_out=closing is None)
     return line
 
 
@@ -497,11 +457,10 @@ def _doubts(account: str, ledger: LedgerRead) -> list[str]:
 
 def _commonest(counted: Totals, account: str) -> str | None:
     """The currency of most rows of an account."""
-    rows: dict[str, int] = defaultdict(int)
+    rows: Counter[str] = Counter()
     for line in of_account(counted, account):
-        if line["currency"] is not None:
-            rows[line["currency"]] += line["rows"]
-    return max(sorted(rows), key=rows.__getitem__, default=None)
+        rows[line["currency"]] += line["rows"]
+    return max(sorted(rows.keys() - {None}), key=rows.__getitem__, default=None)
 
 
 def _note(
@@ -510,9 +469,7 @@ def _note(
     """The note of an account; `text` holds the sentences that come first."""
     if jumps:
         name, jump = jumps[0]
-        expected, found = (
-            money_text(int(jump[f"{column}_minor"]), line["currency"]) for column in ("expected", "found")
-        )
+        expected, found = (money_text(int(jump[f"{of}_minor"]), line["currency"]) for of in ("expected", "found"))
         more = f", and in {len(jumps) - 1} more" if len(jumps) > 1 else ""
         where = f"the running balance of {name} does not agree in line {jump['line']}{more}"
         text.append(f"{where}: {expected} expected, {found} found")
