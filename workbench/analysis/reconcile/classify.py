@@ -6,9 +6,10 @@ are open, and this module pairs them.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass
-from itertools import chain
+from functools import partial
+from itertools import chain, count
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -204,19 +205,28 @@ def classify(
     # Most ledgers have no special group: the rules for them are the longest.
     if len(engine.table(f"(select rows from {marked} limit 1)", {"rows": "int64"})):
         special = special_of(engine, f"(select * from {inside} where rows > 0)", overlaps=overlaps)
+        single = both(single, conform(special, _PAIRED, "pair <> ''"))
         left, further = _members(engine, special, allowed)
-        single = both(single, _alike(special))
     near = _within(single, allowed)
-    opened, compared = _opened(engine, near), both(conform(great, COMPARED, "code is null"), near)
-    broken = [part.select(GROUP) for part in (_differing(opened), _differing(left), further)]
-    names = respelt(pa.concat_tables([*broken, *(_known(engine, everything) if carried else [])]))
+    opened = engine.table(f"(select * from {near} where code is not null)", COMPARED)
+    compared = both(conform(great, COMPARED, "code is null"), near)
+    broken = [part.filter(pc.not_equal(part["code"], TOLERATED)).select(GROUP) for part in (opened, left)]
+    if carried:
+        # The groups that hold only open rows of an earlier run disagreed then, and still do.
+        waits = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
+        groups = f"(select account, g from {everything} group by account, g having {waits})"
+        broken.append(engine.table(groups, {name: ROW[name] for name in GROUP}))
+    names = respelt(pa.concat_tables([*broken, further.select(GROUP)]))
     if len(names):
         here = engine.keep(engine.arrow(names, dict.fromkeys((*GROUP, "name"), "string")))
         named = conform(f"(select x.*, y.name from {everything} x join {here} y on {same(GROUP)})", ROW, g="name")
         named = f"(select *, count(batch) over (partition by account, g) as batches from {named})"
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
-        pairs = _within(_alike(again), allowed)
-        more = _opened(engine, pairs), *_members(engine, again, allowed)
+        pairs = _within(conform(again, _PAIRED, "pair <> ''"), allowed)
+        more = (
+            engine.table(f"(select * from {pairs} where code is not null)", COMPARED),
+            *_members(engine, again, allowed),
+        )
         compared, special = (
             both(apart(frame, here, GROUP), other) for frame, other in ((compared, pairs), (special, again))
         )
@@ -226,13 +236,6 @@ def classify(
         )
     opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))])
     return Classified(compared, special, left, opened, further, [conform(rows[s], ROW, "bad") for s in rows if bad[s]])
-
-
-def _known(engine: Engine, rows: Frame) -> list[pa.Table]:
-    """The groups that hold only open rows of an earlier run: the groups disagreed then, and still do."""
-    opened = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
-    groups = f"(select account, g from {rows} group by account, g having {opened})"
-    return [engine.table(groups, {name: ROW[name] for name in GROUP})]
 
 
 def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
@@ -254,11 +257,6 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     return f"(select account, g, {sums} from {both(*marks)} group by account, g)"
 
 
-def _alike(special: Frame) -> Frame:
-    """The rows of special groups that have an equal row on the other side."""
-    return conform(special, _PAIRED, "pair <> ''")
-
-
 def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
     """The open rows of special groups: pairs with their codes (COMPARED), and rows in no pair (SPECIAL).
 
@@ -268,15 +266,6 @@ def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table
     batched = pc.greater(rows["batches"], 0)
     pairs, further = nearest(rows.filter(pc.invert(batched)))
     return with_codes(engine, pairs, COMPARED, allowed), pa.concat_tables([rows.filter(batched), further])
-
-
-def _differing(pairs: pa.Table) -> pa.Table:
-    """The pairs that have a code other than TOLERATED."""
-    return pairs.filter(pc.not_equal(pairs["code"], TOLERATED))
-
-
-def _opened(engine: Engine, compared: Frame) -> pa.Table:
-    return engine.table(f"(select * from {compared} where code is not null)", COMPARED)
 
 
 def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
@@ -505,9 +494,6 @@ def _side_by_side(rows: pa.Table, met: Sequence[tuple[int | None, ...]]) -> pa.T
         mine = rows.take(pa.array([both[place] for both in met], pa.int64()))
         made |= {f"{prefix}{name}": mine[name] for name in rows.column_names}
     made |= {name: pc.coalesce(made[f"l_{name}"], made[f"s_{name}"]) for name in GROUP}
-    groups, counted = zip(*(made[name].to_pylist() for name in GROUP), strict=True), Counter[tuple[object, ...]]()
-    numbers = []
-    for group in groups:
-        counted[group] += 1
-        numbers.append(str(counted[group]))
-    return pa.table({**made, "pair": pa.array(numbers, pa.string())})
+    numbers: dict[tuple[object, ...], Iterator[int]] = defaultdict(partial(count, 1))
+    groups = zip(*(made[name].to_pylist() for name in GROUP), strict=True)
+    return pa.table({**made, "pair": pa.array([str(next(numbers[group])) for group in groups], pa.string())})
