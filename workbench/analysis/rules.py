@@ -5,7 +5,7 @@ Layouts, files of rules and calls declare them. Patterns are run by RE2 alone, s
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -158,12 +158,6 @@ def refusal(pattern: str) -> str:
     return ""
 
 
-def _found_in(texts: Iterable[str], pattern: str) -> list[str]:
-    """The texts in which a pattern is found."""
-    given = pa.array(texts, pa.string())
-    return [*given.filter(pc.match_substring_regex(given, pattern)).to_pylist()]
-
-
 class Input(NamedTuple):
     """A source of decisions or rules: `side` is `decisions` or `rules`, and `rows` says how many the source has.
 
@@ -208,10 +202,7 @@ class Rule:
         for holds, otherwise in (
             (self.name.strip(), "it has no name"),
             (any(conditions), "it fits every break: name an account, a narrative, an amount, a direction or a code"),
-            (
-                self.kind or self.expected or self.tolerated,
-                "give it a kind, or say that it is expected or tolerated",
-            ),
+            (self.kind or self.expected or self.tolerated, "give it a kind, or say that it is expected or tolerated"),
             (not (self.expected and self.tolerated), "it is expected or tolerated, not both"),
             (0 <= least <= most, "amount_minor is a least and a most amount from 0 up, such as [100, 5000]"),
             (self.direction in {"", *DIRECTIONS}, f"direction is {' or '.join(DIRECTIONS)}"),
@@ -243,8 +234,9 @@ class Rule:
             held &= (moved > 0 if self.direction == "in" else moved < 0).astype(bool)
         for column, pattern in (("description", self.narrative), ("words", self.words)):
             if pattern:
-                texts = breaks.loc[held, column].dropna().unique()
-                held &= breaks[column].isin(_found_in(texts, pattern))
+                texts = pa.array(breaks.loc[held, column].dropna().unique(), pa.string())
+                found = texts.filter(pc.match_substring_regex(texts, pattern))
+                held &= breaks[column].isin(found.to_pylist())
         return held
 
 

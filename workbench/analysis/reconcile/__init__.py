@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from workbench.analysis.break_codes import BUCKETS, CODES, MATCHED, TIMING, has_key
 from workbench.analysis.frames import day_number, day_of, frame, untyped
 from workbench.analysis.phone_key import OF, key_from, refuse_another
-from workbench.analysis.reconcile import carry_forward as carrying
+from workbench.analysis.reconcile import carry_forward as carrying  # parameters of `reconcile` have the modules' names
 from workbench.analysis.reconcile import decisions as deciding
 from workbench.analysis.reconcile import proof
 from workbench.analysis.reconcile.breaks import Broken, breaks_of, summed
@@ -224,10 +224,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     if isinstance(carry_forward, str | Path):
         carry_forward = CarryForward.load(carry_forward)
     if not isinstance(carry_forward, CarryForward | None):
-        raise ReconcileRefused(
-            f"{carry_forward!r} is not a CarryForward.",
-            hint="Pass the `carry_forward` of an earlier result, or the folder into which it was saved.",
-        )
+        hint = "Pass the `carry_forward` of an earlier result, or the folder into which it was saved."
+        raise ReconcileRefused(f"{carry_forward!r} is not a CarryForward.", hint=hint)
     if as_of is not None and (not isinstance(as_of, date) or isinstance(as_of, datetime)):
         raise ReconcileRefused(f"{as_of!r} is not a day.", hint="as_of=date(2026, 1, 31), for example.")
     check_whole("cut_off", cut_off, "reconcile()")

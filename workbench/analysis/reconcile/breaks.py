@@ -6,7 +6,7 @@ Pairs are columns of Arrow, since nearly every row may be open; few pairs become
 import base64
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, Final, NamedTuple
@@ -19,13 +19,7 @@ from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import arranged, day_of, typed, untyped, with_column
 from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.carry_forward import TOO_LATE, CarryForward
-from workbench.analysis.reconcile.classify import (
-    ONE_SIDED,
-    TOLERATED,
-    bare_in_sql,
-    firsts,
-    with_codes,
-)
+from workbench.analysis.reconcile.classify import ONE_SIDED, TOLERATED, bare_in_sql, firsts, with_codes
 from workbench.analysis.reconcile.engines import (
     NULL,
     UNIT,
@@ -38,17 +32,7 @@ from workbench.analysis.reconcile.engines import (
     shaped,
     texts_of,
 )
-from workbench.analysis.reconcile.inputs import (
-    ANY_DAY,
-    GROUP,
-    LEDGER,
-    OF_SIDE,
-    OWN,
-    PREFIX,
-    ROW,
-    SHARED,
-    STATEMENT,
-)
+from workbench.analysis.reconcile.inputs import ANY_DAY, GROUP, LEDGER, OF_SIDE, OWN, PREFIX, ROW, SHARED, STATEMENT
 from workbench.analysis.reconcile.matching import PARTNERS_BY, Found, Pairs, found_among
 from workbench.analysis.reconcile.proof import Run, limit_of, period_of
 from workbench.analysis.rules import Rule
@@ -120,14 +104,16 @@ def breaks_of(run: Run) -> Broken:
     is_misdated = pc.or_(*map(pc.is_valid, problems.values()))
     partners = found_among(waiting, run.rules, partial(_descriptions, run), is_misdated.to_numpy(zero_copy_only=False))
     compared, settled = _settled(run, waiting, partners)
-    lonely = _resolved(waiting, partners, _lonely(run, waiting, partners), problems)
-    pairs, settled = _without_late_bookings(pa.concat_tables([found, compared, *lonely]), settled, run.carried)
+    proposed = _met(waiting, partners.proposed, codes.WRONG_REFERENCE, PARTNERS_BY)
+    pairs = pa.concat_tables([found, compared, proposed, _lonely(run, waiting, partners, problems)])
+    pairs, settled = _without_late_bookings(pairs, settled, run.carried)
     is_tolerated = pc.equal(pairs["code"], TOLERATED)
     let_pass = pairs.filter(is_tolerated)
     pairs = pairs.filter(pc.invert(is_tolerated)) if len(let_pass) else pairs
+    pairs = pairs.append_column("place", pa.array(range(len(pairs)), pa.int64()))
     rows = _narrated(run, _hashed(_rows_of(pairs, members), run.key))
     pairs, rows = _without_charges(pairs, rows, run.decided.rules)
-    breaks, places = _frame(run, pairs, members, rows)
+    breaks, places = _frame(run, pairs, rows)
     rows = with_column(rows, "place", pc.index_in(rows["place"], places))
     tolerated = summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
     return Broken(breaks, rows, settled, tolerated, partners.unsure)
@@ -267,26 +253,11 @@ def _met(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = N
     return _pairs(len(pairs), **{**_columns(left), **reported, "code": code, "rows": 2, "fits": fits})
 
 
-def _resolved(
-    waiting: pa.Table, found: Found, code: pa.ChunkedArray, problems: dict[str, pa.Array]
-) -> Iterator[pa.Table]:
-    """Rule 6 for rows that had no partner: two proposed partners become one pair, each other row a pair with its code.
+def _lonely(run: Run, waiting: pa.Table, found: Found, problems: dict[str, pa.Array]) -> pa.Table:
+    """Rule 6: a pair with its code for each row that neither a rule nor a proposal gives a partner.
 
-    Rows that a rule matched are left out. `problems` has a column per side with what is wrong with a row's date, else
-    null: a row with a problem is invalid.
-    """
-    yield _met(waiting, found.proposed, codes.WRONG_REFERENCE, PARTNERS_BY)
-    pairs = chain(found.proposed, *(matched for _, matched in found.matched))
-    is_done = pc.is_in(pa.array(range(len(waiting)), pa.int64()), pa.array([*chain(*pairs)], pa.int64()))
-    code = pc.if_else(pc.or_(*map(pc.is_valid, problems.values())), codes.INVALID, code)
-    lonely = _columns(waiting) | problems | {"code": code, "fits": found.candidates}
-    yield _pairs(len(waiting), **lonely).filter(pc.invert(is_done))
-
-
-def _lonely(run: Run, waiting: pa.Table, found: Found) -> pa.ChunkedArray:
-    """The code of each row without a partner.
-
-    If several apply, ambiguous goes before a reversal, a reversal before timing, and timing before an unpaid payout.
+    `problems` has a column per side with what is wrong with a row's date, else null: a row with a problem is invalid.
+    Otherwise ambiguous goes before a reversal, a reversal before timing, and timing before an unpaid payout.
     """
     ours = pc.is_null(waiting["s_no"])
     last = mapped(waiting["account"], lambda account: run.closing[account] - run.cut_off, pa.int64())
@@ -299,20 +270,24 @@ def _lonely(run: Run, waiting: pa.Table, found: Found) -> pa.ChunkedArray:
         (codes.TIMING, is_late),
         (codes.REVERSED_UNMATCHED, is_reversal),
         (codes.AMBIGUOUS, pc.is_valid(found.candidates)),
+        (codes.INVALID, pc.or_(*map(pc.is_valid, problems.values()))),
     ):
         code = pc.if_else(applies, named, code)
-    return code
+    pairs = chain(found.proposed, *(matched for _, matched in found.matched))
+    is_done = pc.is_in(pa.array(range(len(waiting)), pa.int64()), pa.array([*chain(*pairs)], pa.int64()))
+    lonely = _columns(waiting) | problems | {"code": code, "fits": found.candidates}
+    return _pairs(len(waiting), **lonely).filter(pc.invert(is_done))
 
 
 _SORTED = ["account", "business_date", "code", "statement", "line", "key", "entry", "side", "reason"]
 
 
-def _frame(run: Run, pairs: pa.Table, members: pa.Table, rows: pa.Table) -> tuple[pd.DataFrame, pa.Array]:
+def _frame(run: Run, pairs: pa.Table, rows: pa.Table) -> tuple[pd.DataFrame, pa.Array]:
     """The frame BREAK, and the place of each break's pair; `rows` are those of the pairs, with their narratives."""
     made = pa.table({**_plain(pairs, run), **_narratives(pairs, rows)})
     order = pc.sort_indices(made, [(name, "ascending") for name in _SORTED[:-1]])
     columns = {name: pa.nulls(len(made)) for name in BREAK} | _columns(made.take(order))
-    columns["id"], columns["reason"], columns["proposal"] = _texts(pairs, members, order)
+    columns["id"], columns["reason"], columns["proposal"] = _texts(pairs, rows, order)
     result = typed([arranged(columns, BREAK)], BREAK).assign(place=order.to_numpy())
     if result.duplicated(_SORTED[:-1]).any():
         result = result.sort_values([*_SORTED, "id"], kind="stable", ignore_index=True)
@@ -368,15 +343,12 @@ _CONTENTS = ("key", "batch", "at", "day", "direction", "amount", "fee", "currenc
 _ROW = "\x1e"
 
 
-def _hashes(pairs: pa.Table, groups: Mapping[tuple[str, str], str]) -> list[str]:
-    """The id of each pair: a hash of its account, code and contents; for a group, of all of its rows."""
+def _hashes(pairs: pa.Table, groups: Mapping[int, str]) -> list[str]:
+    """The id of each pair: a hash of its account, code and contents; for a group, of the text in `groups`."""
     ours, theirs = (_contents(pairs, prefix) for prefix in PREFIX.values())
     alone = pc.binary_join_element_wise(pairs["account"], pairs["code"], ours, theirs, _ROW)
-    grouped = zip(pairs["grouped"].to_pylist(), pairs["account"].to_pylist(), pairs["g"].to_pylist(), strict=True)
-    return _ids(
-        f"{account}{_ROW}{groups[account, g]}" if is_group else content
-        for content, (is_group, account, g) in zip(alone.to_pylist(), grouped, strict=True)
-    )
+    places = pairs["place"].to_pylist()
+    return _ids(groups.get(place, content) for place, content in zip(places, alone.to_pylist(), strict=True))
 
 
 def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
@@ -388,16 +360,13 @@ def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*texts, UNIT, null_handling="replace", null_replacement="")
 
 
-def _group_contents(pairs: pa.Table, members: pa.Table) -> Mapping[tuple[str, str], str]:
-    """Account and group → the group's code and the sorted contents of its rows, as one text."""
-    made: dict[tuple[str, str], str] = {}
-    grouped = pairs.filter(pairs["grouped"])
-    for row in grouped.select([*GROUP, "code"]).to_pylist():
-        made[row["account"], row["g"]] = row["code"]
-    names = members.select([*GROUP, "side"])
-    rows = names.append_column("text", _contents(members, ""))
-    for row in rows.sort_by([("side", "ascending"), ("text", "ascending")]).to_pylist():
-        made[row["account"], row["g"]] += f"{_ROW}{row['side']}{UNIT}{row['text']}"
+def _group_contents(rows: pa.Table) -> Mapping[int, str]:
+    """Place of a group → its account, its code and the sorted contents of its rows, as one text."""
+    made: dict[int, str] = {}
+    texts = rows.select(["place", "account", "code", "side"]).append_column("text", _contents(rows, ""))
+    for row in texts.sort_by([("side", "ascending"), ("text", "ascending")]).to_pylist():
+        text = made.setdefault(row["place"], f"{row['account']}{_ROW}{row['code']}")
+        made[row["place"]] = f"{text}{_ROW}{row['side']}{UNIT}{row['text']}"
     return made
 
 
@@ -423,19 +392,19 @@ def _distinct(ids: Iterable[str]) -> list[str]:
 
 def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
     """For each pair the texts of its statement line (the first of a group), and the day since which it is open."""
-    places = pa.array(range(len(pairs)), pa.int64())
     lines = rows.filter(pc.and_(pc.equal(rows["side"], STATEMENT), rows["first"]))
     since = rows.group_by("place").aggregate([("since", "min")])
-    here, open_since = (pc.index_in(places, part["place"]) for part in (lines, since))
-    return {name: lines[name].take(here) for name in ("description", "words")} | {
-        "since_date": since["since_min"].take(open_since)
-    }
+    here, open_since = (pc.index_in(pairs["place"], part["place"]) for part in (lines, since))
+    texts = {name: lines[name].take(here) for name in _TEXTS}
+    return texts | {"since_date": since["since_min"].take(open_since)}
 
 
-def _texts(pairs: pa.Table, members: pa.Table, order: pa.Array) -> list[pa.ChunkedArray]:
+def _texts(pairs: pa.Table, rows: pa.Table, order: pa.Array) -> list[pa.ChunkedArray]:
     """The columns id, reason and proposal of the pairs, sorted by `order`."""
-    groups, made = _group_contents(pairs, members), []
-    every = pairs.append_column("reversals", _reversals(pairs, members))
+    groups = pairs.filter(pairs["grouped"])
+    rows = rows.filter(pc.is_in(rows["place"], groups["place"]))
+    contents, made = _group_contents(rows), []
+    every = pairs.append_column("reversals", _reversals(groups, rows, len(pairs)))
     # A reason names the statement's row where there is one.
     alike = pc.binary_join_element_wise(pairs["code"], pc.is_valid(pairs["s_no"]).cast(pa.string()), UNIT)
     for name in pc.unique(alike):
@@ -443,7 +412,7 @@ def _texts(pairs: pa.Table, members: pa.Table, order: pa.Array) -> list[pa.Chunk
         for start in range(0, len(places), _TEXTS_AT_ONCE):
             mine = places.slice(start, _TEXTS_AT_ONCE)
             some = every.take(mine)
-            texts = _hashes(some, groups), codes.reasons_of(some), codes.proposals_of(some)
+            texts = _hashes(some, contents), codes.reasons_of(some), codes.proposals_of(some)
             made.append(pa.table([mine, *texts], _TEXT))
     whole = pa.concat_tables([pa.table([[]] * 4, _TEXT), *made]).sort_by("place").take(order)
     return [whole[name] for name in _TEXT.names[1:]]
@@ -452,29 +421,27 @@ def _texts(pairs: pa.Table, members: pa.Table, order: pa.Array) -> list[pa.Chunk
 _TEXT: Final = pa.schema({"place": pa.uint64(), **dict.fromkeys(("id", "reason", "proposal"), pa.string())})
 
 
-def _reversals(pairs: pa.Table, members: pa.Table) -> pa.Array:
-    """For each grouped pair the JSON bodies that reverse its ledger entries; null for other pairs."""
-    groups = pairs.filter(pairs["grouped"]).select([*GROUP, "code", "l_currency", "s_currency"])
-    ours = members.filter(pc.equal(members["side"], LEDGER)).select([*GROUP, "no", "entry", "amount", "fee"])
-    rows = ours.join(groups, GROUP, join_type="inner").sort_by([("no", "ascending"), ("entry", "ascending")])
-    rows = rows.rename_columns({name: f"l_{name}" for name in ("entry", "amount", "fee")})
+def _reversals(groups: pa.Table, rows: pa.Table, length: int) -> pa.Array:
+    """By place the JSON bodies that reverse the ledger entries of a group, whose rows are `rows`; null elsewhere."""
+    ours = rows.filter(pc.equal(rows["side"], LEDGER)).select(["account", "place", "no", "entry", "amount", "fee"])
+    ours = ours.rename_columns(
+        [f"l_{name}" if name in {"entry", "amount", "fee"} else name for name in ours.column_names]
+    )
+    ours = ours.join(groups.select(["place", "code", "l_currency", "s_currency"]), "place", join_type="inner")
+    ours = ours.sort_by([("no", "ascending"), ("l_entry", "ascending")])
     bodies = defaultdict(list)
-    for account, g, body in zip(
-        *(column.to_pylist() for column in (*rows.select(GROUP), codes.reverse(rows))), strict=True
-    ):
-        bodies[account, g].append(body)
-    made = {group: ", ".join(texts) for group, texts in bodies.items()}
-    named = zip(*(pairs[name].to_pylist() for name in (*GROUP, "grouped")), strict=True) if made else ()
-    texts = [made.get((account, g)) if is_group else None for account, g, is_group in named]
-    return pa.array(texts, pa.string()) if made else pa.nulls(len(pairs), pa.string())
+    for place, body in zip(ours["place"].to_pylist(), codes.reverse(ours).to_pylist(), strict=True):
+        bodies[place].append(body)
+    if not bodies:
+        return pa.nulls(length, pa.string())
+    return pa.array((", ".join(bodies[place]) if place in bodies else None for place in range(length)), pa.string())
 
 
 def _rows_of(pairs: pa.Table, members: pa.Table) -> pa.Table:
-    """Each row of either side that is part of a break, in the shape _BROKEN.
+    """Each row of either side that is part of a break, in the shape _BROKEN, with the place of its pair.
 
-    `place` is the place of the row's pair; of a pair's rows on one side, `first` is true for the one that is shown.
+    Of a pair's rows on one side, `first` is true for the row that is shown.
     """
-    pairs = pairs.append_column("place", pa.array(range(len(pairs)), pa.int64()))
     is_grouped = pairs["grouped"]
     single, made = pairs.filter(pc.invert(is_grouped)), []
     for side, prefix in PREFIX.items():
@@ -574,13 +541,11 @@ def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> 
     for rule in rules:
         is_charge |= rule.fits(waits) & (rule.kind in _CHARGES)
     places = pa.array(waits.loc[is_charge.astype(bool), "place"], pa.int64())
-    is_changed = pc.is_in(pa.array(range(len(pairs)), pa.int64()), places)
-    return _recoded(pairs, is_changed), _recoded(rows, pc.is_in(rows["place"], places))
-
-
-def _recoded(table: pa.Table, chosen: pa.Array) -> pa.Table:
-    code = pc.if_else(chosen, codes.MISSING[STATEMENT], table["code"])
-    return with_column(table, "code", code)
+    recoded, both = pa.scalar(codes.MISSING[STATEMENT]), []
+    for table in (pairs, rows):
+        code = pc.if_else(pc.is_in(table["place"], places), recoded, table["code"])
+        both.append(with_column(table, "code", code))
+    return both[0], both[1]
 
 
 def _told(run: Run, lines: pa.Table) -> pa.Table:

@@ -183,9 +183,11 @@ class CarryForward(Tabular):
 
 _MOVING: Columns = {
     **dict.fromkeys(("account", "entry", "key", "hash", "was"), "string"),
-    **dict.fromkeys(("no", "day", "nth"), "int64"),
-}
+    **dict.fromkeys(("no", "day", "nth"), "int64"), "is_new": "bool",
+}  # fmt: skip
+"""A ledger row that moves money; `is_new` is false for an open row of an earlier run, which is numbered first."""
 _READ: Columns = {name: _MOVING[name] for name in ("account", "hash", "nth", "key", "day")}
+_NAMED_ENTRY: Columns = {name: _MOVING[name] for name in ("account", "entry")}
 _BEGINS: Columns = {name: _MOVING[name] for name in ("account", "day")}
 _ENTRY, _HASHED = ["account", "entry"], ["account", "hash"]
 _SAME, _NTH, _PLACE = [*_ENTRY, "hash"], [*_HASHED, "nth"], [*_ENTRY, "no"]
@@ -240,14 +242,10 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     )
     renamed = f"(select x.account, x.entry, x.hash, y.entry as now from {there} x join {here} y on {same(_NTH)})"
     renamed = engine.keep(renamed)
-    names = listed(_SAME)
-    known_still = both(
-        f"(select {names} from {among(few, waiting, _SAME)})", f"(select account, now, hash from {renamed})"
-    )
-    opened = engine.keep(f"(select distinct {names} from {known_still})")
+    still = conform(among(few, waiting, _SAME), _SAME), f"(select account, now, hash from {renamed})"
+    opened = engine.keep(f"(select distinct {listed(_SAME)} from {both(*still)})")
     ranked = f"(select x.*, y.hash as known from {moving} x left join {opened} y on {same(_SAME)})"
-    ranked = conform(ranked, {**_MOVING, "rank": "int64"}, rank="case when known is null then 1 else 0 end")
-    moving = _numbered(engine, engine.keep(ranked))
+    moving = _numbered(engine, engine.keep(conform(ranked, _MOVING, is_new="known is null")))
     read = untyped(carried.read[(carried.read["nth"] > 0) & ~carried.read["account"].isin(differ)], READ)
     then = engine.keep(engine.arrow(read.rename_columns(list(_READ)), {**_READ, "day": DAY}))
     known = f"(select * from {moving} where not coalesce({is_unknown}, false))"
@@ -258,7 +256,7 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     # For rows that move nothing, and accounts whose rows read are unknown, the date and the number decide.
     others = f"(select * from {ours} where signed = 0 or coalesce({is_unknown}, false))"
     before = apart(f"(select * from {others} where {_gone(engine, carried.closed)})", was, _ENTRY)
-    ahead = among(others, _ahead(engine, carried.ahead), _ENTRY)
+    ahead = among(others, engine.arrow(untyped(carried.ahead, AHEAD), _NAMED_ENTRY), _ENTRY)
     settled = engine.keep(both(*(f"(select {listed(_PLACE)} from {source})" for source in (gone, before, ahead))))
     new = apart(ours, settled, _PLACE)
     new = f"(select x.*, y.was as named from {new} x left join {was} y on {same(_ENTRY)})"
@@ -287,18 +285,19 @@ def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
     made = engine.SHA256.format(f"{engine.text(secret)} || {' || chr(31) || '.join(texts)}")
     # A row without a day is dated before every other.
     given = {"hash": f"substr({made}, 1, 16)", "day": "coalesce(day, 0)", "nth": "cast(0 as bigint)"}
-    return conform(rows, {**_MOVING, "rank": "int64"}, "signed <> 0", **given, rank="0")
+    return conform(rows, _MOVING, "signed <> 0", **given, is_new="false")
 
 
 def _numbered(engine: Engine, rows: Frame) -> Frame:
-    """The rows with their `nth`: those of one account and hash count from 1, by `rank`, then as they were booked."""
-    nth = 'row_number() over (partition by account, hash order by rank, "no" nulls first, entry nulls first)'
+    """The rows with their `nth`: those of one account and hash count from 1, open rows first, then as booked."""
+    nth = 'row_number() over (partition by account, hash order by is_new, "no" nulls first, entry nulls first)'
     several = f"(select account, hash from {rows} group by account, hash having count(*) > 1)"
     # Few hashes are of several rows: only these are put in order.
-    tied = engine.table(several, {name: _MOVING[name] for name in _HASHED})
+    hashed = {name: _MOVING[name] for name in _HASHED}
+    tied = engine.table(several, hashed)
     if not len(tied):
         return conform(rows, _MOVING, nth="1")
-    few = engine.keep(engine.arrow(tied, {name: _MOVING[name] for name in _HASHED}))
+    few = engine.keep(engine.arrow(tied, hashed))
     parts = conform(apart(rows, few, _HASHED), _MOVING, nth="1"), conform(among(rows, few, _HASHED), _MOVING, nth=nth)
     return engine.keep(both(*parts))
 
@@ -330,9 +329,10 @@ def rows_read(
         mine = f"account in ({', '.join(map(engine.text, ends)) or 'null'}) and not ({until})"
         later = f"(select * from {ledger.moving} where {mine})"
         twice = kept[kept["code"] == DUPLICATE[LEDGER]]
-        names = both(*(_ahead(engine, rows.reindex(columns=list(AHEAD))) for rows in (ahead, twice)))
+        named = [untyped(entries.reindex(columns=list(AHEAD)), AHEAD) for entries in (ahead, twice)]
+        names = engine.arrow(pa.concat_tables(named), _NAMED_ENTRY)
         # The next run numbers the open rows of a hash before the others: only how many were read is told.
-        some = conform(among(later, names, _ENTRY), {**_MOVING, "rank": "int64"}, rank="0")
+        some = conform(among(later, names, _ENTRY), _MOVING, is_new="false")
         read.append(_numbered(engine, engine.keep(some)))
 
     def parts() -> Iterator[pa.Table]:
@@ -349,12 +349,8 @@ def rows_named(rows: pd.DataFrame) -> str:
         f"{key if has_key(key) else 'a row without a key'} of {day}"
         for key, day in python_rows(rows.sort_values(["business_date", "key"]).iloc[:_NAMED], "key", "business_date")
     ]
-    more = len(rows) - len(told)
-    return ", ".join([*told, *([f"and {more:,} more"] if more else [])])
-
-
-def _ahead(engine: Engine, ahead: pd.DataFrame) -> Frame:
-    return engine.arrow(untyped(ahead, AHEAD), {"account": "string", "entry": "string"})
+    more = [f"and {len(rows) - _NAMED:,} more"] if len(rows) > _NAMED else []
+    return ", ".join([*told, *more])
 
 
 def rows_ahead(engine: Engine, ledger: Frame, broken: pa.Table, closing: Mapping[str, int]) -> pd.DataFrame:
@@ -363,7 +359,7 @@ def rows_ahead(engine: Engine, ledger: Frame, broken: pa.Table, closing: Mapping
     `broken` are the rows that are part of breaks.
     """
     later = f"(select * from {ledger} where entry is not null and ({dated(engine, closing, '>')}))"
-    found = engine.table(later, {"account": "string", "entry": "string", "day": "int64"})
+    found = engine.table(later, {**_NAMED_ENTRY, "day": "int64"})
     rows = arranged(dict(zip(AHEAD, found.columns, strict=True)), AHEAD)
     opened = broken.filter(pc.equal(broken["side"], LEDGER))
     left = rows.join(opened.select(["account", "entry"]), ["account", "entry"], join_type="left anti")
@@ -382,9 +378,8 @@ def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table, later: 
         arranged(dict(zip(TOLD, part.select(names).columns, strict=True)), TOLD)
         for part, names in ((settled, of_rule), (decided, of_row), (later, of_row))
     ]
-    return typed(
-        [pa.concat_tables([untyped(carried.told, TOLD), *found]).sort_by([(n, "ascending") for n in TOLD])], TOLD
-    )
+    lines = pa.concat_tables([untyped(carried.told, TOLD), *found])
+    return typed([lines.sort_by([(name, "ascending") for name in TOLD])], TOLD)
 
 
 def told_before(engine: Engine, lines: Frame, told: pd.DataFrame) -> Frame:
@@ -401,26 +396,22 @@ def refuse_settled(engine: Engine, lines: Frame) -> None:
     """Raises ReconcileRefused: a statement repeats settled lines, as the same file or overlapping periods do."""
     told = f'(select source, cast(sum(lines) as bigint) as rows, min("no") as first from {lines} group by source)'
     found = engine.rows(told, {"source": "string", "rows": "int64", "first": "int64"})
-    if found:
-        text = "; ".join(
-            f"{row['source']}, {counted(row['rows'], 'line')} from line {row['first']}"
-            for row in sorted(found, key=lambda row: row["source"] or "")
-        )
-        raise ReconcileRefused(
-            f"These lines were already reconciled, and are reported again: {text}.",
-            hint="Use the next statement. If periods overlap, leave out the settled lines with skip_settled=True or "
-            "--skip-settled.",
-        )
+    names = [
+        f"{row['source']}, {counted(row['rows'], 'line')} from line {row['first']}"
+        for row in sorted(found, key=lambda row: row["source"] or "")
+    ]
+    if names:
+        text = f"These lines were already reconciled, and are reported again: {'; '.join(names)}."
+        hint = "Use the next statement. If periods overlap, leave out the settled lines with skip_settled=True or "
+        raise ReconcileRefused(text, hint=f"{hint}--skip-settled.")
 
 
 def _gone(engine: Engine, closed: pd.DataFrame) -> str:
     """SQL for the ledger rows that an earlier run closed, by date and number."""
     gone = [
-        f"account = {engine.text(row['account'])} and coalesce(day, 0) <= {day_number(row['closing_date'])}"
-        f' and "no" <= {row["last_number"]}'
-        for row in closed.to_dict("records")
-        if not pd.isna(row["last_number"])
-    ]
+        f'account = {engine.text(name)} and coalesce(day, 0) <= {day_number(day)} and "no" <= {last}'
+        for name, day, last in python_rows(closed, "account", "closing_date", "last_number") if last is not None
+    ]  # fmt: skip
     return " or ".join(["false", *gone])
 
 

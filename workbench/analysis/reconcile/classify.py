@@ -33,8 +33,8 @@ class Tolerance:
     """The most by which the amounts and the fees of two rows with one key may differ, in minor units.
 
     Each account's rules say how many days apart its rows may be, and what matches rows without a common key: see
-    `match_rules`. Raises ReconcileRefused: a limit is not a whole number from 0 up, or `days`, `minutes` or `pair_by`
-    is given, which are rules now.
+    `analysis.rules`. Raises ReconcileRefused: a limit is not a whole number from 0 up; or `days`, `minutes` or
+    `pair_by`, which are rules now, is given.
 
     >>> Tolerance(amount_minor=1)
     Tolerance(amount_minor=1, fee_minor=0)
@@ -51,12 +51,10 @@ class Tolerance:
             check_whole(name, getattr(self, name), "Tolerance")
         given = {"days": days, "minutes": minutes, "pair_by": pair_by}
         if old := [name for name, value in given.items() if value is not None]:
-            raise ReconcileRefused(
-                f"A tolerance has no {' and no '.join(old)} any more: a rule of the account says it. "
-                f"Write {rules_in_place_of(days, minutes, pair_by)}.",
-                hint="It stands in the statement's layout, in the rules file under [match] as "
-                '"ACCOUNT" = […], or in reconcile(match=…).',
-            )
+            text = f"A tolerance has no {' and no '.join(old)} any more: a rule of the account says it."
+            where = 'in the rules file under [match] as "ACCOUNT" = […], or in reconcile(match=…).'
+            hint = f"It stands in the statement's layout, {where}"
+            raise ReconcileRefused(f"{text} Write {rules_in_place_of(days, minutes, pair_by)}.", hint=hint)
 
 
 class Allowed(NamedTuple):
@@ -71,10 +69,8 @@ class Allowed(NamedTuple):
 def check_whole(name: str, value: object, of: str) -> None:
     """Raises ReconcileRefused: the `value` of the parameter `name` is not a whole number from 0 up."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ReconcileRefused(
-            f"{of} takes a whole number from 0 up as `{name}`, not {value!r}.",
-            hint="Amounts are in minor units: one ngwee is 1, one kwacha 100.",
-        )
+        text = f"{of} takes a whole number from 0 up as `{name}`, not {value!r}."
+        raise ReconcileRefused(text, hint="Amounts are in minor units: one ngwee is 1, one kwacha 100.")
 
 
 _TIES = ["fresh", "order", "day", "key", "amount", "fee", "direction", "status", "currency", "kind", "refers", "state",

@@ -6,7 +6,7 @@ form of JupyterLab holds no logic: the form calls `DecisionTable.write`, as `dec
 
 import hashlib
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
@@ -714,11 +714,8 @@ def _keyboard_guard() -> "ipywidgets.Widget":
 
 def _parts(breaks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """The breaks by code, in pieces of up to _AT_ONCE, each with its title."""
-    of_code: dict[str, list[int]] = defaultdict(list)
-    for place, code in enumerate(breaks["code"]):
-        of_code[code].append(place)
-    for code, places in of_code.items():
-        for start in range(0, len(places), _AT_ONCE):
-            piece = places[start : start + _AT_ONCE]
-            part = f", {start + 1} to {start + len(piece)}" if len(places) > _AT_ONCE else ""
-            yield f"{code}: {len(places)}{part}", breaks.iloc[piece]
+    for code, mine in breaks.groupby("code", observed=True, sort=False):
+        for start in range(0, len(mine), _AT_ONCE):
+            piece = mine.iloc[start : start + _AT_ONCE]
+            part = f", {start + 1} to {start + len(piece)}" if len(mine) > _AT_ONCE else ""
+            yield f"{code}: {len(mine)}{part}", piece

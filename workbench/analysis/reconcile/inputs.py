@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -129,16 +129,16 @@ class Source:
     kind: str
     given: Native
     side: Side
+    name: str
+    """The name of the file, without its folder, or the number of files, or the table's library and class."""
+    sha256: str | None = None
+    """The hash of a file that was read here."""
     read_from: OwnLedger | None = None
     """The ledger whose rows these are, if it was read with read_ledger()."""
     as_of: date | None = None
     """The business date by the clock of a sandbox's ledger."""
     head: str | None = None
     """The hash of the last entry of a sandbox's chain."""
-    file: Statement | None = None
-    """The statement whose rows these are, if it was read from a file."""
-    called: str = ""
-    """The library and class of a table that was turned into Arrow."""
 
     def load(self, engine: Engine, shape: Columns) -> Frame:
         """The columns of `shape` as a frame of the engine; a missing OPTIONAL column is null.
@@ -171,12 +171,9 @@ class Source:
         wrong = {name: called for name, (called, is_fit) in fits.items() if not is_fit(schema[name])}
         if wrong:
             text = "; ".join(f"{name} is {schema[name]} instead of {called}" for name, called in wrong.items())
-            is_money = any(name.endswith("_minor") for name in wrong)
-            raise ReconcileRefused(
-                f"{self.side.called} has columns of another type: {text}.",
-                hint=_WHOLE if is_money else self.side.file_from,
-                wrong=tuple(wrong),
-            )
+            hint = _WHOLE if any(name.endswith("_minor") for name in wrong) else self.side.file_from
+            text = f"{self.side.called} has columns of another type: {text}."
+            raise ReconcileRefused(text, hint=hint, wrong=tuple(wrong))
 
     @cached_property
     def _schema(self) -> Mapping[str, Any]:
@@ -205,11 +202,8 @@ class Source:
     @property
     def hashed(self) -> str | None:
         """SHA-256 of the files' bytes, one file after another, or of a table's rows; None for a table of Spark's."""
-        read = self.read_from or self.file
-        if read and read.sha256:
-            return read.sha256
-        if self.kind == SPARK:
-            return None
+        if self.sha256 or self.kind == SPARK:
+            return self.sha256
         if self.kind != PATHS:
             shape = LEDGER_READ if self.side is THE_LEDGER else STATEMENT_READ
             # Without the hashes of customers' numbers, which depend on the run's key.
@@ -227,26 +221,19 @@ class Source:
 
         The one name is `statement` if a table has no such column.
         """
-        if self.file or self.kind == PATHS:
+        if self.sha256 or self.kind == PATHS:
             return [self.name]
         named = self.has_text("statement")
         return self.arrow(["statement"])["statement"].unique().to_pylist() if named else ["statement"]
-
-    @property
-    def name(self) -> str:
-        """The name of the file, without its folder, or the number of files, or the table's library and class."""
-        if read := self.read_from or self.file:
-            return read.name
-        if self.kind != PATHS:
-            return self.called or " ".join(_class_of(self.given))
-        return self.given[0].name if len(self.given) == 1 else f"{len(self.given)} files"
 
 
 def sha256_of(*tables: pa.Table) -> str:
     """SHA-256 of the rows of tables, the same whichever library holds them."""
     digest = hashlib.sha256()
     for name, column in ((name, table[name]) for table in tables for name in table.column_names):
-        plain = _in_large_strings(column).combine_chunks()
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        # Libraries use different types for text.
+        plain = column.cast(pa.large_string() if kind in {pa.string(), pa.string_view()} else kind).combine_chunks()
         # First the places of nulls, then all other values: the bytes under a null may be any.
         for part in (plain.is_valid().cast(pa.uint8()), plain.drop_null()):
             batch = pa.record_batch([part], [name])
@@ -255,21 +242,11 @@ def sha256_of(*tables: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def _in_large_strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with texts as large strings, since libraries use different text types."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    return column.cast(pa.large_string() if kind in {pa.string(), pa.string_view()} else kind)
-
-
-_OTHERS: Final = {
-    ("polars", "DataFrame"): ARROW, ("polars", "LazyFrame"): ARROW, ("duckdb", "DuckDBPyRelation"): DUCKDB,
-    ("pyspark", "DataFrame"): SPARK,
+_LIBRARIES: Final = {
+    ("pyarrow", "Table"): ARROW, ("polars", "DataFrame"): ARROW, ("polars", "LazyFrame"): ARROW,
+    ("duckdb", "DuckDBPyRelation"): DUCKDB, ("pyspark", "DataFrame"): SPARK,
 }  # fmt: skip
 """Library and class → the kind of a Source, by name: no library need be installed or loaded."""
-
-
-def _class_of(given: object) -> tuple[str, str]:
-    return type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
 
 
 def source(given: Native, side: Side) -> Source:
@@ -278,30 +255,29 @@ def source(given: Native, side: Side) -> Source:
     Raises ReconcileRefused: it is no table, a column has mixed types, or no file is at the path.
     """
     if isinstance(given, str | Path):
-        return Source(PATHS, _files(Path(given), side), side)
+        paths = _files(Path(given), side)
+        return Source(PATHS, paths, side, paths[0].name if len(paths) == 1 else f"{len(paths)} files")
+    if isinstance(given, OwnLedger) and side is THE_LEDGER:
+        return Source(ARROW, given.table, side, given.name, given.sha256, given)
+    if isinstance(given, Statement) and side is THE_STATEMENT:
+        return Source(ARROW, given.table, side, given.name, given.sha256)
+    library, called = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
+    name = f"{library} {called}"
     if isinstance(given, pd.DataFrame):
         # A shop's own payment may be of any type, and is never read.
         there = given[[name for name in given.columns if name in side.columns and name != "payment"]]
         try:
-            table = pa.Table.from_pandas(there, preserve_index=False)
+            return Source(ARROW, pa.Table.from_pandas(there, preserve_index=False), side, name)
         except pa.ArrowException as problem:
             raise ReconcileRefused(f"{side.called} has a column of mixed types: {problem}") from problem
-        return Source(ARROW, table, side, called=" ".join(_class_of(given)))
-    if isinstance(given, pa.Table):
-        return Source(ARROW, given, side)
-    if isinstance(given, OwnLedger) and side is THE_LEDGER:
-        return Source(ARROW, given.table, side, given)
-    if _class_of(given) == ("workbench", "Ledger") and side is THE_LEDGER:
-        pages = [schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]
-        return Source(ARROW, pa.concat_tables(pages), side, as_of=given.business_date, head=given.head)
-    kind = _OTHERS.get(_class_of(given))
-    if kind is None:
-        raise ReconcileRefused(
-            f"{side.called} is a {type(given).__name__}, which is not a table that can be reconciled.",
-            hint=f"Give {side.first}a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB "
-            "relation or Parquet's path.",
-        )
-    return Source(kind, given, side)
+    if (library, called) == ("workbench", "Ledger") and side is THE_LEDGER:
+        pages = pa.concat_tables([schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()])
+        return Source(ARROW, pages, side, "pyarrow Table", as_of=given.business_date, head=given.head)
+    if (library, called) not in _LIBRARIES:
+        text = f"{side.called} is a {called}, which is not a table that can be reconciled."
+        hint = f"Give {side.first}a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation or "
+        raise ReconcileRefused(text, hint=f"{hint}Parquet's path.")
+    return Source(_LIBRARIES[library, called], given, side, name)
 
 
 def _read(given: Native, side: Side, phone_key: str | Path | bytes | None = None) -> Native:
@@ -441,29 +417,17 @@ def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes
     if not given:
         raise ReconcileRefused("There is no statement to reconcile with.")
     reported = [item for item in given if isinstance(item, Statement)]
-    sources = [
-        Source(ARROW, item.table, THE_STATEMENT, file=item)
-        if isinstance(item, Statement)
-        else source(item, THE_STATEMENT)
-        for item in given
-    ]
-    _refuse_twice(reported, sources)
-    books = source(_read(ledger, THE_LEDGER, phone_key), THE_LEDGER)
-    return Inputs(books, tuple(sources), {file.name: file for file in reported})
-
-
-def _refuse_twice(reported: Sequence[Statement], sources: Sequence[Source]) -> None:
+    sources = [source(item, THE_STATEMENT) for item in given]
     hashes = Counter(file.sha256 for file in reported)
     names = Counter(file.name for file in reported) + Counter(
         str(path.resolve()) for table in sources if table.kind == PATHS for path in table.given
     )
     twice = [file.name for file in reported if hashes[file.sha256] > 1] or [name for name, n in names.items() if n > 1]
     if twice:
-        raise ReconcileRefused(
-            f"The same statement was given twice: {' and '.join(twice)}.",
-            hint="Leave one of them out; two different files need two names.",
-            names=twice,
-        )
+        hint = "Leave one of them out; two different files need two names."
+        raise ReconcileRefused(f"The same statement was given twice: {' and '.join(twice)}.", hint=hint, names=twice)
+    books = source(_read(ledger, THE_LEDGER, phone_key), THE_LEDGER)
+    return Inputs(books, tuple(sources), {file.name: file for file in reported})
 
 
 def dated(engine: Engine, ends: Mapping[str, int], compared: str = "<=") -> str:

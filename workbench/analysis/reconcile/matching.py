@@ -148,18 +148,14 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     """
     fields = {"phone": "phone", "fee": "fee", "type": "kind"}
     asked = [fields[field] for field in rule.on if field in fields]
-    measure, reach = ("day", rule.days) if rule.minutes is None else ("at", rule.minutes * 60)
-    (known,) = _either(waiting, free, measure)
-    free = free[pc.is_valid(known).to_numpy()]
-    if not len(free) or reach is None:
-        return [], {}
+    measure, reach = ("day", rule.days or 0) if rule.minutes is None else ("at", rule.minutes * 60)
     at, *said = _either(waiting, free, measure, "currency", "direction", "signed", *asked)
     if "phone" in rule.on:
         place = 3 + asked.index("phone")
         said[place] = mapped(said[place], lambda phone: _ends(_number(phone)) if phone else None)
     texts = pc.binary_join_element_wise(*(text.cast(pa.string()) for text in said), UNIT)
-    has_all = pc.is_valid(texts).to_numpy()
-    free, texts, at = free[has_all], texts.filter(pa.array(has_all)), at.filter(pa.array(has_all))
+    has_all = pc.and_(pc.is_valid(texts), pc.is_valid(at))
+    free, texts, at = free[has_all.to_numpy()], texts.filter(has_all), at.filter(has_all)
     if not len(free):
         return [], {}
     like = texts.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)

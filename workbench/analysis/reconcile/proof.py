@@ -16,15 +16,7 @@ from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, Carr
 from workbench.analysis.reconcile.classify import BOTH_SIDES, Allowed, Classified
 from workbench.analysis.reconcile.decisions import Decided
 from workbench.analysis.reconcile.engines import NULL, Engine, Frame, both, conform, listed
-from workbench.analysis.reconcile.inputs import (
-    ANY_DAY,
-    LEDGER,
-    OF_SIDE,
-    PREFIX,
-    ROW,
-    STATEMENT,
-    Inputs,
-)
+from workbench.analysis.reconcile.inputs import ANY_DAY, LEDGER, OF_SIDE, PREFIX, ROW, STATEMENT, Inputs
 from workbench.analysis.report.captions import counted
 from workbench.analysis.rules import MatchRules
 from workbench.analysis.shapes import EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT, Columns
