@@ -83,6 +83,25 @@ def breaks_of(run: Run) -> Broken:
 
     A row of the last days of its account, up to the cut-off, may be `timing`, unless it is a charge.
     """
+    pairs, members, settled, unsure = _open_pairs(run)
+    pairs, settled = _without_late_bookings(pairs, settled, run.carried)
+    is_tolerated = pc.equal(pairs["code"], TOLERATED)
+    let_pass = pairs.filter(is_tolerated)
+    pairs = pairs.filter(pc.invert(is_tolerated)) if len(let_pass) else pairs
+    pairs = pairs.append_column("place", pa.array(range(len(pairs)), pa.int64()))
+    rows = _narrated(run, _hashed(_rows_of(pairs, members), run.key))
+    pairs, rows = _without_charges(pairs, rows, run.decided.rules)
+    breaks, places = _frame(run, pairs, rows)
+    rows = with_column(rows, "place", pc.index_in(rows["place"], places))
+    tolerated = summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
+    return Broken(breaks, rows, settled, tolerated, unsure)
+
+
+def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
+    """The pairs that are open or tolerated, the rows of the groups among them, the settled pairs, and `unsure`.
+
+    There may be millions: what leads to them is freed before the frame is made.
+    """
     classified = run.classified
     batched = pc.greater(classified.members["batches"], 0)
     members = classified.members.filter(batched)
@@ -106,17 +125,7 @@ def breaks_of(run: Run) -> Broken:
     compared, settled = _settled(run, waiting, partners)
     proposed = _met(waiting, partners.proposed, codes.WRONG_REFERENCE, PARTNERS_BY)
     pairs = pa.concat_tables([found, compared, proposed, _lonely(run, waiting, partners, problems)])
-    pairs, settled = _without_late_bookings(pairs, settled, run.carried)
-    is_tolerated = pc.equal(pairs["code"], TOLERATED)
-    let_pass = pairs.filter(is_tolerated)
-    pairs = pairs.filter(pc.invert(is_tolerated)) if len(let_pass) else pairs
-    pairs = pairs.append_column("place", pa.array(range(len(pairs)), pa.int64()))
-    rows = _narrated(run, _hashed(_rows_of(pairs, members), run.key))
-    pairs, rows = _without_charges(pairs, rows, run.decided.rules)
-    breaks, places = _frame(run, pairs, rows)
-    rows = with_column(rows, "place", pc.index_in(rows["place"], places))
-    tolerated = summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
-    return Broken(breaks, rows, settled, tolerated, partners.unsure)
+    return pairs, members, settled, partners.unsure
 
 
 def summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]:
