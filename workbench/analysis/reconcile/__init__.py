@@ -386,7 +386,7 @@ def _carried(
     run: Run, rows: pa.Table, lines: Sequence[Mapping[str, Any]], decisions: pd.DataFrame, settled: pa.Table,
     gone: pa.Table,
 ) -> CarryForward:  # fmt: skip
-    """What the next run takes; `settled` has the pairs that rules matched, and `gone` the rows decided to zero."""
+    """The carry-forward; `settled` has the pairs that rules matched, `gone` the rows that people decided to zero."""
     closed = [
         {
             **line,

@@ -118,7 +118,7 @@ class Engine:
 
     name = DUCKDB
     failures: tuple[type[Exception], ...] = (duckdb.Error, pa.ArrowException)
-    """What the engine raises if a file is damaged inside, or a number is too large for its type."""
+    """The exceptions of a file that is damaged inside, and of a number that is too large for its type."""
     # A moment to the nanosecond is of a type that `epoch_ms` does not take.
     _MILLISECONDS = 'epoch_ms(cast("{0}" as timestamptz))'
     """SQL for a moment as milliseconds since 1970."""

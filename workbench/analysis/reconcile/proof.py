@@ -74,7 +74,7 @@ class Book(NamedTuple):
 
 @dataclass
 class Run:
-    """What a run is given and, one after the other, what it reads and finds."""
+    """A run: its inputs and settings; then, one after the other, the rows, days and classes that it reads and finds."""
 
     inputs: Inputs
     engine: Engine
