@@ -276,13 +276,9 @@ def applied(
     taken_back = {row["break"] for row in given if row["verdict"] == WITHDRAWN}
     for row in _rows(carried[carried["state"] == ENDED]):
         if back := [other for other in ids_of(row) if other in taken_back]:
-            text = (
-                f"{back[0]} cannot be open again: the {row['verdict']} of {row['when']} by {row['who']} has closed it"
-            )
-            hint = (
-                "Take that decision out of the decisions.csv of its period, and run that period and those since again."
-            )
-            raise ReconcileRefused(f"{text} in an earlier period.", hint=hint)
+            why = f"the {row['verdict']} of {row['when']} by {row['who']} has closed it in an earlier period"
+            hint = "Take that decision out of the decisions.csv of its period, and run that period"
+            raise ReconcileRefused(f"{back[0]} cannot be open again: {why}.", hint=f"{hint} and those since again.")
     kept = [row for row in _rows(carried[carried["state"] != ENDED]) if again.isdisjoint(ids_of(row))]
     rows = sorted((row for row in [*kept, *given] if row["verdict"] != WITHDRAWN), key=lambda row: row["break"] or "")
     if not rows:
