@@ -22,14 +22,14 @@ from hypothesis import strategies as st
 
 from tests.analysis.test_reconcile import ACCOUNT, KINDS, ledger_of, movement
 from tests.analysis.test_reconcile import statement_of as with_balances
+from workbench import read_statement
 from workbench.analysis import files
 from workbench.analysis.break_codes import VERDICTS
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.reconcile.decisions import DecisionTable, decisions_in
-from workbench import read_statement
 from workbench.analysis.rules import LONGEST_PATTERN, Rule, ruled, rules_in
-from workbench.analysis.statements import Layout
 from workbench.analysis.shapes import BREAK, DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW
+from workbench.analysis.statements import Layout
 from workbench.cli import app
 from workbench.errors import ReconcileRefused, StatementRefused
 
@@ -599,7 +599,9 @@ COLUMNS = {"key": "Ref", "moment": "Day", "description": "Text", "amount": "Amou
 
 
 def with_text(path: Path) -> Path:
-    path.write_text(f"Ref,Day,Text,Amount\nT1,2026-10-01,{TO_RUN_AWAY_ON},-5.00\nT2,2026-10-02,RENT aaa,-6.00\n", "utf-8")
+    path.write_text(
+        f"Ref,Day,Text,Amount\nT1,2026-10-01,{TO_RUN_AWAY_ON},-5.00\nT2,2026-10-02,RENT aaa,-6.00\n", "utf-8"
+    )
     return path
 
 
