@@ -19,9 +19,8 @@ from workbench import Workbench
 from workbench.domain.ledger import postings_for
 from workbench.domain.moments import DAY_MS, day_start_ms
 from workbench.sandbox import controls, operations
-from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.database_files import _MOST_CALLS_WAIT
-from workbench.sandbox.store.records import StoredOutage
+from workbench.sandbox.store import _MOST_CALLS_WAIT, Transaction
+from workbench.sandbox.store.rows import StoredOutage
 
 EARLIER = Path(__file__).with_name("store_of_schema_3.sql")
 """A store as the sandbox made it before balances were kept: six payments, a refund and a payout over three nights."""

@@ -16,7 +16,7 @@ import msgspec
 
 from workbench.certify.exam import Event, Exam, Exchange, NotExamined, Payment, is_accepted
 from workbench.domain.signatures import ID_HEADER, SECRET_PREFIX, STANDARD
-from workbench.domain.signing import other_secret
+from workbench.domain.webhooks import other_secret
 from workbench.sandbox.outbound import Reply
 
 BURST: Final = 200

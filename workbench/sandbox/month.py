@@ -19,8 +19,7 @@ from workbench.sandbox import controls, exchange, operations
 from workbench.sandbox.access import caller_of
 from workbench.sandbox.driver import Command, Driver
 from workbench.sandbox.messages import Request
-from workbench.sandbox.service import clearing, handsets
-from workbench.sandbox.service.lists import Caller, Refused
+from workbench.sandbox.service import Caller, Refused, balances, handsets
 from workbench.sandbox.store import Transaction
 
 _SLICE_S: Final = 0.5
@@ -106,7 +105,7 @@ def _create_refund(tx: Transaction, caller: Caller, command: SimulatedCommand) -
 
 def _create_payout(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     _make_call(tx, caller, "retrieveBalance", {})
-    available = clearing.balance_of(tx, MERCHANT_AVAILABLE, ZMW.code, merchant=caller.account)
+    available = balances.balance_of(tx, MERCHANT_AVAILABLE, ZMW.code, merchant=caller.account)
     if available > 0:
         _make_call(tx, caller, "createPayout", {"amount": Money(available, ZMW.code).major, "currency": ZMW.code})
 

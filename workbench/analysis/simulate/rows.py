@@ -10,12 +10,12 @@ from workbench.analysis.shapes import COMPLETED
 from workbench.analysis.simulate.plan import Chances, Payment, day_of, phone_of
 from workbench.domain.catalogue import OPERATOR_NAMES
 from workbench.domain.gaps import Gaps
+from workbench.domain.ids import reference
 from workbench.domain.ledger import BANK, CREDITED, FLOAT, IN, IN_SUSPENSE
 from workbench.domain.moments import milliseconds, moment
 from workbench.domain.money import ZMW
 from workbench.domain.payments import fees_of
 from workbench.domain.phones import OPERATORS
-from workbench.domain.references import reference
 from workbench.domain.scenarios import UNKNOWN
 
 SECURED: Final = "funds_secured"

@@ -8,11 +8,9 @@ from msgspec import UNSET
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.wire import accounts_and_keys as wire
 from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
-from workbench.sandbox.service import request_fields
-from workbench.sandbox.service.lists import Caller, Resource, view_of
-from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.database_files import MERCHANT_ID
-from workbench.sandbox.store.records import StoredAccount, StoredKey
+from workbench.sandbox.service import LIVE_KEY, Caller, Resource, live_key, view_of
+from workbench.sandbox.store import MERCHANT_ID, Transaction
+from workbench.sandbox.store.rows import StoredAccount, StoredKey
 from workbench.sandbox.store.transaction import credentials, secret_digest
 
 LIFETIME_MS: Final = 86_400_000
@@ -114,8 +112,8 @@ def issue_token(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wir
 def refresh_token(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.Token:
     """POST /v1/auth/refresh: exchange the refresh token, or the bearer token, for a new pair."""
     if body.refresh_token is not None:
-        if request_fields.LIVE_KEY.search(body.refresh_token):
-            raise request_fields.live_key()
+        if LIVE_KEY.search(body.refresh_token):
+            raise live_key()
         pair = tx.tokens.first(refresh_digest=secret_digest(body.refresh_token))
     elif caller.bearer is not None and tx.gaps.refresh_request == "body_or_header":
         pair = tx.tokens.first(access_digest=secret_digest(caller.bearer))

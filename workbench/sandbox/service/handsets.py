@@ -4,20 +4,19 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from workbench.domain import scenarios, ussd
+from workbench.domain.ids import reference
 from workbench.domain.ledger import DEBIT
 from workbench.domain.moments import rfc3339
 from workbench.domain.payments import PENDING, SUCCEEDED, Charge
 from workbench.domain.phones import OFFERED, Msisdn, operator_named, operator_of
-from workbench.domain.references import reference
 from workbench.domain.ussd import Receipt, UssdSession
 from workbench.domain.wire import payments_and_payouts
 from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import Rows
 from workbench.errors import InvalidRequest, StateConflict
-from workbench.sandbox.service import payments, request_fields
-from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Refused
+from workbench.sandbox.service import BY_ITSELF, Caller, Cause, Refused, check_known, payments, read_phone, whole_ms
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.records import StoredOutage
+from workbench.sandbox.store.rows import StoredOutage
 
 _LATEST = 200
 """The number of newest prompts in which the handsets used last are looked for."""
@@ -26,7 +25,7 @@ _REFUND_SENT, _LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset:
     """GET /sandbox/phones/{phone}: what a customer's phone shows."""
-    number = request_fields.read_phone(tx.gaps, phone)
+    number = read_phone(tx.gaps, phone)
     return _handset(number, _sessions(tx, number))
 
 
@@ -65,7 +64,7 @@ def _pressed(
 
     Raises StateConflict: no prompt is open.
     """
-    number = request_fields.read_phone(tx.gaps, phone)
+    number = read_phone(tx.gaps, phone)
     sessions = _sessions(tx, number)
     session = next((candidate for candidate in sessions if candidate.screen in ussd.OPEN), None)
     if session is None:
@@ -110,7 +109,7 @@ def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> wire.Handset:
 
 def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[wire.Message]:
     """GET /sandbox/phones/{phone}/messages: the text messages of operators to a customer, oldest first."""
-    number = request_fields.read_phone(tx.gaps, phone)
+    number = read_phone(tx.gaps, phone)
     # The last screen of a prompt is where and when the prompt ended.
     last = {screen.charge: screen for screen in tx.screens.all(phone=number.e164)}
     receipts: list[Receipt] = []
@@ -165,7 +164,7 @@ def operators(tx: Transaction, caller: Caller) -> Rows[wire.OperatorState]:
 
 def outage(tx: Transaction, caller: Caller, body: wire.Outage) -> wire.OperatorState:
     """POST /sandbox/operator/outage: take an operator down for some seconds from now; 0 ends the outage."""
-    for_ms = request_fields.whole_ms(body.seconds, wire.MAX_OUTAGE_S)
+    for_ms = whole_ms(body.seconds, wire.MAX_OUTAGE_S)
     provider = operator_named(body.provider, param="provider", zed=tx.gaps.zed_mobile).id
     if before := tx.outages.get(provider):
         tx.outages.remove(before)
@@ -181,9 +180,9 @@ def _operator(tx: Transaction, provider: str) -> wire.OperatorState:
 
 def script(tx: Transaction, caller: Caller, body: wire.Script) -> wire.Scripted:
     """POST /sandbox/operator/script: script the outcomes of the next attempts on a number, in order."""
-    phone = request_fields.read_phone(tx.gaps, body.phone).e164
+    phone = read_phone(tx.gaps, body.phone).e164
     says = "cannot be scripted; these can be:"
-    request_fields.check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
+    check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
     if len(body.answers) > wire.MAX_ANSWERS:
         raise InvalidRequest(f"answers are at most {wire.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
     for scripted in tx.scripts.all(phone=phone):

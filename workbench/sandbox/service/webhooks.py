@@ -15,7 +15,6 @@ from msgspec import UNSET, Raw
 from workbench.domain import webhooks
 from workbench.domain.moments import milliseconds_in, rfc3339
 from workbench.domain.signatures import SCHEMES, headers_for, id_in
-from workbench.domain.signing import Signer, signed
 from workbench.domain.webhooks import (
     DUPLICATE,
     ON_THE_WAY,
@@ -24,8 +23,10 @@ from workbench.domain.webhooks import (
     Endpoint,
     OldSecret,
     Outcome,
+    Signer,
     StoredEvent,
     check_filter,
+    signed,
     takes,
     types_of,
 )
@@ -35,11 +36,9 @@ from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Pa
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox.addresses import check_url
 from workbench.sandbox.outbound import Reply
-from workbench.sandbox.service import request_fields
-from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Listed, Resource, view_of
-from workbench.sandbox.store import Transaction, search
-from workbench.sandbox.store.records import Job
-from workbench.sandbox.store.search import Condition
+from workbench.sandbox.service import BY_ITSELF, Caller, Cause, EveryFault, Listed, Resource, check_known, view_of
+from workbench.sandbox.store import Transaction
+from workbench.sandbox.store.rows import Condition, Job, events_about, rows_since
 from workbench.sandbox.store.transaction import DELIVER
 
 DROP = "drop"
@@ -353,16 +352,16 @@ def list_events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> 
         check_filter([query.type], types, param="type")
         equals["type"] = webhooks.types_named(query.type, types)
     if query.created_since is not None:
-        also.append(search.since(milliseconds_in(query.created_since, param="created_since")))
+        also.append(rows_since(milliseconds_in(query.created_since, param="created_since")))
     if query.search is not None:
-        also.append(search.about(query.search))
+        also.append(events_about(query.search))
     return EVENTS.page(tx, caller, also, query=query, **equals)
 
 
 def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> Listed[wire.Delivery]:
     """GET /v1/deliveries: the deliveries, newest first, by state, event or endpoint."""
     status = None if query.status is None else tuple(query.status.split(","))
-    request_fields.check_known(status or (), _DELIVERY_STATES, "is no state of a delivery; they are", param="status")
+    check_known(status or (), _DELIVERY_STATES, "is no state of a delivery; they are", param="status")
     asked = {"status": status, "event": query.event, "endpoint": query.endpoint}
     equals = {name: value for name, value in asked.items() if value is not None}
     return DELIVERIES.page(tx, caller, query=query, **equals)
@@ -454,7 +453,7 @@ def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEnd
         message = "The dashboard allows one endpoint, and it exists already."
         hint = "Change its URL, or delete it first."
         raise StateConflict(message, code="endpoint_exists", param="url", hint=hint)
-    with request_fields.EveryFault() as every:
+    with EveryFault() as every:
         every.read(check_url, body.url, tx.mounted_hosts, private=tx.private_receivers)
         every.read(check_filter, body.enabled_events, types_of(tx.gaps.event_types))
     endpoint_id = tx.new_id("we")
@@ -509,7 +508,7 @@ def delivery_faults(
     tx: Transaction, caller: Caller, body: wire.DeliveryFaults, *, endpoint_id: str
 ) -> wire.FaultyEndpoint:
     """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
-    request_fields.check_known(body.faults, webhooks.FAULTS, "is no fault; they are", param="faults")
+    check_known(body.faults, webhooks.FAULTS, "is no fault; they are", param="faults")
     stored = tx.endpoints.put(ENDPOINTS.find(tx, caller, endpoint_id), faults=tuple(body.faults))
     return wire.FaultyEndpoint(stored.id, list(stored.faults))
 

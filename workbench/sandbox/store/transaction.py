@@ -23,9 +23,9 @@ from workbench.domain.ids import ACTIVE, KEY_PREFIXES, Draws
 from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored, postings_for
 from workbench.domain.phones import MARK
 from workbench.errors import ServiceFailed, ServiceUnavailable, StorageFull
-from workbench.sandbox.store import records
+from workbench.sandbox.store import rows
 from workbench.sandbox.store.journal import Journal
-from workbench.sandbox.store.search import Condition
+from workbench.sandbox.store.rows import Condition
 
 _LOG = logging.getLogger(__name__)
 BUSY_S: Final = 30
@@ -72,7 +72,6 @@ _MOST_KNOWN = 256
 """The most queries, and rows, that a table remembers: anybody may ask for unknown keys."""
 Filters = str | int | None | tuple[str, ...]
 """The value that a column equals; None for null, a tuple for any of its values."""
-
 
 _encoded = msgspec.json.Encoder().encode
 
@@ -433,32 +432,32 @@ class Transaction:
         self._shared = shared
         self._latest_read: dict[str, int] = {}
         """Kind → the latest number that was given to a read, which may not have been written yet."""
-        self._later: deque[records.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
+        self._later: deque[rows.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
         self.draws = draws
         self.gaps = gaps
         self.intent_transitions = payments.intent_transitions(gaps)
         self.charge_transitions = payments.charge_transitions(gaps)
-        self.accounts = Table(self, "account", records.StoredAccount, few=True)
-        self.api_keys = Table(self, "api_key", records.StoredKey, "key", few=True)
-        self.tokens = Table(self, "token", records.TokenPair, "tok")
+        self.accounts = Table(self, "account", rows.StoredAccount, few=True)
+        self.api_keys = Table(self, "api_key", rows.StoredKey, "key", few=True)
+        self.tokens = Table(self, "token", rows.TokenPair, "tok")
         self.intents = Table(self, "payment_intent", payments.PaymentIntent, "pi")
-        self.payments = Table(self, "payment", records.StoredPayment)
+        self.payments = Table(self, "payment", rows.StoredPayment)
         """A view for searches; writes go to intents and charges, so no row of the view is remembered."""
         self.charges = Table(self, "charge", payments.Charge, "ch")
         self.refunds = Table(self, "refund", payments.Refund, "re")
         self.payouts = Table(self, "payout", payments.Payout, "po")
         self.sessions = Table(self, "ussd_session", ussd.UssdSession, "ussd")
-        self.screens = Table(self, "screen", records.Screen, key="seq")
-        self.holds = Table(self, "hold", records.Hold, key="seq")
+        self.screens = Table(self, "screen", rows.Screen, key="seq")
+        self.holds = Table(self, "hold", rows.Hold, key="seq")
         self.endpoints = Table(self, "webhook_endpoint", webhooks.Endpoint, "we", few=True)
         self.events = Table(self, "event", webhooks.StoredEvent, "evt")
         self.deliveries = Table(self, "delivery", webhooks.Delivery, "del")
         self.attempts = Table(self, "attempt", webhooks.Attempt, "att")
-        self.jobs = Table(self, "job", records.Job, key="seq", few=True)
-        self.scripts = Table(self, "script", records.StoredScript, key="seq", few=True)
-        self.outages = Table(self, "outage", records.StoredOutage, key="provider", few=True)
-        self.kept_responses = Table(self, "kept_response", records.KeptResponse, key="scope")
-        self.calls = Table(self, "call", records.StoredCall)
+        self.jobs = Table(self, "job", rows.Job, key="seq", few=True)
+        self.scripts = Table(self, "script", rows.StoredScript, key="seq", few=True)
+        self.outages = Table(self, "outage", rows.StoredOutage, key="provider", few=True)
+        self.kept_responses = Table(self, "kept_response", rows.KeptResponse, key="scope")
+        self.calls = Table(self, "call", rows.StoredCall)
         self.journal = Journal(connection)
         self._remember = [member for member in vars(self).values() if isinstance(member, Table | Journal)]
 
@@ -674,7 +673,7 @@ class Transaction:
         self._read = kind, number
         return self.draws.identifier(kind, self.opening * _READS_OF_AN_OPENING + number)
 
-    def trace(self, call: records.StoredCall) -> None:
+    def trace(self, call: rows.StoredCall) -> None:
         """Record a call in the trace; during a read, the call waits until the next command writes it."""
         if self.reads_only:
             self._later.append(call)
@@ -747,7 +746,7 @@ class Transaction:
         seq = None if not traced else 0 if self.reads_only else self.next_seq()
         return self.new_read_id(kind) if reads or self.reads_only else self.new_id(kind), seq
 
-    def new_key(self, account: str, kind: str) -> tuple[records.StoredKey, str]:
+    def new_key(self, account: str, kind: str) -> tuple[rows.StoredKey, str]:
         """Create a key of an account, `secret` or `publishable`: its record, and its value, which is not stored."""
         key_id = self.new_id("key")
         value = key_value(self.draws, kind, key_id)
@@ -755,7 +754,7 @@ class Transaction:
         made = self.api_keys.create(id=key_id, account=account, digest=secret_digest(value), kind=kind, masked=masked)
         return made, value
 
-    def key_and_account(self, digest: str) -> tuple[records.StoredKey, records.StoredAccount] | None:
+    def key_and_account(self, digest: str) -> tuple[rows.StoredKey, rows.StoredAccount] | None:
         """The key with this digest, and its account; None without such a key."""
         key = self.api_keys.first(digest=digest)
         account = self.accounts.get(key.account) if key else None
@@ -857,7 +856,7 @@ class Transaction:
         self._connection.execute("DELETE FROM job WHERE ref = ?", (ref,))
         self.jobs.forget()
 
-    def earliest_job(self, until_ms: int, *, takes_over: bool = False) -> records.Job | None:
+    def earliest_job(self, until_ms: int, *, takes_over: bool = False) -> rows.Job | None:
         """The unclaimed job that is due first, by `until_ms` at the latest, or None.
 
         With `takes_over`, also a job that a driver had claimed when it died.
@@ -867,7 +866,7 @@ class Transaction:
             job = min([*claims, *([job] if job else [])], key=attrgetter("due_ms", "seq"))
         return job if job and job.due_ms <= until_ms else None
 
-    def claim(self, job: records.Job) -> records.Job:
+    def claim(self, job: rows.Job) -> rows.Job:
         """Claim a job until it is removed, and return it. A dead driver's claims are taken over, or released."""
         self._none_claimed = False
         return self.jobs.put(job, claimed=1)
@@ -877,7 +876,7 @@ class Transaction:
         for job in self._claims():
             self.jobs.put(job, claimed=0)
 
-    def _claims(self) -> list[records.Job]:
+    def _claims(self) -> list[rows.Job]:
         """The claimed jobs. Once none is found, the file is read again only after a claim or `drop_memory`."""
         found = [] if self._none_claimed else self.jobs.all(claimed=1)
         self._none_claimed = not found
