@@ -65,6 +65,10 @@ class Draws:
         """The id of the `number`-th object of a kind: `pi_…`, `ch_…`, `evt_…`."""
         return f"{prefix}_{self.token('id', prefix, number)}"
 
+    def api_key(self, kind: str, identifier: str) -> str:
+        """The API key, `secret` or `publishable`, of a key's id."""
+        return KEY_PREFIXES[kind] + self.token("key", identifier)
+
     def webhook_secret(self, *natural_key: str | int, scheme: str = STANDARD) -> str:
         """A signing secret of 32 bytes, in the form of a scheme: for Standard Webhooks 1.0 `whsec_` and base64."""
         return SCHEMES[scheme].new_secret(self.digest("whsec", *natural_key))

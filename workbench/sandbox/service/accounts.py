@@ -103,7 +103,7 @@ def issue_token(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wir
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
     if not body.password:
         raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
-    known = credentials(tx.draws, MERCHANT_ID) if tx.gaps.token_credentials == "one_account" else None
+    known = credentials(tx.draws, tx.gaps)
     if body.password == _WRONG_PASSWORD or (known and known != (body.email, body.password)):
         raise AuthenticationFailed("email or password is wrong.", code="credentials_wrong", param="password")
     return _new_pair(tx, MERCHANT_ID)

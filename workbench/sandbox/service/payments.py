@@ -669,7 +669,10 @@ def send(tx: Transaction, refund_id: str) -> None:
 
 
 def _fail_refund(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
-    tx.reverse(refund.entry, "refund_failed", description=f"{refund.money} could not be sent back")
+    if asked := tx.journal.get(refund.entry):
+        words = f"{refund.money} could not be sent back"
+        mirror = ledger.mirrored(asked.postings)
+        tx.post("refund_failed", mirror, description=words, payment=asked.payment, reverses=asked.id)
     # Money that a clearing took from the merchant for this refund is available again.
     over = -balances.balance_of(tx, ledger.RECEIVABLE, charge.currency, merchant=charge.account)
     if over > 0:

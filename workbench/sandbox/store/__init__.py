@@ -18,6 +18,7 @@ from workbench.errors import StoreRefused
 from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.transaction import (
     BUSY_S,
+    MERCHANT_ID,
     UNWRITTEN,
     Credentials,
     NotNow,
@@ -28,7 +29,7 @@ from workbench.sandbox.store.transaction import (
 )
 from workbench.visible import visible
 
-__all__ = ["NotNow", "Settings", "Store", "Transaction"]
+__all__ = ["MERCHANT_ID", "NotNow", "Settings", "Store", "Transaction"]
 _LOG = logging.getLogger(__name__)
 SCHEMA_VERSION = 5
 _MIGRATIONS: Mapping[int, Sequence[str]] = {
@@ -45,7 +46,6 @@ _MIGRATIONS: Mapping[int, Sequence[str]] = {
 """Version of an earlier schema → the changes of its tables to the next version; new tables are created anyway."""
 _APPLICATION_ID = 0x4D4D5742
 """The mark of a store's file for SQLite: MMWB."""
-MERCHANT_ID = "plants"
 MERCHANT_NAME = "PLANT STORE"
 _OLDEST_SQLITE = (3, 37, 0)
 _MOST_CALLS_WAIT = 100
@@ -171,7 +171,7 @@ class Store:
     @property
     def credentials(self) -> Credentials | None:
         """The merchant's credentials, drawn from the seed; None if any e-mail address and password do."""
-        return credentials(self.draws, MERCHANT_ID) if self.gaps.token_credentials == "one_account" else None
+        return credentials(self.draws, self.gaps)
 
     def _fold(self) -> None:
         """Fold SQLite's journal into the file and remove the files beside it, unless others have the file open."""

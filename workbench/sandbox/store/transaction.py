@@ -5,7 +5,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
@@ -20,7 +20,7 @@ import msgspec
 from workbench.domain import payments, ussd, webhooks
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, Draws
-from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored, postings_for
+from workbench.domain.ledger import GENESIS, JournalEntry, Posting, postings_for
 from workbench.domain.phones import MARK
 from workbench.errors import ServiceFailed, ServiceUnavailable, StorageFull
 from workbench.sandbox.store import rows
@@ -28,6 +28,7 @@ from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.rows import Condition
 
 _LOG = logging.getLogger(__name__)
+MERCHANT_ID: Final = "plants"
 BUSY_S: Final = 30
 """Seconds that a command waits for other processes."""
 _SHORTEST_PAUSE_S: Final = timedelta(milliseconds=1).total_seconds()
@@ -114,11 +115,6 @@ def create(connection: sqlite3.Connection) -> None:
             statement = ""
 
 
-def key_value(draws: Draws, kind: str, identifier: str) -> str:
-    """The API key, `secret` or `publishable`, of a key's id; the same for the same seed."""
-    return KEY_PREFIXES[kind] + draws.token("key", identifier)
-
-
 class Credentials(NamedTuple):
     """The e-mail address and password that a merchant signs in with."""
 
@@ -126,10 +122,12 @@ class Credentials(NamedTuple):
     password: str
 
 
-def credentials(draws: Draws, account: str) -> Credentials:
-    """The credentials of an account; the same for the same seed."""
-    name = f"{account}-{draws.token('email', account)[:6].lower()}"
-    return Credentials(f"{name}@merchant.example", draws.token("password", account))
+def credentials(draws: Draws, gaps: Gaps) -> Credentials | None:
+    """The merchant's credentials, drawn from the seed; None if any e-mail address and password do."""
+    if gaps.token_credentials != "one_account":
+        return None
+    name = f"{MERCHANT_ID}-{draws.token('email', MERCHANT_ID)[:6].lower()}"
+    return Credentials(f"{name}@merchant.example", draws.token("password", MERCHANT_ID))
 
 
 @lru_cache(maxsize=64)
@@ -138,7 +136,7 @@ def secret_digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def unwritten(error: BaseException) -> ServiceFailed | None:
+def unwritten(error: BaseException | None) -> ServiceFailed | None:
     """The refusal for an SQLite error that the disk or another program caused; None for a bug."""
     if not isinstance(error, sqlite3.OperationalError):
         return None
@@ -180,6 +178,7 @@ class Table(Generic[R]):
         self._rows: dict[str | int, R | None] = {}
         """Key → its row as it is in the file, None if there is no such row."""
         self._updates: dict[tuple[int, ...], str] = {}
+        """Places of changed columns → the statement that sets them."""
         self._values = attrgetter(*names)
         self._json = {each.name: _from_json(each.type) for each in shown if each.type not in _PLAIN}
         """Column of JSON text → its reader."""
@@ -218,10 +217,13 @@ class Table(Generic[R]):
         if before is not None and before != changed:
             kept, row = self._values(before), self._values(changed)
             differing = tuple([place for place, value in enumerate(row) if value != kept[place]])
-            set_to = [
+            if differing not in self._updates:
+                set_to = ", ".join(f"{self._names[place]} = ?" for place in differing)
+                self._updates[differing] = f"UPDATE {self.name} SET {set_to} WHERE {self._key} = ?"
+            values = [
                 _encoded(row[place]).decode() if place in self._json_places else row[place] for place in differing
             ]
-            self._run(self._update(differing), (*set_to, getattr(record, self._key)))
+            self._run(self._updates[differing], (*values, getattr(record, self._key)))
             self._remember(changed)
         return changed
 
@@ -300,12 +302,6 @@ class Table(Generic[R]):
             self._rows.clear()
         self._rows[key] = record
 
-    def _update(self, places: tuple[int, ...]) -> str:
-        if places not in self._updates:
-            set_to = ", ".join(f"{self._names[place]} = ?" for place in places)
-            self._updates[places] = f"UPDATE {self.name} SET {set_to} WHERE {self._key} = ?"
-        return self._updates[places]
-
     def _select(self, order: str, limit: str, equals: dict[str, Filters]) -> list[R]:
         asked = order, limit, *equals.items()
         if asked in self._known:
@@ -342,11 +338,6 @@ class Table(Generic[R]):
 
 class NotNow(Exception):
     """The connection or the file is busy, or a group was lost: nothing was done, and the command may be tried again."""
-
-
-def is_busy(error: BaseException) -> bool:
-    """True for an error that says that another connection holds the file."""
-    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
 class UnitOfWork(msgspec.Struct):
@@ -406,7 +397,6 @@ class Transaction:
     """Milliseconds by which the wall clock was set back, until a command adds them to the offset."""
     _made_up_ms = 0
     """Milliseconds of `_lost_ms` that the command has added to the offset."""
-    _read: tuple[str, int] | None = None
     _failed_at: int | None = None
     """The connection's count of changes when a write last failed; None once a command was written."""
     _none_claimed = False
@@ -430,8 +420,8 @@ class Transaction:
         self._counted: set[str] = set()
         """Counters that the command has changed."""
         self._shared = shared
-        self._latest_read: dict[str, int] = {}
-        """Kind → the latest number that was given to a read, which may not have been written yet."""
+        self._read_ids = Counter[str]()
+        """Kind → the number of ids that reads of this opening of a shared file were given."""
         self._later: deque[rows.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
         self.draws = draws
         self.gaps = gaps
@@ -490,8 +480,7 @@ class Transaction:
             raise
         finally:
             self.turn.release()
-        if isinstance(failure, sqlite3.OperationalError):
-            self._refuse(failure)
+        self._refuse(failure)
 
     def _commit(self) -> None:
         try:
@@ -505,7 +494,8 @@ class Transaction:
                 self.end()
             raise
 
-    def _refuse(self, error: sqlite3.OperationalError) -> None:
+    def _refuse(self, error: BaseException | None) -> None:
+        """Raise the refusal for an SQLite error that the disk or another program caused, and log the first one."""
         if refused := unwritten(error):
             if self._failed_at is None:
                 _LOG.error("%s Until it can, requests that write get %s.", refused, refused.status)
@@ -517,7 +507,7 @@ class Transaction:
         """A command or read within the thread's group. Raises NotNow: the group only reads, or was lost."""
         if self.reads_only and not reads_only:
             raise NotNow
-        self.now_ms, self._read = self._moment(), None
+        self.now_ms = self._moment()
         try:
             with nullcontext() if self.reads_only else self.savepoint():
                 yield
@@ -526,20 +516,12 @@ class Transaction:
             if unwritten(error) or not self._connection.in_transaction:
                 raise NotNow from error
             raise
-        self._note_read()
 
     def begin_in_turn(self, *, reads_only: bool) -> None:
         """Begin a command or read after waiting for other threads and processes.
 
         A wait for a process holds up no thread. Raises as UnitOfWork does.
         """
-        try:
-            self._wait_and_begin(reads_only=reads_only)
-        except sqlite3.OperationalError as error:
-            self._refuse(error)
-            raise
-
-    def _wait_and_begin(self, *, reads_only: bool) -> None:
         until_s, pause_s = time.monotonic() + BUSY_S, _SHORTEST_PAUSE_S
         while True:
             self._take_connection()
@@ -551,7 +533,9 @@ class Transaction:
                     self._roll_back()
                 finally:  # a closed connection can't be rolled back either
                     self.turn.release()
-                if not is_busy(error) or time.monotonic() > until_s:
+                refused = unwritten(error)
+                if refused is None or refused.code != "storage_locked" or time.monotonic() > until_s:
+                    self._refuse(error)
                     raise
                 if threading.get_ident() in self.never_wait:
                     raise NotNow from None
@@ -585,7 +569,6 @@ class Transaction:
         """Read the clock for a new command or read; in a command, write the calls that wait for the trace."""
         self.now_ms = self._look()
         self.reads_only = reads_only
-        self._read = None
         if not reads_only:
             if self._lost_ms:
                 self._move_offset(self._lost_ms, self.now_ms)
@@ -645,17 +628,8 @@ class Transaction:
                 said = "This machine's clock was set back by %s s. The sandbox's clock continues from where it was."
                 _LOG.warning(said, self._made_up_ms // 1000)
             self._made_up_ms = 0
-        self._note_read()
         if not self._shared:
             self._counters_before = self._counters.copy()
-
-    def _note_read(self) -> None:
-        """After a read, keep the number of the id that it took from `new_read_id`: the next read takes another."""
-        if self._read:
-            kind, number = self._read
-            self._latest_read[kind] = number
-            if not self._shared:
-                self._counters[kind] = number
 
     @property
     def calls_wait(self) -> int:
@@ -663,15 +637,14 @@ class Transaction:
         return len(self._later)
 
     def new_read_id(self, kind: str) -> str:
-        """The next identifier of a kind for a read; its number is kept once the read is over.
+        """The next identifier of a kind for a read, which cannot write its number into a kept file.
 
         In a file that other processes may have open, each opening numbers its own reads.
         """
-        if not self._shared and not self.reads_only:
+        if not self._shared:
             return self.new_id(kind)
-        number = 1 + (self._latest_read.get(kind, 0) if self._shared else self.last(kind))
-        self._read = kind, number
-        return self.draws.identifier(kind, self.opening * _READS_OF_AN_OPENING + number)
+        self._read_ids[kind] += 1
+        return self.draws.identifier(kind, self.opening * _READS_OF_AN_OPENING + self._read_ids[kind])
 
     def trace(self, call: rows.StoredCall) -> None:
         """Record a call in the trace; during a read, the call waits until the next command writes it."""
@@ -749,7 +722,7 @@ class Transaction:
     def new_key(self, account: str, kind: str) -> tuple[rows.StoredKey, str]:
         """Create a key of an account, `secret` or `publishable`: its record, and its value, which is not stored."""
         key_id = self.new_id("key")
-        value = key_value(self.draws, kind, key_id)
+        value = self.draws.api_key(kind, key_id)
         masked = f"{KEY_PREFIXES[kind]}{MARK}{value[-4:]}"
         made = self.api_keys.create(id=key_id, account=account, digest=secret_digest(value), kind=kind, masked=masked)
         return made, value
@@ -763,7 +736,7 @@ class Transaction:
     def key(self, account: str, kind: str) -> str:
         """The oldest active key of an account, drawn from the seed, never stored; empty without an active key."""
         key = self.api_keys.first(order="seq", account=account, kind=kind, status=ACTIVE)
-        return key_value(self.draws, kind, key.id) if key else ""
+        return self.draws.api_key(kind, key.id) if key else ""
 
     def post(  # noqa: PLR0913  the columns of an entry
         self,
@@ -799,12 +772,6 @@ class Transaction:
             )
         )
 
-    def deliver(self, event: webhooks.StoredEvent, endpoint: webhooks.Endpoint, *, in_ms: int) -> webhooks.Delivery:
-        """Create the delivery of an event to an endpoint; the first attempt is due in `in_ms` milliseconds."""
-        delivery = self.deliveries.create(account=event.account, event=event.id, endpoint=endpoint.id)
-        self.schedule(DELIVER, delivery.id, in_ms=in_ms)
-        return delivery
-
     def message(
         self, delivery_id: str
     ) -> tuple[webhooks.Delivery | None, webhooks.StoredEvent | None, webhooks.Endpoint | None]:
@@ -839,13 +806,6 @@ class Transaction:
             "SELECT amount_minor, currency FROM charge WHERE account = ? ORDER BY seq DESC LIMIT ?", (account, most)
         )
         return [amount_minor for amount_minor, of_currency in rows if of_currency == currency]
-
-    def reverse(self, entry_id: str, kind: str, *, description: str) -> None:
-        """Append an entry of this `kind` that mirrors and reverses another entry, if the other entry exists."""
-        entry = self.journal.get(entry_id)
-        if entry is not None:
-            mirror = mirrored(entry.postings)
-            self.post(kind, mirror, description=description, payment=entry.payment, reverses=entry.id)
 
     def schedule(self, kind: str, ref: str, *, in_ms: int = 0) -> None:
         """Create a job of a kind for the object `ref`, due in `in_ms` milliseconds."""
@@ -948,6 +908,4 @@ class Transaction:
         if kind not in self._counters:
             row = self._connection.execute("SELECT value FROM counter WHERE kind = ?", (kind,)).fetchone()
             self._counters[kind] = int(row[0]) if row else 0
-            if not self._shared:
-                self._counters[kind] = max(self._counters[kind], self._latest_read.get(kind, 0))
         return self._counters[kind]
