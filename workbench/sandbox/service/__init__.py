@@ -182,6 +182,15 @@ class EveryFault:
             self._faults.append(fault)
             return cast("T", None)  # never seen: the block raises
 
+    def check(self, holds: object, message: str, *, param: str, code: str = "parameter_invalid") -> None:
+        """Add a fault of the field `param`, unless the condition `holds`."""
+        if not holds:
+            self._faults.append(InvalidRequest(message, code=code, param=param))
+
+    def check_type(self, text: str, param: str) -> None:
+        """Add a fault unless the type is mobile_money."""
+        self.check(text == MOBILE_MONEY, f"{param} must be {MOBILE_MONEY!r}, not {text[:40]!r}.", param=param)
+
     def __exit__(self, *raised: object) -> None:
         if raised[0] is None and self._faults:
             first = self._faults[0]
@@ -206,47 +215,23 @@ def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Cu
     return currency
 
 
-def check_bounds(gaps: Gaps, money: Money) -> None:
-    """Raises InvalidRequest: the amount is outside the bounds in force."""
+def _in_bounds(gaps: Gaps, money: Money) -> Money:
     least, most = BOUNDS_MAJOR[gaps.amount_bounds]
     one = one_minor(money.currency)
     if money.amount_minor < least * one or (most is not None and money.amount_minor > most * one):
         raise InvalidRequest(f"{money} is out of bounds.", code="amount_out_of_bounds", param="amount")
+    return money
 
 
 def intent_money(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
     """The amount of an intent, given in major units. Raises InvalidRequest: not an amount, or out of bounds."""
     scaled = rounded(amount, currency) if gaps.intent_amount_scale == "half_even" else amount
-    money = money_from_major(scaled, currency)
-    check_bounds(gaps, money)
-    return money
+    return _in_bounds(gaps, money_from_major(scaled, currency))
 
 
 def charge_money(gaps: Gaps, amount: int, currency: Currency) -> Money:
     """The amount of a charge, given in the unit of charges. Raises InvalidRequest: not an amount, or out of bounds."""
-    money = money_from_integer(amount, currency, units_minor=unit_minor(gaps, currency.code))
-    check_bounds(gaps, money)
-    return money
-
-
-def check_reference(gaps: Gaps, reference: str | None) -> None:
-    """Raises InvalidRequest: a charge needs a reference by this register, and has none."""
-    if reference is None and gaps.required_fields == "with_reference":
-        raise InvalidRequest("reference is required.", code="parameter_missing", param="reference")
-
-
-def check_method_types(gaps: Gaps, types: list[str]) -> None:
-    """Raises InvalidRequest: mobile_money is missing, or not the only type where the register requires that."""
-    if MOBILE_MONEY not in types or (gaps.payment_method_types == "only" and set(types) != {MOBILE_MONEY}):
-        message = f"payment_method_types must include {MOBILE_MONEY!r}."
-        raise InvalidRequest(message, code="parameter_invalid", param="payment_method_types")
-
-
-def check_type(text: str, param: str) -> None:
-    """Raises InvalidRequest unless the type is mobile_money."""
-    if text != MOBILE_MONEY:
-        message = f"{param} must be {MOBILE_MONEY!r}, not {text[:40]!r}."
-        raise InvalidRequest(message, code="parameter_invalid", param=param)
+    return _in_bounds(gaps, money_from_integer(amount, currency, units_minor=unit_minor(gaps, currency.code)))
 
 
 def read_phone(gaps: Gaps, text: str, *, param: str = "phone") -> Msisdn:
@@ -258,7 +243,7 @@ def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn
     """The operator asked for, the customer's number, and warnings about the two. Raises InvalidRequest: any fault."""
     details, within = method.mobile_money, "payment_method.mobile_money"
     with EveryFault() as every:
-        every.read(check_type, method.type, "payment_method.type")
+        every.check_type(method.type, "payment_method.type")
         asked = every.read(operator_named, details.provider, param=f"{within}.provider", zed=gaps.zed_mobile)
         phone = every.read(read_phone, gaps, details.phone, param=f"{within}.phone")
     return asked, phone, warnings_of(gaps, asked, phone, f"{within}.provider")

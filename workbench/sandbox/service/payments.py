@@ -21,12 +21,13 @@ from workbench.domain.money import (
     money_from_integer,
     money_from_major,
 )
-from workbench.domain.payments import REFUND_TRANSITIONS, Charge, PaymentIntent, Refund, next_state
+from workbench.domain.payments import MOBILE_MONEY, REFUND_TRANSITIONS, Charge, PaymentIntent, Refund, next_state
 from workbench.domain.phones import EVERY_OPERATOR, Msisdn, Operator, e164_of, mask_phone, operator_named, operator_of
 from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.ussd import UssdSession
 from workbench.domain.wire import payments_and_payouts as wire
 from workbench.errors import InvalidRequest, PaymentDeclined, PermissionDenied, StateConflict
+from workbench.sandbox import service
 from workbench.sandbox.service import (
     BY_ITSELF,
     Caller,
@@ -35,19 +36,10 @@ from workbench.sandbox.service import (
     Listed,
     Refused,
     Resource,
-    amount_warning,
     balances,
-    charge_money,
-    check_method_types,
-    check_reference,
-    check_type,
-    currency_or_kwacha,
-    intent_money,
     read_currency,
-    read_method,
     read_phone,
     view_of,
-    warnings_of,
 )
 from workbench.sandbox.service.balances import Late
 from workbench.sandbox.service.webhooks import emit
@@ -80,9 +72,7 @@ def _intent_view(
     method = action = error = None
     if intent.phone is not None and intent.provider is not None:
         phone = mask_phone(intent.phone)
-        method = wire.ShownMethod(
-            payments.MOBILE_MONEY, wire.ShownMobileMoney(phone, _shown_operator(intent.provider, tx.gaps))
-        )
+        method = wire.ShownMethod(MOBILE_MONEY, wire.ShownMobileMoney(phone, _shown_operator(intent.provider, tx.gaps)))
         if prompt is not None:
             action = wire.NextAction("ussd_prompt", wire.UssdPrompt(phone, prompt.expires_ms // 1000))
     if intent.failure_code is not None:
@@ -167,8 +157,10 @@ def create_intent(tx: Transaction, caller: Caller, body: wire.CreatePaymentInten
     """POST /v1/payment_intents: create a payment intent."""
     with EveryFault() as every:
         every.read(read_currency, tx.gaps, body.currency, str.upper)
-        money = every.read(intent_money, tx.gaps, body.amount, currency_or_kwacha(body.currency))
-        every.read(check_method_types, tx.gaps, body.payment_method_types)
+        money = every.read(service.intent_money, tx.gaps, body.amount, service.currency_or_kwacha(body.currency))
+        types, takes_others = {*body.payment_method_types}, tx.gaps.payment_method_types != "only"
+        is_named = MOBILE_MONEY in types if takes_others else types == {MOBILE_MONEY}
+        every.check(is_named, f"payment_method_types must include {MOBILE_MONEY!r}.", param="payment_method_types")
     intent_id = tx.new_id("pi")
     intent = tx.intents.create(
         id=intent_id,
@@ -191,7 +183,7 @@ def confirm_intent(
     if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":
         raise InvalidRequest("client_secret is required.", code="parameter_missing", param="client_secret")
     _check_client_secret(tx, caller, intent, body.client_secret)
-    asked, phone, warnings = read_method(tx.gaps, body.payment_method)
+    asked, phone, warnings = service.read_method(tx.gaps, body.payment_method)
     status = _checked_status(tx, intent, "confirm")
     late = _late_money(tx, intent.id)
     warnings += balances.paid_already(tx, late) if late else ()
@@ -272,14 +264,15 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
     """POST /v1/charges: charge a wallet; by default, the outcome is in the response."""
     with EveryFault() as every:
         every.read(read_currency, tx.gaps, body.currency, str.lower)
-        money = every.read(charge_money, tx.gaps, body.amount, currency_or_kwacha(body.currency))
-        every.read(check_type, body.type, "type")
+        money = every.read(service.charge_money, tx.gaps, body.amount, service.currency_or_kwacha(body.currency))
+        every.check_type(body.type, "type")
         asked = every.read(operator_named, body.channel, param="channel", zed=tx.gaps.zed_mobile)
         phone = every.read(read_phone, tx.gaps, body.phone)
-        every.read(check_reference, tx.gaps, body.reference)
-    warnings = warnings_of(tx.gaps, asked, phone, "channel")
+        has_all = body.reference is not None or tx.gaps.required_fields != "with_reference"
+        every.check(has_all, "reference is required.", code="parameter_missing", param="reference")
+    warnings = service.warnings_of(tx.gaps, asked, phone, "channel")
     before_minor = tx.latest_amounts(caller.account, money.currency, payments.USUAL_OF)
-    warnings += amount_warning(tx.gaps, money, before_minor)
+    warnings += service.amount_warning(tx.gaps, money, before_minor)
     charge = _new_charge(
         tx,
         asked,

@@ -126,9 +126,7 @@ def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Deliver
     is_swapped = OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
     is_swapped = is_swapped or (tx.gaps.ordering == OUT_OF_ORDER and event.type.endswith(ON_THE_WAY))
     late_ms = LATE_MS if tx.gaps.lateness == "thirty_seconds" else 0
-    delivery = tx.deliveries.create(account=event.account, event=event.id, endpoint=endpoint.id)
-    tx.schedule(DELIVER, delivery.id, in_ms=late_ms + (HELD_BACK_MS if is_swapped else 0))
-    return delivery
+    return tx.deliver(event, endpoint, in_ms=late_ms + (HELD_BACK_MS if is_swapped else 0))
 
 
 def _when_over(tx: Transaction, delivery: Delivery) -> None:

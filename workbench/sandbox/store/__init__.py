@@ -133,7 +133,20 @@ class Store:
         self.mounted_hosts: dict[str, bool] = {}
         self.before_reset: list[Callable[[], object]] = []
         """Functions to call before a reset deletes what has happened."""
-        self._prepare(settings, new_seed)
+        if self.path is not None:
+            if self.path.is_dir():
+                raise self._refused(f"{self.path} is a folder.", hint="Name a file in it.")
+            if not self.path.parent.is_dir():
+                raise self._refused(f"There is no folder {self.path.parent} to keep {self.path.name} in.")
+            make_private(self.path)
+        try:
+            with ExitStack() as at_fault:
+                self._connection = at_fault.enter_context(closing(self._connected()))
+                self._open(settings, new_seed)
+                at_fault.pop_all()
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
+            what = self.path or "A temporary database"
+            raise self._refused(f"{what} cannot be used as a store: {error}.") from None
 
     def close(self) -> None:
         """Close the file; the last process to close it leaves no files beside it."""
@@ -200,35 +213,25 @@ class Store:
             connection.execute(f"PRAGMA {way}")
         return connection
 
-    def _prepare(self, settings: Settings, new_seed: Callable[[], str]) -> None:
-        """Create the file, or check that it is a store; a refused file stays as it was found. Raises StoreRefused."""
-        if self.path is not None:
-            if self.path.is_dir():
-                raise self._refused(f"{self.path} is a folder.", hint="Name a file in it.")
-            if not self.path.parent.is_dir():
-                raise self._refused(f"There is no folder {self.path.parent} to keep {self.path.name} in.")
-            make_private(self.path)
-        try:
-            with ExitStack() as at_fault:
-                self._connection = at_fault.enter_context(closing(self._connected()))
-                self._open(self._connection, settings, new_seed)
-                at_fault.pop_all()
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
-            what = self.path or "A temporary database"
-            raise self._refused(f"{what} cannot be used as a store: {error}.") from None
-
-    def _open(self, connection: sqlite3.Connection, settings: Settings, new_seed: Callable[[], str]) -> None:
+    def _open(self, settings: Settings, new_seed: Callable[[], str]) -> None:
+        """Create the tables, or check that the file is a store; a refused file stays as it was. Raises StoreRefused."""
+        connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
-        is_new = self.path is None or self._is_new(connection)
-        if not is_new:
-            self._check(connection, settings)
+        version = 0 if self.path is None else self._version()
+        if version:
+            self._check_settings(settings)
         if self.path is not None:
             # Once the file is known to be a store, and before it holds a secret.
             keep_private(self.path)
-        if is_new:
-            self._create(connection, settings, new_seed)
-        elif (version := connection.execute("PRAGMA user_version").fetchone()[0]) in _MIGRATIONS:
-            self._migrate(connection, version)
+        if not version:
+            self._fill(settings, new_seed)
+        elif version in _MIGRATIONS:
+            for step in range(version, SCHEMA_VERSION):
+                for statement in _MIGRATIONS[step]:
+                    connection.execute(statement)
+            create(connection)
+            Journal(connection).add_up()
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         self.draws = Draws(connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
         tx = self._transaction = Transaction(
             connection, self.draws, self.gaps, self._wall_ms, shared=self.path is not None
@@ -241,7 +244,7 @@ class Store:
         """Begin a group of this thread's commands, or reads, which are one transaction."""
         self.now_s, self.clock_if_due, self.version = tx.moment_s, tx.clock_if_due, tx.version
         tx.begin()
-        for kind in KEY_PREFIXES if is_new else ():
+        for kind in () if version else KEY_PREFIXES:
             tx.new_key(MERCHANT_ID, kind)
         tx.set_clock_mode(settings.clock)
         if self.path is not None:
@@ -269,38 +272,32 @@ class Store:
     def _refused(self, message: str, *, hint: str = "", **facts: int) -> StoreRefused:
         return StoreRefused(message, hint=hint, path=str(self.path), **facts)
 
-    def _is_new(self, connection: sqlite3.Connection) -> bool:
+    def _version(self) -> int:
+        """The version of the file's schema, 0 for a new file. Raises StoreRefused: another program's, or unknown."""
         application, version, tables = (
-            connection.execute(question).fetchone()[0]
+            self._connection.execute(question).fetchone()[0]
             for question in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
         )
         if not (application or version or tables):
-            return True
+            return 0
         if application != _APPLICATION_ID:
             raise self._refused(f"{self.path} is a database of another program.")
         if version != SCHEMA_VERSION and version not in _MIGRATIONS:
             message = f"{self.path} has schema version {version}; this workbench reads {SCHEMA_VERSION}."
             raise self._refused(message, version=version)
-        return False
+        return int(version)
 
-    def _migrate(self, connection: sqlite3.Connection, version: int) -> None:
-        for step in range(version, SCHEMA_VERSION):
-            for statement in _MIGRATIONS[step]:
-                connection.execute(statement)
-        create(connection)
-        Journal(connection).add_up()
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-    def _check(self, connection: sqlite3.Connection, settings: Settings) -> None:
+    def _check_settings(self, settings: Settings) -> None:
         """Raises StoreRefused: the settings ask for another seed or first moment than the file's."""
-        known = dict(connection.execute("SELECT name, value FROM meta"))
+        known = dict(self._connection.execute("SELECT name, value FROM meta"))
         asked = {"seed": settings.seed, "start_ms": settings.start_ms}
         for name, said in (("seed", "made with another seed"), ("start_ms", "begun at another moment")):
             if asked[name] is not None and str(asked[name]) != known.get(name):
                 what = name.removesuffix("_ms")
                 raise self._refused(f"{self.path} was {said}.", hint=f"Leave the {what} out, or name a new file.")
 
-    def _create(self, connection: sqlite3.Connection, settings: Settings, new_seed: Callable[[], str]) -> None:
+    def _fill(self, settings: Settings, new_seed: Callable[[], str]) -> None:
+        connection = self._connection
         if self.path is not None:
             create(connection)
         seed = settings.seed if settings.seed is not None else new_seed()
@@ -310,4 +307,3 @@ class Store:
         connection.execute("INSERT INTO clock VALUES (1, ?, ?, 0)", (settings.clock, start_ms))
         connection.execute("INSERT INTO account VALUES (?, ?)", (MERCHANT_ID, MERCHANT_NAME))
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

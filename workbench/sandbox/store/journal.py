@@ -141,12 +141,10 @@ class Journal:
 
     def balance(self, account: str, currency: str, *, before_day_ms: int | None = None) -> int:
         """Debits less credits of one account in minor units; with `before_day_ms`, only of the days before it."""
-        bound = "" if before_day_ms is None else " AND day_ms < ?"
-        values = (account, currency) if before_day_ms is None else (account, currency, before_day_ms)
         row = self._connection.execute(
-            f"""SELECT coalesce(sum(debit_minor - credit_minor), 0) FROM balance
-                WHERE account = ? AND currency = ?{bound}""",
-            values,
+            """SELECT coalesce(sum(debit_minor - credit_minor), 0) FROM balance
+               WHERE account = ? AND currency = ? AND day_ms < coalesce(?, day_ms + 1)""",
+            (account, currency, before_day_ms),
         ).fetchone()
         return int(row[0])
 
@@ -174,16 +172,14 @@ class Journal:
                 """SELECT account, code, currency, sum(debit_minor), sum(credit_minor)
                    FROM balance GROUP BY account, currency ORDER BY code, account, currency"""
             ).fetchall()
-        bounds = {"occurred_ms": as_of_ms, "recorded_ms": known_ms}
-        asked = {name: bound for name, bound in bounds.items() if bound is not None}
-        terms = " AND ".join(f"{name} <= ?" for name in asked)
         return self._connection.execute(
-            f"""SELECT account, code, currency,
+            """SELECT account, code, currency,
                        sum(CASE side WHEN 'debit' THEN amount_minor ELSE 0 END),
                        sum(CASE side WHEN 'credit' THEN amount_minor ELSE 0 END)
-                FROM posting WHERE entry IN (SELECT id FROM entry WHERE {terms})
+                FROM posting WHERE entry IN (SELECT id FROM entry WHERE occurred_ms <= coalesce(?, occurred_ms)
+                                             AND recorded_ms <= coalesce(?, recorded_ms))
                 GROUP BY account, currency ORDER BY code, account, currency""",
-            tuple(asked.values()),
+            (as_of_ms, known_ms),
         ).fetchall()
 
     def verify(self) -> tuple[int, str]:

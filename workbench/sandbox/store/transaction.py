@@ -772,6 +772,12 @@ class Transaction:
             )
         )
 
+    def deliver(self, event: webhooks.StoredEvent, endpoint: webhooks.Endpoint, *, in_ms: int) -> webhooks.Delivery:
+        """Create the delivery of an event to an endpoint; the first attempt is due in `in_ms` milliseconds."""
+        delivery = self.deliveries.create(account=event.account, event=event.id, endpoint=endpoint.id)
+        self.schedule(DELIVER, delivery.id, in_ms=in_ms)
+        return delivery
+
     def message(
         self, delivery_id: str
     ) -> tuple[webhooks.Delivery | None, webhooks.StoredEvent | None, webhooks.Endpoint | None]:
