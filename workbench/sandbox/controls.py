@@ -359,10 +359,8 @@ def _webhook_rows(tx: Transaction, attempts: Iterable[Attempt]) -> Iterator[Trac
     deliveries = {row.id: row for row in tx.deliveries.all(id=tuple({row.delivery for row in attempts}))}
     events = {row.id: row for row in tx.events.all(id=tuple({row.event for row in deliveries.values()}))}
     for attempt in attempts:
-        delivery = deliveries.get(attempt.delivery)
-        event = events.get(delivery.event) if delivery else None
-        if delivery is None or event is None:
-            continue
+        delivery = deliveries[attempt.delivery]
+        event = events[delivery.event]
         result = str(attempt.status_code) if attempt.status_code else "no answer"
         if attempt.number > 1:
             result += f", attempt {attempt.number}"

@@ -93,10 +93,10 @@ def _enter_pin(tx: Transaction, caller: Caller, command: SimulatedCommand) -> No
 
 def _create_refund(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     session = tx.sessions.first("seq DESC", phone=command.phone, reference=command.order)
-    charge = tx.charges.get(session.charge) if session else None
-    if charge is None:
+    if session is None:
         message = f"There is no charge of this phone for {command.order[:60]!r}."
         raise NotFound(message, code="charge_not_found", param="order")
+    charge = tx.charges[session.charge]
     body: dict[str, object] = {"charge": charge.id, "amount": Decimal(command.amount_minor)}
     if charge.payment_intent:
         body = {"payment_intent": charge.payment_intent, "amount": Money(command.amount_minor, ZMW.code).major}

@@ -110,16 +110,15 @@ def _rows_of_entry(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[
 def _known_as(tx: Transaction, entry: JournalEntry) -> str | None:
     """The external reference of an entry; for a reversal without one, that of the reversed entry."""
     if entry.external_reference is None and entry.reverses is not None:
-        reversed_one = tx.journal.get(entry.reverses)
-        return reversed_one.external_reference if reversed_one else None
+        return tx.journal[entry.reverses].external_reference
     return entry.external_reference
 
 
 def _phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
     """The masked number of the customer whom an entry is about; None without a customer."""
     # Go back to the first of a line of reversals and settlements.
-    while (before := entry.reverses or entry.settles) and (earlier := tx.journal.get(before)):
-        entry = earlier
+    while before := entry.reverses or entry.settles:
+        entry = tx.journal[before]
     charge = balances.charge_of(tx, entry) if entry.kind in _OF_CUSTOMERS else None
     return mask_phone(charge.phone) if charge else None
 
@@ -186,8 +185,8 @@ def _post_settlement(tx: Transaction, body: wire.Settle) -> JournalEntry:
     else:
         posted = _settled_amount(tx, body, row, currency, occurred_ms)
     balances.expect(tx)
-    if posted.kind in SETTLED_AS:
-        balances.emit_settled(tx, _find_entry(tx, posted.settles or ""))
+    if posted.kind in SETTLED_AS and posted.settles:
+        balances.emit_settled(tx, tx.journal[posted.settles])
     return posted
 
 

@@ -114,9 +114,7 @@ def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[wire.M
     last = {screen.charge: screen for screen in tx.screens.all(phone=number.e164)}
     receipts: list[Receipt] = []
     for screen in last.values():
-        session, charge = tx.sessions.get(screen.session), tx.charges.get(screen.charge)
-        if session is None or charge is None:
-            continue
+        session, charge = tx.sessions[screen.session], tx.charges[screen.charge]
         known_as = reference(charge.provider, screen.at_ms, seq=charge.seq)
         receipt = ussd.receipt_of(session, seq=screen.seq, at_ms=screen.at_ms, transaction=known_as)
         if receipt is not None:
@@ -130,8 +128,7 @@ def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: st
     `known_as` is the operator's reference of the attempt, which tells its late money from that of other attempts.
     """
     for entry in tx.journal.of_payment(charge.payment_intent or charge.id, (_REFUND_SENT, _LATE_MONEY_RETURNED)):
-        settled = tx.journal.get(entry.settles) if entry.settles else None
-        is_late_money = settled is not None and settled.external_reference == known_as
+        is_late_money = entry.settles and tx.journal[entry.settles].external_reference == known_as
         is_refund = entry.kind == _REFUND_SENT and charge.status == SUCCEEDED
         if is_refund or is_late_money:
             yield ussd.receipt_of_return(
@@ -202,4 +199,4 @@ def ask_operator(tx: Transaction, caller: Caller, body: wire.OperatorQuery) -> p
     # The operator made the movement's id, which it texted to the customer, when the customer agreed.
     last = tx.screens.first(order="seq DESC", phone=charge.phone, charge=charge.id)
     payments.secure_funds(tx, BY_ITSELF, charge, moved_ms=last.at_ms if last else None)
-    return payments.charge_view(tx, tx.charges.get(charge.id) or charge)
+    return payments.charge_view(tx, tx.charges[charge.id])

@@ -287,7 +287,7 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
     session = _begin(tx, caller, charge, phone, body.reference)
     if tx.gaps.charge_wait == "answered":
         act(tx, caller.cause, session)
-        charge = CHARGES.find(tx, caller, charge.id)
+        charge = tx.charges[charge.id]
     shown = charge_view(tx, charge)
     if charge.status == payments.PENDING:
         emit(tx, caller.cause, charge.account, "charge.pending", shown)
@@ -428,9 +428,7 @@ def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, sh
     tx.unschedule(session.id)
     if session.screen == ussd.EXPIRED and scenario.late:
         tx.schedule(LATE_MONEY, session.id, in_ms=scenarios.LATE_S * 1000)
-    charge = tx.charges.get(session.charge)
-    if charge is None:
-        return session
+    charge = tx.charges[session.charge]
     if session.screen in (ussd.APPROVED, ussd.REFUSED):
         _move_intent_of(tx, cause, charge, "pin_accepted", "payment_intent.processing")
     if session.screen == ussd.APPROVED:
@@ -444,15 +442,9 @@ def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, sh
 
 
 def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
-    if session.screen in ussd.HIDDEN:
-        return
-    tx.screens.create(
-        session=session.id,
-        charge=session.charge,
-        phone=session.phone,
-        pressed=pressed,
-        words=ussd.screen_text(session),
-    )
+    if session.screen not in ussd.HIDDEN:
+        words, shown_on = ussd.screen_text(session), {"charge": session.charge, "phone": session.phone}
+        tx.screens.create(session=session.id, pressed=pressed, words=words, **shown_on)
 
 
 def _pin_length(session: UssdSession) -> int:
@@ -464,8 +456,7 @@ def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int
 
     A second confirmation changes nothing.
     """
-    now = tx.charges.get(charge.id)
-    if now is None or now.status != payments.PENDING:
+    if tx.charges[charge.id].status != payments.PENDING:
         return
     _hold(tx, charge, "ended")
     _post_secured(tx, charge, tx.now_ms if moved_ms is None else moved_ms)
@@ -488,9 +479,9 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     The money pays the attempt, unless something else has paid its intent, or the intent was canceled: then the money
     waits in suspense, and the payment stays as it is.
     """
-    charge = tx.charges.get(session.charge)
-    if session.screen != ussd.EXPIRED or charge is None:
+    if session.screen != ussd.EXPIRED:
         return
+    charge = tx.charges[session.charge]
     session = ussd.after(session, "late_pin")
     _show(tx, session, "•" * _pin_length(session))
     tx.sessions.put(session)
@@ -513,10 +504,8 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
 def _pay_late(tx: Transaction, charge: Charge, intent: PaymentIntent | None) -> None:
     """Pay a failed attempt with its late money, and withdraw another open prompt for the same intent."""
     warnings = (*charge.warnings, "The money came after its prompt had expired.")
-    if intent and intent.status == payments.REQUIRES_ACTION and intent.latest_charge:
-        other = tx.sessions.first(charge=intent.latest_charge)
-        if other is not None and other.ended_seq is None:
-            press(tx, BY_ITSELF, other, "withdraw")
+    if intent and (other := _open_prompt(tx, intent)):
+        press(tx, BY_ITSELF, other, "withdraw")
     _post_secured(tx, charge, tx.now_ms)
     _move_charge(tx, BY_ITSELF, charge, payments.LATE_FUNDS, "charge.succeeded", warnings=warnings)
     if intent:
@@ -528,7 +517,7 @@ def _pay_late(tx: Transaction, charge: Charge, intent: PaymentIntent | None) -> 
 
 
 def _intent_of(tx: Transaction, charge: Charge) -> PaymentIntent | None:
-    return tx.intents.get(charge.payment_intent) if charge.payment_intent else None
+    return tx.intents[charge.payment_intent] if charge.payment_intent else None
 
 
 def _change_intent(
@@ -647,9 +636,9 @@ def list_refunds(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -
 def send(tx: Transaction, refund_id: str) -> None:
     """Complete a refund that the operator has sent to the wallet, or fail it as its scenario says."""
     refund = tx.refunds.get(refund_id)
-    charge = tx.charges.get(refund.charge) if refund else None
-    if refund is None or charge is None or refund.status != payments.PENDING:
+    if refund is None or refund.status != payments.PENDING:
         return
+    charge = tx.charges[refund.charge]
     if refund.scenario is not None:
         _fail_refund(tx, refund, charge, refund.scenario)
         return
@@ -662,10 +651,9 @@ def send(tx: Transaction, refund_id: str) -> None:
 
 
 def _fail_refund(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
-    if asked := tx.journal.get(refund.entry):
-        words = f"{refund.money} could not be sent back"
-        mirror = ledger.mirrored(asked.postings)
-        tx.post("refund_failed", mirror, description=words, payment=asked.payment, reverses=asked.id)
+    asked, words = tx.journal[refund.entry], f"{refund.money} could not be sent back"
+    mirror = ledger.mirrored(asked.postings)
+    tx.post("refund_failed", mirror, description=words, payment=asked.payment, reverses=asked.id)
     # Money that a clearing took from the merchant for this refund is available again.
     over = -balances.balance_of(tx, ledger.RECEIVABLE, charge.currency, merchant=charge.account)
     if over > 0:
@@ -687,11 +675,10 @@ def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Char
     if body.charge is not None:
         return CHARGES.find(tx, caller, body.charge, param="charge")
     intent = INTENTS.find(tx, caller, body.payment_intent or "", param="payment_intent")
-    charge = tx.charges.get(intent.latest_charge) if intent.latest_charge else None
-    if charge is None:
+    if intent.latest_charge is None:
         message = f"The intent is {intent.status}: nothing was paid."
         raise StateConflict(message, code="charge_not_refundable", param="payment_intent", current=intent.status)
-    return charge
+    return tx.charges[intent.latest_charge]
 
 
 def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
@@ -724,20 +711,18 @@ def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) 
 
 def _fee_returned(tx: Transaction, charge: Charge, amount_minor: int) -> int:
     """The part of the fee to return with a refund of `amount_minor`, beyond the parts already returned; minor units."""
-    secured = next(tx.journal.of_payment(charge.payment_intent or charge.id, ("funds_secured",)), None)
-    stands = (refund for refund in tx.refunds.all(charge=charge.id) if refund.status != payments.FAILED)
-    entries = (tx.journal.get(refund.entry) for refund in stands)
+    secured = next(tx.journal.of_payment(charge.payment_intent or charge.id, ("funds_secured",)))
+    stand = [refund for refund in tx.refunds.all(charge=charge.id) if refund.status != payments.FAILED]
     return payments.fee_returned(
         _fee_in(secured),
         amount_minor=charge.amount_minor,
         refunded_minor=charge.refunded_minor + amount_minor,
-        returned_minor=sum(_fee_in(entry) for entry in entries),
+        returned_minor=sum(_fee_in(tx.journal[refund.entry]) for refund in stand),
     )
 
 
-def _fee_in(entry: JournalEntry | None) -> int:
-    postings = entry.postings if entry else ()
-    return sum(posting.amount_minor for posting in postings if posting.code == ledger.MERCHANT_FEE.code)
+def _fee_in(entry: JournalEntry) -> int:
+    return sum(posting.amount_minor for posting in entry.postings if posting.code == ledger.MERCHANT_FEE.code)
 
 
 _FEES: Final[Mapping[str, Callable[[Transaction, Charge, int], int]]] = {

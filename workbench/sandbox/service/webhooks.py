@@ -159,10 +159,9 @@ def _under_way(
 
     With `newer_than` alone, the pending delivery with the first `seq` after `newer_than`.
     """
-    stored = tx.events.get(delivery.event)
     of_object = Condition(
         "EXISTS (SELECT 1 FROM event WHERE event.id = delivery.event AND event.object_id = ?)",
-        (stored.object_id if stored else "",),
+        (tx.events[delivery.event].object_id,),
     )
     equals = {"status": webhooks.PENDING, "endpoint": delivery.endpoint}
     rows = tx.deliveries.page(1, older_than=older_than, newer_than=newer_than, also=[of_object], **equals)
@@ -204,10 +203,11 @@ class Sending(NamedTuple):
 
 def sending_for(tx: Transaction, job: Job) -> Sending | None:
     """Prepare the message of a due delivery. None if the delivery must wait, or ends as its endpoint is disabled."""
-    delivery, event, endpoint = tx.message(job.ref)
-    if delivery is None or event is None or endpoint is None or endpoint.status != webhooks.ENABLED:
-        if delivery is not None:
-            _when_over(tx, tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER))
+    if (message := tx.message(job.ref)) is None:
+        return None  # the sandbox was reset meanwhile
+    delivery, event, endpoint = message
+    if endpoint.status != webhooks.ENABLED:
+        _when_over(tx, tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER))
         tx.jobs.remove(job)
         return None
     if (until_ms := _held_until_ms(tx, delivery)) is not None:
@@ -234,9 +234,9 @@ def _receivers_now_s(tx: Transaction, *, by_sandbox_clock: bool) -> int:
 
 def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
     """Record the result of an attempt, and schedule the next one."""
-    delivery, _, endpoint = tx.message(sending.delivery.id)
-    if delivery is None:
+    if (message := tx.message(sending.delivery.id)) is None:
         return  # the sandbox was reset meanwhile
+    delivery, _, endpoint = message
     number = delivery.attempts + 1
     _write_down(tx, sending, reply, number)
     if not tx.jobs.remove(sending.job):
@@ -252,8 +252,6 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
         tx.gaps,
     )
     delivery = tx.deliveries.put(delivery, status=outcome.status, attempts=number)
-    if endpoint is None:
-        return
     is_doubled = tx.gaps.repeats == DUPLICATE or DUPLICATE in endpoint.faults
     if outcome.wait_ms is not None:
         tx.schedule(DELIVER, delivery.id, in_ms=outcome.wait_ms)
@@ -310,13 +308,12 @@ def _endpoint_view(tx: Transaction, stored: Endpoint, *, secret: bool = False) -
 
 def _delivery_view(tx: Transaction, stored: Delivery) -> wire.Delivery:
     next_job = tx.jobs.first(order="due_ms", ref=stored.id, kind=DELIVER)
-    _, about, endpoint = tx.message(stored.id)
     attempts = tx.attempts.all(delivery=stored.id)
     return view_of(
         wire.Delivery,
         stored,
-        event_type=about.type if about else "",
-        url=endpoint.url if endpoint else "",
+        event_type=tx.events[stored.event].type,
+        url=tx.endpoints[stored.endpoint].url,
         attempts=[view_of(wire.DeliveryAttempt, attempt, at=attempt.at_ms // 1000) for attempt in attempts],
         # Rounded up, so that the attempt is due at this second.
         next_attempt_at=None if next_job is None else -(-next_job.due_ms // 1000),
@@ -379,11 +376,9 @@ def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wir
     With `replay` switched to new_id, it is a new delivery with a new id: receivers that dedupe by id handle it again.
     """
     delivery = DELIVERIES.find(tx, caller, delivery_id)
-    endpoint = tx.endpoints.get(delivery.endpoint)
-    if endpoint is None or endpoint.status != webhooks.ENABLED:
-        message = f"The endpoint is {endpoint.status if endpoint else webhooks.DELETED}."
+    if (status := tx.endpoints[delivery.endpoint].status) != webhooks.ENABLED:
         hint = "Enable it first: PATCH its status."
-        raise StateConflict(message, code="endpoint_not_enabled", param="endpoint", hint=hint)
+        raise StateConflict(f"The endpoint is {status}.", code="endpoint_not_enabled", param="endpoint", hint=hint)
     return _delivery_view(tx, _send_again(tx, delivery))
 
 
@@ -418,9 +413,8 @@ def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
 
     If `replay` is new_id, deliver a copy of the event instead; the delivery before stays as it ended.
     """
-    _, stored, endpoint = tx.message(delivery.id)
-    if tx.gaps.replay == "new_id" and stored is not None and endpoint is not None:
-        return _deliver(tx, _copied(tx, stored), endpoint)
+    if tx.gaps.replay == "new_id":
+        return _deliver(tx, _copied(tx, tx.events[delivery.event]), tx.endpoints[delivery.endpoint])
     tx.unschedule(delivery.id)
     tx.schedule(DELIVER, delivery.id)
     return tx.deliveries.put(delivery, status=webhooks.PENDING, spent=delivery.attempts)

@@ -111,6 +111,10 @@ class Journal:
         """The entry of this id, with its postings, or None."""
         return next(self._read("WHERE id = ?", (entry_id,)), None)
 
+    def __getitem__(self, entry_id: str) -> JournalEntry:
+        """The entry of this id, as another row names it."""
+        return next(self._read("WHERE id = ?", (entry_id,)))
+
     def reversal_of(self, entry_id: str) -> JournalEntry | None:
         """The entry that reverses this entry, or None."""
         return next(self._read("WHERE reverses = ?", (entry_id,)), None)

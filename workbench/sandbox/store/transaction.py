@@ -239,6 +239,12 @@ class Table(Generic[R]):
             self._keep(key, found[0] if found else None)
         return self._rows[key]
 
+    def __getitem__(self, key: str | int) -> R:
+        """The record of this key, as another row names it. Raises KeyError: there is none."""
+        if (record := self.get(key)) is None:
+            raise KeyError(key)
+        return record
+
     def first(self, order: str = "", **equals: Filters) -> R | None:
         """The first record in `order`, such as `ended_seq DESC`, whose columns equal these, or None."""
         found = self._select(order, " LIMIT 1", equals)
@@ -730,8 +736,7 @@ class Transaction:
     def key_and_account(self, digest: str) -> tuple[rows.StoredKey, rows.StoredAccount] | None:
         """The key with this digest, and its account; None without such a key."""
         key = self.api_keys.first(digest=digest)
-        account = self.accounts.get(key.account) if key else None
-        return (key, account) if key and account else None
+        return (key, self.accounts[key.account]) if key else None
 
     def key(self, account: str, kind: str) -> str:
         """The oldest active key of an account, drawn from the seed, never stored; empty without an active key."""
@@ -778,13 +783,11 @@ class Transaction:
         self.schedule(DELIVER, delivery.id, in_ms=in_ms)
         return delivery
 
-    def message(
-        self, delivery_id: str
-    ) -> tuple[webhooks.Delivery | None, webhooks.StoredEvent | None, webhooks.Endpoint | None]:
-        """A delivery with its event and endpoint; None in the place of a row that no longer exists."""
+    def message(self, delivery_id: str) -> tuple[webhooks.Delivery, webhooks.StoredEvent, webhooks.Endpoint] | None:
+        """A delivery with its event and endpoint; None if a reset deleted them."""
         if (delivery := self.deliveries.get(delivery_id)) is None:
-            return None, None, None
-        return delivery, self.events.get(delivery.event), self.endpoints.get(delivery.endpoint)
+            return None
+        return delivery, self.events[delivery.event], self.endpoints[delivery.endpoint]
 
     def book(
         self,
