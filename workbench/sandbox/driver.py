@@ -62,12 +62,12 @@ def _time_out(tx: Transaction, session: UssdSession) -> None:
 
 def _clear_and_pay(tx: Transaction, ref: str) -> None:
     moved = balances.clear_and_sweep(tx)
-    paid = balances.pay_those_due(tx)
-    asked = balances.ask_daily(tx)
+    paid = balances.pay_payouts_due(tx)
+    asked = balances.request_daily_payouts(tx)
     # After a night with anything to do comes another one, in which swept money is credited.
     tx.unschedule(ref)
     if moved or paid or asked:
-        balances.expect(tx)
+        balances.expect_clearing(tx)
 
 
 HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
@@ -75,8 +75,8 @@ HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
     payments.PROMPT_TIMEOUT: _of_session(_time_out),
     payments.LATE_MONEY: _of_session(payments.money_comes_late),
     balances.CLEARING: _clear_and_pay,
-    payments.SENT: payments.send,
-    balances.RETURN: balances.give_back,
+    payments.REFUND_SENT: payments.send_refund,
+    balances.PAYOUT_RETURN: balances.return_payout,
     webhooks.DROP: webhooks.drop,
 }
 """Kind of job → its handler, run in the job's transaction; deliveries are sent outside of a transaction."""

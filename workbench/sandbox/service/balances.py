@@ -34,7 +34,7 @@ CLEARING = "night"
 _FLOATS: Final = tuple(ledger.FLOAT.name.format(operator=operator) for operator in EVERY_OPERATOR)
 
 
-def expect(tx: Transaction) -> None:
+def expect_clearing(tx: Transaction) -> None:
     """Schedule the clearing at the coming midnight; if money is cleared at once, clear it now."""
     if tx.gaps.clearing == "immediate":
         for currency in currencies(tx):
@@ -48,28 +48,25 @@ def clear_and_sweep(tx: Transaction) -> bool:
 
     The bank first credits the money that was swept the night before.
     """
-    midnight_ms = day_start_ms(tx.now_ms)
     moved = False
     for currency in currencies(tx):
         for operator in EVERY_OPERATOR:
-            in_transit = balance_of(tx, ledger.IN_TRANSIT, currency, operator=operator)
-            if in_transit > 0:
-                words = f"{Money(in_transit, currency)} credited by the bank from {operator}"
-                credit = reference("credit", tx.now_ms)
-                tx.book("sweep_credited", {"swept": in_transit}, currency, words, reference=credit, operator=operator)
-                moved = True
+            swept = Money(balance_of(tx, ledger.IN_TRANSIT, currency, operator=operator), currency)
+            words, credit = f"credited by the bank from {operator}", reference("credit", tx.now_ms)
+            moved |= _move(tx, "sweep_credited", "swept", swept, words, reference=credit, operator=operator)
         moved |= _clear_currency(tx, currency)
         for operator in EVERY_OPERATOR:
-            bounds = (midnight_ms, None)
-            held = min(
-                balance_of(tx, ledger.FLOAT, currency, before_day_ms=bound, operator=operator) for bound in bounds
-            )
-            if held > 0:
-                words = f"{Money(held, currency)} swept from {operator} to the bank"
-                sweep = reference("sweep", tx.now_ms, operator=operator)
-                tx.book("swept", {"swept": held}, currency, words, reference=sweep, operator=operator)
-                moved = True
+            held = Money(_of_days_before(tx, ledger.FLOAT, currency, operator=operator), currency)
+            words, sweep = f"swept from {operator} to the bank", reference("sweep", tx.now_ms, operator=operator)
+            moved |= _move(tx, "swept", "swept", held, words, reference=sweep, operator=operator)
     return moved
+
+
+def _move(tx: Transaction, recipe: str, part: str, money: Money, words: str, **more: str) -> bool:
+    """Append a recipe's entry of the amount `part`, described by `words`, if it is above zero. True if it is."""
+    if money.amount_minor > 0:
+        tx.book(recipe, {part: money.amount_minor}, money.currency, f"{money} {words}", **more)
+    return money.amount_minor > 0
 
 
 def currencies(tx: Transaction) -> list[str]:
@@ -78,22 +75,23 @@ def currencies(tx: Transaction) -> list[str]:
 
 
 def balance_of(
-    tx: Transaction, kind: AccountKind, currency: str, *, before_day_ms: int | None = None, **party: str
+    tx: Transaction, kind: AccountKind, currency: str, before_day_ms: int | None = None, /, **party: str
 ) -> int:
-    """The balance of an account on its normal side, in minor units; `party` is `operator` or `merchant`."""
+    """The balance of an account on its normal side, in minor units; `party` is `operator` or `merchant`.
+
+    With `before_day_ms`, the balance at the beginning of that day.
+    """
     net = tx.journal.balance(kind.name.format(**party), currency, before_day_ms=before_day_ms)
     return net if kind.normal_side == ledger.DEBIT else -net
 
 
-def _of_days_before(tx: Transaction, merchant: str, currency: str) -> int:
-    """A merchant's pending money at the start of the day or now, whichever is less, in minor units.
+def _of_days_before(tx: Transaction, kind: AccountKind, currency: str, **party: str) -> int:
+    """The balance of an account at the start of the day or now, whichever is less, in minor units.
 
     It is less now if refunds took more than came in.
     """
-    bounds = (day_start_ms(tx.now_ms), None)
-    return min(
-        balance_of(tx, ledger.MERCHANT_PENDING, currency, before_day_ms=bound, merchant=merchant) for bound in bounds
-    )
+    at_midnight = balance_of(tx, kind, currency, day_start_ms(tx.now_ms), **party)
+    return min(at_midnight, balance_of(tx, kind, currency, **party))
 
 
 def _of_two_days_before(tx: Transaction, merchant: str, currency: str) -> int:
@@ -108,7 +106,9 @@ def _of_two_days_before(tx: Transaction, merchant: str, currency: str) -> int:
 
 _RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
     "immediate": lambda tx, merchant, currency: balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant),
-    "next_day": _of_days_before,
+    "next_day": lambda tx, merchant, currency: _of_days_before(
+        tx, ledger.MERCHANT_PENDING, currency, merchant=merchant
+    ),
     "t_plus_2": _of_two_days_before,
 }
 """Choice of `clearing` → a merchant's pending money that becomes available now, in minor units."""
@@ -121,23 +121,17 @@ def _clear_currency(tx: Transaction, currency: str) -> bool:
     """
     moved = False
     for merchant in (account.id for account in tx.accounts.all(order="id")):
-        net = max(0, _RIPE[tx.gaps.clearing](tx, merchant, currency))
-        if net:
-            tx.book("cleared", {"net": net}, currency, f"{Money(net, currency)} cleared", merchant=merchant)
-        owed = min(
-            balance_of(tx, ledger.RECEIVABLE, currency, merchant=merchant),
-            balance_of(tx, ledger.MERCHANT_AVAILABLE, currency, merchant=merchant),
-        )
-        if owed > 0:
-            words = f"{Money(owed, currency)} taken of what was owed"
-            tx.book("receivable_recovered", {"owed": owed}, currency, words, merchant=merchant)
-        moved |= bool(net) or owed > 0
+        ripe = Money(_RIPE[tx.gaps.clearing](tx, merchant, currency), currency)
+        moved |= _move(tx, "cleared", "net", ripe, "cleared", merchant=merchant)
+        kinds = (ledger.RECEIVABLE, ledger.MERCHANT_AVAILABLE)
+        owed = Money(min(balance_of(tx, kind, currency, merchant=merchant) for kind in kinds), currency)
+        moved |= _move(tx, "receivable_recovered", "owed", owed, "taken of what was owed", merchant=merchant)
         if tx.gaps.clearing == "t_plus_2":
             moved |= balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant) > 0
     return moved
 
 
-RETURN = "payout_returned"
+PAYOUT_RETURN = "payout_returned"
 
 
 def _payout_view(_: Transaction, stored: Payout) -> wire.Payout:
@@ -163,25 +157,25 @@ def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> w
         message = f"{money} is more than the {Money(max(0, available), money.currency)} that is available."
         raise StateConflict(message, code="balance_insufficient", param="amount", hint=_AVAILABLE[tx.gaps.clearing])
     scenario = caller.scenario if caller.scenario in scenarios.OF_PAYOUTS else None
-    return _ask(tx, caller, money, destination=body.destination, scenario=scenario, metadata=body.metadata)
+    return _request_payout(tx, caller, money, destination=body.destination, scenario=scenario, metadata=body.metadata)
 
 
-def _ask(tx: Transaction, caller: Caller, money: Money, **more: object) -> wire.Payout:
+def _request_payout(tx: Transaction, caller: Caller, money: Money, **more: object) -> wire.Payout:
     """Create a payout of available money, with `more` columns, send its event, and return its view."""
     payout = tx.payouts.create(account=caller.account, amount_minor=money.amount_minor, currency=money.currency, **more)
     _post_payout(tx, payout, "payout_asked", f"{money} to be paid out")
-    expect(tx)
+    expect_clearing(tx)
     return emit(tx, caller.cause, caller.account, "payout.created", _payout_view(tx, payout))
 
 
-def ask_daily(tx: Transaction) -> bool:
+def request_daily_payouts(tx: Transaction) -> bool:
     """Request a payout of all available money, if the register makes payouts daily. True if there was any."""
     asked = False
     for account in tx.accounts.all(order="id") if tx.gaps.payouts == "daily" else ():
         for currency in currencies(tx):
             available = balance_of(tx, ledger.MERCHANT_AVAILABLE, currency, merchant=account.id)
             if available > 0:
-                _ask(tx, NOBODY._replace(account=account.id), Money(available, currency))
+                _request_payout(tx, NOBODY._replace(account=account.id), Money(available, currency))
                 asked = True
     return asked
 
@@ -203,7 +197,7 @@ def balance(tx: Transaction, caller: Caller) -> wire.Balance:
     )
 
 
-def pay_those_due(tx: Transaction) -> bool:
+def pay_payouts_due(tx: Transaction) -> bool:
     """Pay, or fail, the payouts that were asked for before today; True if there was any."""
     midnight_ms = day_start_ms(tx.now_ms)
     due = [payout for payout in tx.payouts.all(status=payments.PENDING) if payout.created_ms < midnight_ms]
@@ -215,21 +209,21 @@ def pay_those_due(tx: Transaction) -> bool:
         _post_payout(tx, payout, "payout_paid", f"{payout.money} paid out", payout.id)
         _move_payout(tx, payout, "paid", "payout.paid", None)
         if payout.scenario == scenarios.BANK_RETURNED:
-            tx.schedule(RETURN, payout.id, in_ms=scenarios.BANK_RETURNS_S * 1000)
+            tx.schedule(PAYOUT_RETURN, payout.id, in_ms=scenarios.BANK_RETURNS_S * 1000)
     return bool(due)
 
 
-def give_back(tx: Transaction, payout_id: str) -> None:
+def return_payout(tx: Transaction, payout_id: str) -> None:
     """Return a payout to the merchant, as the bank gives it back; does nothing unless the payout is paid."""
     payout = tx.payouts.get(payout_id)
     if payout is not None and payout.status == payments.PAID:
         returned = reference("return", tx.now_ms, seq=payout.seq)
         _post_payout(tx, payout, "payout_returned", f"{payout.money} returned by the bank", returned)
-        move_back(tx, payout)
-        expect(tx)
+        mark_returned(tx, payout)
+        expect_clearing(tx)
 
 
-def paid(tx: Transaction, payout_id: str) -> Payout:
+def paid_payout(tx: Transaction, payout_id: str) -> Payout:
     """The payout of this id, which must be paid. Raises StateConflict: the payout is gone or not paid."""
     payout = tx.payouts.get(payout_id)
     if payout is None or payout.status != payments.PAID:
@@ -239,7 +233,7 @@ def paid(tx: Transaction, payout_id: str) -> Payout:
     return payout
 
 
-def move_back(tx: Transaction, payout: Payout) -> None:
+def mark_returned(tx: Transaction, payout: Payout) -> None:
     """Mark a payout as returned; a return by the bank that is still due then changes nothing."""
     _move_payout(tx, payout, "returned", "payout.failed", scenarios.BANK_RETURNED)
 
@@ -254,7 +248,7 @@ def _post_payout(tx: Transaction, payout: Payout, recipe: str, description: str,
     tx.book(recipe, amounts, payout.currency, description, payment=payout.id, reference=known_as, **parties)
 
 
-STATES: Final = (WAITING, *SETTLED_AS.values())
+LATE_STATES: Final = (WAITING, *SETTLED_AS.values())
 _PAID_BEFORE: Final = {WAITING: "waits in suspense", "credited": "was credited to you from suspense"}
 """State in which the customer has paid → its words in a warning; returned money is no payment."""
 
@@ -297,7 +291,7 @@ class Late(NamedTuple):
 
 def late_money_of(tx: Transaction, payment: str) -> list[Late]:
     """Late money of all attempts at an intent, or of a charge without an intent; oldest first."""
-    return [*_all(tx, tx.journal.of_payment(payment, (LATE,)))]
+    return [*_late_money_in(tx, tx.journal.of_payment(payment, (LATE,)))]
 
 
 def balances_in_suspense(tx: Transaction, caller: Caller) -> list[Amount]:
@@ -330,13 +324,13 @@ def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
 def list_suspense(tx: Transaction, caller: Caller, *, query: SuspenseQuery) -> Rows[Suspense]:
     """GET /sandbox/suspense: late money of the merchant's customers, oldest first; in one state, if named."""
     asked = () if query.status is None else (query.status,)
-    check_known(asked, STATES, "is no state of late money; they are", param="status")
+    check_known(asked, LATE_STATES, "is no state of late money; they are", param="status")
     return Rows([late.view for late in _of_merchant(tx, caller) if query.status in {None, late.status}])
 
 
 def emit_settled(tx: Transaction, entry: JournalEntry) -> None:
     """Send an event that the late money which an entry brought was credited or returned."""
-    for late in _all(tx, [entry]):
+    for late in _late_money_in(tx, [entry]):
         emit(tx, BY_ITSELF, late.charge.account, f"suspense.{late.status}", late.view, before={"status": WAITING})
 
 
@@ -380,11 +374,11 @@ def late_money_named(tx: Transaction, caller: Caller, item: str) -> Late:
 
 
 def _of_merchant(tx: Transaction, caller: Caller) -> Iterator[Late]:
-    every = _all(tx, tx.journal.late() if tx.journal.came_late else ())
+    every = _late_money_in(tx, tx.journal.late() if tx.journal.came_late else ())
     return (late for late in every if late.charge.account == caller.account)
 
 
-def _all(tx: Transaction, entries: Iterable[JournalEntry]) -> Iterator[Late]:
+def _late_money_in(tx: Transaction, entries: Iterable[JournalEntry]) -> Iterator[Late]:
     """Yields the late money that entries brought, without reversed entries."""
     for entry in entries:
         answers = {answer.kind: answer for answer in tx.journal.answers_to(entry.id)}

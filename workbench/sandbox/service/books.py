@@ -141,7 +141,7 @@ def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> wire.LedgerEntr
     if entry.external_reference is None or entry.reverses or entry.settles:
         message = f"{entry.id} is of the kind {entry.kind}, which cannot be reported twice."
         raise StateConflict(message, code="entry_unsuitable", param="entry_id", current=entry.kind)
-    balances.expect(tx)
+    balances.expect_clearing(tx)
     # As if the service had learnt of the movement twice.
     words, known_as = f"{entry.description}: once more", entry.external_reference
     posted = tx.post(entry.kind, entry.postings, description=words, payment=entry.payment, reference=known_as)
@@ -184,7 +184,7 @@ def _post_settlement(tx: Transaction, body: wire.Settle) -> JournalEntry:
         posted = _settled_entry(tx, body, row, occurred_ms)
     else:
         posted = _settled_amount(tx, body, row, currency, occurred_ms)
-    balances.expect(tx)
+    balances.expect_clearing(tx)
     if posted.kind in SETTLED_AS and posted.settles:
         balances.emit_settled(tx, tx.journal[posted.settles])
     return posted
@@ -248,7 +248,7 @@ def _settled_entry(tx: Transaction, body: wire.Settle, row: ledger.Settlement, o
     _check_moment(tx, occurred_ms, None if repeats else entry.occurred_ms)
     made, known_as = _MADE[body.recipe](tx, entry)
     if body.recipe == _RETURNED:
-        balances.move_back(tx, balances.paid(tx, entry.payment or ""))
+        balances.mark_returned(tx, balances.paid_payout(tx, entry.payment or ""))
     return tx.post(
         body.recipe,
         made,
@@ -308,7 +308,7 @@ def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
 
 def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
     """Postings that make a payout which the bank never made available again, and the entry's external reference."""
-    payout = balances.paid(tx, entry.payment or "")
+    payout = balances.paid_payout(tx, entry.payment or "")
     made = ledger.postings_for(_RETURNED, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
     return made, entry.external_reference
 

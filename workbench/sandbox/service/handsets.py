@@ -131,13 +131,8 @@ def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: st
         is_late_money = entry.settles and tx.journal[entry.settles].external_reference == known_as
         is_refund = entry.kind == _REFUND_SENT and charge.status == SUCCEEDED
         if is_refund or is_late_money:
-            yield ussd.receipt_of_return(
-                session,
-                seq=entry.seq,
-                at_ms=entry.recorded_ms,
-                amount_minor=sum(posting.amount_minor for posting in entry.postings if posting.side == DEBIT),
-                transaction=entry.external_reference or "",
-            )
+            amount_minor = sum(posting.amount_minor for posting in entry.postings if posting.side == DEBIT)
+            yield Receipt(session, ussd.RETURNED, entry.seq, entry.recorded_ms, amount_minor, entry.external_reference)
 
 
 def _text_message(receipt: Receipt) -> wire.Message:

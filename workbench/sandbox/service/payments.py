@@ -494,7 +494,7 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     amounts = {"gross": charge.amount_minor, "operator_fee": fees.operator_minor}
     known_as = reference(charge.provider, tx.now_ms, seq=charge.seq)
     post(tx, charge, "late_success", amounts, f"{charge.money} arrived late through {charge.provider}", known_as)
-    balances.expect(tx)
+    balances.expect_clearing(tx)
     emit(tx, BY_ITSELF, charge.account, "charge.late_success", CHARGES.view(tx, charge))
     if intent:
         shown = _intent_view(tx, intent, None, _late_money(tx, intent.id))
@@ -578,10 +578,10 @@ def _post_secured(tx: Transaction, charge: Charge, moved_ms: int) -> None:
     }
     known_as = reference(charge.provider, moved_ms, seq=charge.seq)
     post(tx, charge, "funds_secured", amounts, f"{charge.money} received through {charge.provider}", known_as)
-    balances.expect(tx)
+    balances.expect_clearing(tx)
 
 
-SENT = "refund_sent"
+REFUND_SENT = "refund_sent"
 
 
 def _refund_view(tx: Transaction, stored: Refund) -> wire.Refund:
@@ -597,7 +597,7 @@ REFUNDS = Resource("refund", "/v1/refunds", lambda tx: tx.refunds, _refund_view,
 
 def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Refund:
     """POST /v1/refunds: refund a charge; pending until the operator has sent the money."""
-    charge = _charge_of(tx, caller, body)
+    charge = _charge_to_refund(tx, caller, body)
     if charge.status != payments.SUCCEEDED:
         message = f"The charge is {charge.status}; only a succeeded one can be refunded."
         raise StateConflict(message, code="charge_not_refundable", param="charge", current=charge.status)
@@ -623,7 +623,7 @@ def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> w
         metadata=body.metadata,
     )
     tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
-    tx.schedule(SENT, refund.id, in_ms=scenarios.REFUND_SENT_S * 1000)
+    tx.schedule(REFUND_SENT, refund.id, in_ms=scenarios.REFUND_SENT_S * 1000)
     return emit(tx, caller.cause, caller.account, "refund.created", _refund_view(tx, refund))
 
 
@@ -633,7 +633,7 @@ def list_refunds(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -
     return REFUNDS.page(tx, caller, query=query, **equals)
 
 
-def send(tx: Transaction, refund_id: str) -> None:
+def send_refund(tx: Transaction, refund_id: str) -> None:
     """Complete a refund that the operator has sent to the wallet, or fail it as its scenario says."""
     refund = tx.refunds.get(refund_id)
     if refund is None or refund.status != payments.PENDING:
@@ -661,7 +661,7 @@ def _fail_refund(tx: Transaction, refund: Refund, charge: Charge, code: str) -> 
         post(tx, charge, "recovery_returned", {"owed": over}, words)
     tx.charges.put(charge, refunded_minor=charge.refunded_minor - refund.amount_minor)
     _move_refund(tx, refund, "failed", "refund.failed", code)
-    balances.expect(tx)
+    balances.expect_clearing(tx)
 
 
 def _move_refund(tx: Transaction, refund: Refund, event: str, event_type: str, code: str | None = None) -> None:
@@ -669,7 +669,7 @@ def _move_refund(tx: Transaction, refund: Refund, event: str, event_type: str, c
     emit(tx, BY_ITSELF, refund.account, event_type, _refund_view(tx, moved), before={"status": refund.status})
 
 
-def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:
+def _charge_to_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:
     if (body.charge is None) == (body.payment_intent is None):
         raise InvalidRequest("Send either charge or payment_intent.", code="parameter_missing", param="charge")
     if body.charge is not None:
