@@ -41,8 +41,6 @@ EXPECTED: dict[str, list[tuple[str, int, int]]] = {
     "refund_asked": [(DR, 2010, 6_000), (DR, 2000, 3_000), (DR, 1310, 1_000), (CR, 2100, 10_000)],
     "float_topped_up": [(DR, 1100, 500), (CR, 1010, 500)],
     "refund_sent": [(DR, 2100, 10_000), (CR, 1100, 10_000)],
-    "unknown_credit": [(DR, 1100, 10_000), (CR, 2900, 10_000)],
-    "unknown_debit": [(DR, 2900, 10_000), (CR, 1100, 10_000)],
 }
 ACCOUNTS = [
     (1010, "bank:settlement", DR), (1100, "operator:mtn:float", DR), (1200, "operator:mtn:in_transit", DR),

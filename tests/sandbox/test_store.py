@@ -17,7 +17,7 @@ import pytest
 
 from tests.sandbox.conftest import START_MS
 from workbench import Workbench
-from workbench.domain.ledger import JournalEntry, postings_for
+from workbench.domain.ledger import JournalEntry, settlement_postings
 from workbench.errors import LedgerRefused, StoreRefused
 from workbench.sandbox import driver
 from workbench.sandbox.store import SCHEMA_VERSION, Settings, Store, Transaction, journal
@@ -34,7 +34,7 @@ def opened(path: Path | None = None, **more: Any) -> Store:  # noqa: ANN401  set
 
 
 def entry_of(tx: Transaction, amount_minor: int) -> JournalEntry:
-    postings = postings_for("unknown_credit", {"gross": amount_minor}, "ZMW", operator="mtn")
+    postings = settlement_postings("unknown_credit", {"amount": amount_minor, "fee": 0}, "ZMW", "operator:mtn:float")
     return tx.post("unknown_credit", postings, description="credit", payment=None)
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.conftest import StoreFile, bearer
 from tests.sandbox.test_store import opened
 from workbench import Workbench
-from workbench.domain.ledger import postings_for
+from workbench.domain.ledger import settlement_postings
 from workbench.domain.moments import DAY_MS, day_start_ms
 from workbench.sandbox import controls, operations
 from workbench.sandbox.store import _MOST_CALLS_WAIT, Transaction
@@ -36,7 +36,7 @@ def earlier(tmp_path: Path) -> Path:
 
 def test_a_balance_before_a_day_is_of_what_occurred_before_it_whenever_it_was_recorded():
     with closing(opened()) as store, store.transaction() as tx:
-        postings = postings_for("unknown_credit", {"gross": 100}, "ZMW", operator="mtn")
+        postings = settlement_postings("unknown_credit", {"amount": 100, "fee": 0}, "ZMW", "operator:mtn:float")
         for days_ago in (0, 1, 2):
             occurred_ms = tx.now_ms - days_ago * DAY_MS
             tx.post("unknown_credit", postings, description="", payment=None, occurred_ms=occurred_ms)
@@ -169,7 +169,7 @@ def as_remembered(tx: Transaction, kinds: list[str]) -> tuple[Any, ...]:
 
 
 def post(tx: Transaction) -> None:
-    postings = postings_for("unknown_credit", {"gross": 100}, "ZMW", operator="mtn")
+    postings = settlement_postings("unknown_credit", {"amount": 100, "fee": 0}, "ZMW", "operator:mtn:float")
     tx.post("unknown_credit", postings, description="", payment=None)
 
 
