@@ -178,7 +178,7 @@ class Gaps:
             "includes", "only", "payment_method_types",
             asks=lambda call: isinstance(call.asked.get("payment_method_types"), list)
             and {"mobile_money"} < {*map(str, call.asked["payment_method_types"])})),
-        code=("sandbox/service/__init__.py",), notebook="intents_and_keys")
+        code=("sandbox/service/payments.py",), notebook="intents_and_keys")
     required_fields: str = row("2.5", "minimum",
         "intent: amount, currency, payment_method_types; confirmation: the whole payment_method; "
         "charge: amount, currency, type, channel, phone",
@@ -190,7 +190,7 @@ class Gaps:
         sign=Sign("createCharge", tried(
             "minimum", "with_reference", "reference", part=lambda _: "a charge without a reference",
             asks=lambda call: call.asked and not call.asked.get("reference"))),
-        code=("sandbox/service/__init__.py",), notebook="intents_and_keys")
+        code=("sandbox/service/payments.py",), notebook="intents_and_keys")
     intent_fields: str = row("2.5", "full",
         "object, amount, currency, status, description, payment_method_types, payment_method (phone masked), "
         "next_action, last_payment_error, latest_charge, metadata, warnings, created, livemode "
@@ -382,7 +382,7 @@ class Gaps:
         shows="A flow with e-mail address and password, described as illustrative.",
         asks="Whose e-mail address and password does the token operation take?",
         relied=("issueToken", "credentials_wrong"), together="accounts",
-        code=("sandbox/service/accounts.py", "sandbox/store/__init__.py"), notebook="tokens_and_plants")
+        code=("sandbox/store/transaction.py",), notebook="tokens_and_plants")
     token_field: str = row("4", "access_token",
         "access_token, with token_type, expires_in and refresh_token (RFC 6749 §5.1), Cache-Control: no-store",
         alternatives={"token": "token; the other fields stay as they are",

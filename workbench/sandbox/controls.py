@@ -21,19 +21,9 @@ from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import MAX_AT_MS, FindQuery, Found, OfSandbox, Rows
 from workbench.domain.wire.ledger_and_trace import TracePage, TraceQuery, TraceRow
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox import deprecation, rate_limit
+from workbench.sandbox import deprecation, rate_limit, service
 from workbench.sandbox.operations import BEARER, Operation
-from workbench.sandbox.service import (
-    Caller,
-    accounts,
-    balances,
-    books,
-    check_known,
-    handsets,
-    view_of,
-    webhooks,
-    whole_ms,
-)
+from workbench.sandbox.service import Caller, accounts, balances, books, check_known, handsets, view_of, webhooks
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.rows import Condition, Screen, StoredCall, StoredPayment, calls_named, rows_holding
@@ -71,7 +61,7 @@ def advance(tx: Transaction, caller: Caller, body: wire.Advance) -> int:
     if not units:
         message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
         raise InvalidRequest(message, code="parameter_missing", param="seconds")
-    seconds_ms = whole_ms(units.pop("seconds", Decimal()), wire.MAX_ADVANCE_S)
+    seconds_ms = service.whole_ms(units.pop("seconds", Decimal()), wire.MAX_ADVANCE_S)
     by_ms = seconds_ms + sum(_UNITS_MS[name] * int(value) for name, value in units.items())
     if by_ms and tx.now_ms + by_ms > MAX_AT_MS:
         message = f"The clock is at {rfc3339(tx.now_ms)} and goes up to {rfc3339(MAX_AT_MS)}."

@@ -15,10 +15,12 @@ from msgspec import Struct
 from workbench.domain.gaps import Gaps
 from workbench.domain.money import (
     ISO_4217,
+    MAX_MAJOR_DIGITS,
     OFFERED,
     ZMW,
     Currency,
     Money,
+    check_size,
     currency_named,
     money_from_integer,
     money_from_major,
@@ -232,6 +234,16 @@ def intent_money(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
 def charge_money(gaps: Gaps, amount: int, currency: Currency) -> Money:
     """The amount of a charge, given in the unit of charges. Raises InvalidRequest: not an amount, or out of bounds."""
     return _in_bounds(gaps, money_from_integer(amount, currency, units_minor=unit_minor(gaps, currency.code)))
+
+
+def whole_units(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
+    """An amount in the unit of charges, which a decimal gives. Raises InvalidRequest: not an amount, or not whole."""
+    # The size is checked before the amount becomes an integer: 1e999999 never should.
+    check_size(amount, MAX_MAJOR_DIGITS + currency.decimals)
+    if amount != amount.to_integral_value():
+        message = "amount must be a whole number, like the amount of a charge."
+        raise InvalidRequest(message, code="amount_too_precise", param="amount")
+    return money_from_integer(int(amount), currency, units_minor=unit_minor(gaps, currency.code))
 
 
 def read_phone(gaps: Gaps, text: str, *, param: str = "phone") -> Msisdn:

@@ -17,16 +17,8 @@ from workbench.domain.wire import payments_and_payouts as wire
 from workbench.domain.wire.base import Rows
 from workbench.domain.wire.payments_and_payouts import Amount, Suspense, SuspenseQuery
 from workbench.errors import NotFound, StateConflict
-from workbench.sandbox.service import (
-    BY_ITSELF,
-    NOBODY,
-    Caller,
-    EveryFault,
-    Resource,
-    check_known,
-    currency_or_kwacha,
-    view_of,
-)
+from workbench.sandbox import service
+from workbench.sandbox.service import BY_ITSELF, Caller, Resource, view_of
 from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
@@ -149,9 +141,9 @@ _AVAILABLE: Final[Mapping[str, str]] = {
 
 def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
     """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
-    with EveryFault() as every:
+    with service.EveryFault() as every:
         every.read(currency_named, body.currency, OFFERED[tx.gaps.currencies])
-        money = every.read(money_from_major, body.amount, currency_or_kwacha(body.currency))
+        money = every.read(money_from_major, body.amount, service.currency_or_kwacha(body.currency))
     available = balance_of(tx, ledger.MERCHANT_AVAILABLE, money.currency, merchant=caller.account)
     if money.amount_minor > available:
         message = f"{money} is more than the {Money(max(0, available), money.currency)} that is available."
@@ -175,7 +167,7 @@ def request_daily_payouts(tx: Transaction) -> bool:
         for currency in currencies(tx):
             available = balance_of(tx, ledger.MERCHANT_AVAILABLE, currency, merchant=account.id)
             if available > 0:
-                _request_payout(tx, NOBODY._replace(account=account.id), Money(available, currency))
+                _request_payout(tx, service.NOBODY._replace(account=account.id), Money(available, currency))
                 asked = True
     return asked
 
@@ -324,7 +316,7 @@ def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
 def list_suspense(tx: Transaction, caller: Caller, *, query: SuspenseQuery) -> Rows[Suspense]:
     """GET /sandbox/suspense: late money of the merchant's customers, oldest first; in one state, if named."""
     asked = () if query.status is None else (query.status,)
-    check_known(asked, LATE_STATES, "is no state of late money; they are", param="status")
+    service.check_known(asked, LATE_STATES, "is no state of late money; they are", param="status")
     return Rows([late.view for late in _of_merchant(tx, caller) if query.status in {None, late.status}])
 
 

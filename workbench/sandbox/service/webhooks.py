@@ -15,21 +15,7 @@ from msgspec import UNSET, Raw
 from workbench.domain import webhooks
 from workbench.domain.moments import milliseconds_in, rfc3339
 from workbench.domain.signatures import SCHEMES, headers_for, id_in
-from workbench.domain.webhooks import (
-    DUPLICATE,
-    ON_THE_WAY,
-    OUT_OF_ORDER,
-    Delivery,
-    Endpoint,
-    OldSecret,
-    Outcome,
-    Signer,
-    StoredEvent,
-    check_filter,
-    signed,
-    takes,
-    types_of,
-)
+from workbench.domain.webhooks import Delivery, Endpoint, StoredEvent
 from workbench.domain.wire import endpoints_and_events as wire
 from workbench.domain.wire.base import List, Rows, to_json
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund, Suspense
@@ -90,7 +76,7 @@ def emit(
 def _takers(tx: Transaction, event: StoredEvent) -> list[Endpoint]:
     """The enabled endpoints of an event's account whose filters take its type."""
     enabled = tx.endpoints.all(account=event.account, status=webhooks.ENABLED)
-    return [endpoint for endpoint in enabled if takes(endpoint.enabled_events, event.type)]
+    return [endpoint for endpoint in enabled if webhooks.takes(endpoint.enabled_events, event.type)]
 
 
 def _cloud_event(event: wire.Event, subject: str) -> wire.CloudEvent:
@@ -123,8 +109,8 @@ def _media_type_of(body: str) -> str:
 
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
     """Schedule an event's delivery to an endpoint: now, or later if the register or an endpoint's fault says so."""
-    is_swapped = OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
-    is_swapped = is_swapped or (tx.gaps.ordering == OUT_OF_ORDER and event.type.endswith(ON_THE_WAY))
+    is_swapped = webhooks.OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
+    is_swapped = is_swapped or (tx.gaps.ordering == webhooks.OUT_OF_ORDER and event.type.endswith(webhooks.ON_THE_WAY))
     late_ms = LATE_MS if tx.gaps.lateness == "thirty_seconds" else 0
     return tx.deliver(event, endpoint, in_ms=late_ms + (HELD_BACK_MS if is_swapped else 0))
 
@@ -252,7 +238,7 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
         tx.gaps,
     )
     delivery = tx.deliveries.put(delivery, status=outcome.status, attempts=number)
-    is_doubled = tx.gaps.repeats == DUPLICATE or DUPLICATE in endpoint.faults
+    is_doubled = tx.gaps.repeats == webhooks.DUPLICATE or webhooks.DUPLICATE in endpoint.faults
     if outcome.wait_ms is not None:
         tx.schedule(DELIVER, delivery.id, in_ms=outcome.wait_ms)
     elif is_doubled and outcome.status == webhooks.DELIVERED and number == delivery.spent + 1:
@@ -262,7 +248,7 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
     _note_failing(tx, endpoint, outcome)
 
 
-def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
+def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: webhooks.Outcome) -> None:
     """Note since when an endpoint fails, until it takes a delivery.
 
     Disables an enabled endpoint that fails for too long or says that it is gone.
@@ -345,8 +331,8 @@ def list_events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> 
     """GET /v1/events: the events, newest first, by type or family, start moment and text."""
     equals, also = dict[str, tuple[str, ...]](), list[Condition]()
     if query.type is not None:
-        types = types_of(tx.gaps.event_types)
-        check_filter([query.type], types, param="type")
+        types = webhooks.types_of(tx.gaps.event_types)
+        webhooks.check_filter([query.type], types, param="type")
         equals["type"] = webhooks.types_named(query.type, types)
     if query.created_since is not None:
         also.append(rows_since(milliseconds_in(query.created_since, param="created_since")))
@@ -449,7 +435,7 @@ def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEnd
         raise StateConflict(message, code="endpoint_exists", param="url", hint=hint)
     with EveryFault() as every:
         every.read(check_url, body.url, tx.mounted_hosts, private=tx.private_receivers)
-        every.read(check_filter, body.enabled_events, types_of(tx.gaps.event_types))
+        every.read(webhooks.check_filter, body.enabled_events, webhooks.types_of(tx.gaps.event_types))
     endpoint_id = tx.new_id("we")
     stored = tx.endpoints.create(
         id=endpoint_id,
@@ -470,7 +456,7 @@ def update_endpoint(
         check_url(body.url, tx.mounted_hosts, private=tx.private_receivers)
         stored = tx.endpoints.put(stored, url=body.url)
     if body.enabled_events is not None:
-        check_filter(body.enabled_events, types_of(tx.gaps.event_types))
+        webhooks.check_filter(body.enabled_events, webhooks.types_of(tx.gaps.event_types))
         stored = tx.endpoints.put(stored, enabled_events=tuple(body.enabled_events))
     if body.status is not None:
         if body.status not in _FOUND:
@@ -482,7 +468,7 @@ def update_endpoint(
 def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: roll the signing secret, shown once."""
     stored, scheme = ENDPOINTS.find(tx, caller, endpoint_id), tx.gaps.signature_scheme
-    signing_on = (OldSecret(stored.secret, tx.now_ms + OVERLAP_MS), *stored.overlapping(tx.now_ms))
+    signing_on = (webhooks.OldSecret(stored.secret, tx.now_ms + OVERLAP_MS), *stored.overlapping(tx.now_ms))
     rolled = tx.endpoints.put(
         stored,
         secret=tx.draws.webhook_secret(stored.id, stored.rolls + 2, scheme=scheme),
@@ -526,7 +512,7 @@ def sign(tx: Transaction, caller: Caller, body: wire.Sign) -> wire.Signed:
         )
         raise NotFound(message, code="endpoint_not_found", param="endpoint", hint=hint)
     text = body.body.encode()
-    signer = Signer(
+    signer = webhooks.Signer(
         secret=endpoint.secret,
         message_id=body.message_id or id_in(text) or "evt_signed_by_hand",
         now_s=int(time.time()) if body.timestamp is None else body.timestamp,
@@ -534,5 +520,5 @@ def sign(tx: Transaction, caller: Caller, body: wire.Sign) -> wire.Signed:
         tolerance_s=tx.gaps.signature_tolerance_s,
         media_type=wire.MEDIA_TYPES[tx.gaps.event_payload],
     )
-    made = signed(signer, text, body.how)
+    made = webhooks.signed(signer, text, body.how)
     return wire.Signed(made.body.decode(), made.headers)
