@@ -238,13 +238,14 @@ def entry(number: int = 1, prev_hash: str = ledger.GENESIS, **columns: Any) -> J
 
 def test_what_is_a_movement_of_its_own_is_known_by_its_reference_and_a_part_by_its_whole():
     for kind in ("funds_secured", "payout_returned"):
-        assert ledger.key_and_batch(entry(kind=kind), "4000000042") == ("4000000042", None)
-        assert ledger.key_and_batch(entry(kind=kind), None) == (None, None)
+        assert ledger.key_and_batch(entry(kind=kind, external_reference="4000000042")) == ("4000000042", None)
+        assert ledger.key_and_batch(entry(kind=kind)) == (None, None)
     for kind in ("sweep_credited", *SETTLED):
-        assert ledger.key_and_batch(entry(kind=kind), "STL20260105") == ("je_1", "STL20260105")
+        assert ledger.key_and_batch(entry(kind=kind, external_reference="STL20260105")) == ("je_1", "STL20260105")
     # What answers another entry is a part.
     for kind, column in (("refund_failed", "reverses"), ("payout_returned", "settles"), ("reposted", "settles")):
-        assert ledger.key_and_batch(entry(kind=kind, **{column: "je_0"}), "4000000042") == ("je_1", "4000000042")
+        part = entry(kind=kind, external_reference="4000000042", **{column: "je_0"})
+        assert ledger.key_and_batch(part) == ("je_1", "4000000042")
 
 
 CHAIN: list[JournalEntry] = []

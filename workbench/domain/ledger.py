@@ -371,14 +371,14 @@ def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement
             yield Movement(OUT, given, 0, currency)
 
 
-def key_and_batch(entry: JournalEntry, known_as: str | None) -> tuple[str | None, str | None]:
+def key_and_batch(entry: JournalEntry) -> tuple[str | None, str | None]:
     """The key that matches an entry's movement with the other side, and the id of the movement's batch, or None.
 
-    `known_as` is the external reference of the entry or, for a reversal without one, of the reversed entry. A part of
-    a batch has the entry's id as key and `known_as` as batch; any other movement has `known_as` as key, and no batch.
+    A part of a batch has the entry's id as key and its external reference as batch; any other movement has its external
+    reference as key, and no batch.
     """
     # The other side may book several of these entries as one movement, as it does with a night's credits.
     follows = entry.reverses is not None or entry.settles is not None
     is_reported = entry.kind in SETTLEMENTS and not SETTLEMENTS[entry.kind].takes_entry
     is_part = entry.kind == CREDITED or follows or is_reported
-    return (entry.id, known_as) if is_part else (known_as, None)
+    return (entry.id, entry.external_reference) if is_part else (entry.external_reference, None)

@@ -207,8 +207,8 @@ def pay_payouts_due(tx: Transaction) -> bool:
 
 def return_payout(tx: Transaction, payout_id: str) -> None:
     """Return a payout to the merchant, as the bank gives it back; does nothing unless the payout is paid."""
-    payout = tx.payouts.get(payout_id)
-    if payout is not None and payout.status == payments.PAID:
+    payout = tx.payouts[payout_id]
+    if payout.status == payments.PAID:
         returned = reference("return", tx.now_ms, seq=payout.seq)
         _post_payout(tx, payout, "payout_returned", f"{payout.money} returned by the bank", returned)
         mark_returned(tx, payout)
@@ -216,12 +216,11 @@ def return_payout(tx: Transaction, payout_id: str) -> None:
 
 
 def paid_payout(tx: Transaction, payout_id: str) -> Payout:
-    """The payout of this id, which must be paid. Raises StateConflict: the payout is gone or not paid."""
-    payout = tx.payouts.get(payout_id)
-    if payout is None or payout.status != payments.PAID:
-        status = payout.status if payout else ""
-        message = f"The payout is {status or 'gone'}; only a paid one can be returned."
-        raise StateConflict(message, code="already_settled", param="entry", current=status)
+    """The payout of this id, which must be paid. Raises StateConflict: the payout is not paid."""
+    payout = tx.payouts[payout_id]
+    if payout.status != payments.PAID:
+        message = f"The payout is {payout.status}; only a paid one can be returned."
+        raise StateConflict(message, code="already_settled", param="entry", current=payout.status)
     return payout
 
 
@@ -331,8 +330,6 @@ def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
 
     Of several attempts at an intent, the entry's reference names the attempt; else the paid attempt is meant.
     """
-    if entry.payment is None:
-        return None
     tried = tx.charges.all(payment_intent=entry.payment) or tx.charges.all(id=entry.payment)
     known = (
         attempt

@@ -68,7 +68,7 @@ def movements(tx: Transaction, caller: Caller, *, query: wire.MovementsQuery) ->
             made = tuple(ledger.movements_of(entry.postings, account))
             if not made:
                 continue
-            key, batch = ledger.key_and_batch(entry, _known_as(tx, entry))
+            key, batch = ledger.key_and_batch(entry)
             shared = {"account": account, "key": key, "batch": batch, "status": "completed"}
             shared |= {"phone": _phone_of(tx, entry), "state": _state_of(tx, entry)}
             yield from _rows_of_entry(
@@ -105,13 +105,6 @@ def _rows_of_entry(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[
     for part in parts:
         row = {**whole, **part}
         yield shape(**{name: row[name] for name in shape.__struct_fields__})
-
-
-def _known_as(tx: Transaction, entry: JournalEntry) -> str | None:
-    """The external reference of an entry; for a reversal without one, that of the reversed entry."""
-    if entry.external_reference is None and entry.reverses is not None:
-        return tx.journal[entry.reverses].external_reference
-    return entry.external_reference
 
 
 def _phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
@@ -314,8 +307,8 @@ def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
 
 
 _MADE: Final[Mapping[str, Callable[[Transaction, JournalEntry], Made]]] = {
-    _REVERSED: lambda tx, entry: (ledger.mirrored(entry.postings), _known_as(tx, entry)),
-    _REPOSTED: lambda tx, entry: (entry.postings, _known_as(tx, entry)),
+    _REVERSED: lambda _, entry: (ledger.mirrored(entry.postings), entry.external_reference),
+    _REPOSTED: lambda _, entry: (entry.postings, entry.external_reference),
     "suspense_settled": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_settled"),
     "suspense_returned": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_returned"),
     _RETURNED: _from_bank,

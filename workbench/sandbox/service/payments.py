@@ -459,8 +459,6 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     The money pays the attempt, unless something else has paid its intent, or the intent was canceled: then the money
     waits in suspense, and the payment stays as it is.
     """
-    if session.screen != ussd.EXPIRED:
-        return
     charge = tx.charges[session.charge]
     session = ussd.after(session, "late_pin")
     _show(tx, session, "•" * _pin_length(session))
@@ -615,9 +613,7 @@ def list_refunds(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -
 
 def send_refund(tx: Transaction, refund_id: str) -> None:
     """Complete a refund that the operator has sent to the wallet, or fail it as its scenario says."""
-    refund = tx.refunds.get(refund_id)
-    if refund is None or refund.status != payments.PENDING:
-        return
+    refund = tx.refunds[refund_id]
     charge = tx.charges[refund.charge]
     if refund.scenario is not None:
         _fail_refund(tx, refund, charge, refund.scenario)

@@ -156,9 +156,8 @@ def _under_way(
 
 def drop(tx: Transaction, delivery_id: str) -> None:
     """Drop a dead letter, unless the register now keeps dead letters; a replay deletes the job that calls this."""
-    delivery = tx.deliveries.get(delivery_id)
-    if delivery is not None and tx.gaps.dead_letter == "dropped":
-        tx.deliveries.put(delivery, status=webhooks.DROPPED)
+    if tx.gaps.dead_letter == "dropped":
+        tx.deliveries.put(tx.deliveries[delivery_id], status=webhooks.DROPPED)
 
 
 def seconds_asked(retry_after: str, now_s: int) -> int | None:
