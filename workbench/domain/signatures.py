@@ -165,14 +165,6 @@ def _some(signatures: list[str], where: str, kind: str) -> list[str]:
     return signatures
 
 
-def _write_standard(message_id: str, timestamp_s: int, signatures: list[str]) -> dict[str, str]:
-    return {
-        ID_HEADER: message_id,
-        TIMESTAMP_HEADER: str(timestamp_s),
-        SIGNATURE_HEADER: " ".join(f"v1,{signature}" for signature in signatures),
-    }
-
-
 def _read_standard(headers: Mapping[str, str]) -> SignedHeaders:
     sent_s = _seconds(headers[TIMESTAMP_HEADER], TIMESTAMP_HEADER)
     parts = (part.partition(",") for part in headers[SIGNATURE_HEADER].split())
@@ -306,7 +298,11 @@ def _keyed_hmac(key: bytes) -> hmac.HMAC:
 SCHEMES: Final[Mapping[str, Scheme]] = {
     STANDARD: Scheme(
         headers=(ID_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER),
-        write=_write_standard,
+        write=lambda message_id, at_s, given: {
+            ID_HEADER: message_id,
+            TIMESTAMP_HEADER: str(at_s),
+            SIGNATURE_HEADER: " ".join(f"v1,{signature}" for signature in given),
+        },
         read=_read_standard,
         prefix=_ID_AND_TIME,
         key=_decoded_key,

@@ -26,6 +26,7 @@ from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
 ACTS, PROMPT_TIMEOUT, LATE_MONEY = "customer_acts", "prompt_timeout", "late_money"
+_TYPES_WRONG = f"payment_method_types must include {MOBILE_MONEY!r}."
 _WHY_NOT = {
     payments.REQUIRES_ACTION: "A prompt is open on the customer's phone: wait for the customer's answer.",
     payments.PROCESSING: "The customer has approved: wait for the operator.",
@@ -138,9 +139,9 @@ def create_intent(tx: Transaction, caller: Caller, body: wire.CreatePaymentInten
     with service.EveryFault() as every:
         every.read(service.read_currency, tx.gaps, body.currency, str.upper)
         money = every.read(service.intent_money, tx.gaps, body.amount, service.currency_or_kwacha(body.currency))
-        types, takes_others = {*body.payment_method_types}, tx.gaps.payment_method_types != "only"
-        is_named = MOBILE_MONEY in types if takes_others else types == {MOBILE_MONEY}
-        every.check(is_named, f"payment_method_types must include {MOBILE_MONEY!r}.", param="payment_method_types")
+        types, takes_others = body.payment_method_types, tx.gaps.payment_method_types != "only"
+        is_named = MOBILE_MONEY in types and (takes_others or {*types} == {MOBILE_MONEY})
+        every.check(is_named, _TYPES_WRONG, param="payment_method_types")
     intent_id = tx.new_id("pi")
     intent = tx.intents.create(
         id=intent_id,

@@ -24,7 +24,7 @@ from workbench.sandbox.addresses import check_url
 from workbench.sandbox.outbound import Reply
 from workbench.sandbox.service import BY_ITSELF, Caller, Cause, EveryFault, Listed, Resource, check_known, view_of
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.rows import Condition, Job, events_about, rows_since
+from workbench.sandbox.store.rows import Condition, Job, events_about
 from workbench.sandbox.store.transaction import DELIVER
 
 DROP = "drop"
@@ -334,7 +334,8 @@ def list_events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> 
         webhooks.check_filter([query.type], types, param="type")
         equals["type"] = webhooks.types_named(query.type, types)
     if query.created_since is not None:
-        also.append(rows_since(milliseconds_in(query.created_since, param="created_since")))
+        since_ms = milliseconds_in(query.created_since, param="created_since")
+        also.append(Condition("created_ms >= ?", (since_ms,)))
     if query.search is not None:
         also.append(events_about(query.search))
     return EVENTS.page(tx, caller, also, query=query, **equals)

@@ -155,11 +155,6 @@ class Condition(NamedTuple):
     values: tuple[str | int, ...]
 
 
-def rows_since(at_ms: int) -> Condition:
-    """Rows created at this moment or later."""
-    return Condition("created_ms >= ?", (at_ms,))
-
-
 def events_about(text: str) -> Condition:
     """Events whose body contains the text, in upper or lower case.
 
