@@ -388,7 +388,7 @@ def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
 
 def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) -> UssdSession:
     """Judge a PIN from the handset without storing it; returns the session."""
-    ussd.check_pin(text, _pin_length(session))
+    ussd.check_pin(text, operator_of(session.phone).pin_length)
     given = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
     return press(tx, cause, session, given, shown="•" * len(text))
 
@@ -428,10 +428,6 @@ def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
         tx.screens.create(session=session.id, pressed=pressed, words=words, **shown_on)
 
 
-def _pin_length(session: UssdSession) -> int:
-    return operator_of(session.phone).pin_length
-
-
 def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int | None = None) -> None:
     """Post the money that the operator confirms for a pending charge, moved at `moved_ms` or else now.
 
@@ -462,7 +458,7 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     """
     charge = tx.charges[session.charge]
     session = ussd.after(session, "late_pin")
-    _show(tx, session, "•" * _pin_length(session))
+    _show(tx, session, "•" * operator_of(session.phone).pin_length)
     tx.sessions.put(session)
     intent = _intent_of(tx, charge)
     by_intent = intent is None or (intent.status, payments.LATE_FUNDS) in tx.intent_transitions

@@ -102,11 +102,6 @@ PAYLOADS: Final[Mapping[str, Callable[[wire.Event, str], object]]] = {
 """Choice of `event_payload` → what makes a message's body from an event and its object's id."""
 
 
-def _media_type_of(body: str) -> str:
-    """The media type of an event's body, told by the body, which may be older than the register in force."""
-    return wire.MEDIA_TYPES["cloudevents" if body.startswith('{"specversion"') else "envelope"]
-
-
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
     """Schedule an event's delivery to an endpoint: now, or later if the register or an endpoint's fault says so."""
     is_swapped = webhooks.OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
@@ -205,8 +200,10 @@ def sending_for(tx: Transaction, job: Job) -> Sending | None:
     body = event.body.encode()
     also = [old.secret for old in endpoint.overlapping(tx.now_ms)]
     scheme = tx.gaps.signature_scheme
+    # The body tells its own payload: it may be older than the register in force.
+    payload = "cloudevents" if event.body.startswith('{"specversion"') else "envelope"
     headers = {
-        "Content-Type": _media_type_of(event.body),
+        "Content-Type": wire.MEDIA_TYPES[payload],
         **headers_for(endpoint.secret, event.id, stamp_s, body, also=also, scheme=scheme),
     }
     return Sending(job, delivery, endpoint.url, headers, body, tx.gaps.delivery_timeout_s, by_sandbox_clock)

@@ -2,7 +2,7 @@
 
 import itertools
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 import msgspec
@@ -220,15 +220,12 @@ class Journal:
                 sides = added.setdefault((account, currency, day_ms, code), [0, 0])
                 sides[0] += debit
                 sides[1] += credit
-        self._check_balances(added)
-        return count, head
-
-    def _check_balances(self, added: Mapping[tuple[str, str, int, int], list[int]]) -> None:
         kept = {row[:4]: [*row[4:]] for row in self._connection.execute(f"SELECT {_BALANCE} FROM balance")}
         wrong = sorted({key[0] for key in kept.keys() | added.keys() if kept.get(key) != added.get(key)})
         if wrong:
             names = ", ".join(wrong)
             raise LedgerRefused(f"The postings of {names} add up to another balance than is kept.", accounts=wrong)
+        return count, head
 
     def _read(self, where: str, values: tuple[str | int, ...]) -> Iterator[JournalEntry]:
         lines = f"SELECT {_POSTING} FROM posting WHERE entry = ? ORDER BY line"
