@@ -165,10 +165,8 @@ def payments(tx: Transaction, caller: Caller, *, query: wire.PaymentsQuery) -> F
         also.append(rows_holding(query.search, "id", "charge", "description", phone="phone"))
     for sign, bound in ((">=", query.min_minor), ("<=", query.max_minor)):
         also += [] if bound is None else [Condition(f"amount_minor {sign} ?", (bound,))]
-    equals: dict[str, Filters] = {"account": caller.account}
-    equals |= {"state": states} if states else {}
-    equals |= {"provider": query.provider} if query.provider else {}
-    return _found_page(tx.payments, query, _payment_view, also, equals)
+    equals = {"account": caller.account, "state": states or None, "provider": query.provider or None}
+    return _found_page(tx.payments, query, _payment_view, also, **equals)
 
 
 def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> wire.PaymentDetails:
@@ -195,7 +193,7 @@ def requests(tx: Transaction, caller: Caller, *, query: wire.RequestsQuery) -> F
     if query.status is not None:
         first = query.status * 100
         also.append(Condition("status BETWEEN ? AND ?", (first, first + _MAX_STATUS)))
-    return _found_page(tx.calls, query, _request_view, also, {"method": query.method} if query.method else {})
+    return _found_page(tx.calls, query, _request_view, also, method=query.method or None)
 
 
 def request(tx: Transaction, caller: Caller, *, request_id: str) -> TraceRow:
@@ -222,21 +220,18 @@ def _time_conditions(query: FindQuery, column: str) -> list[Condition]:
 
 
 def _found_page(
-    table: Table[R],
-    query: FindQuery,
-    view: Callable[[R], W],
-    also: Sequence[Condition],
-    equals: dict[str, Filters],
+    table: Table[R], query: FindQuery, view: Callable[[R], W], also: Sequence[Condition], **equals: Filters
 ) -> Found[W]:
     """A page of the rows that meet `also` and `equals`, each as its `view`, with its first row's number and the total.
 
     The page begins after the row whose `seq` is `query.older_than`, so new rows do not shift it.
     """
+    equals = service.asked_for(equals)
     total = older = table.count(also, **equals)
     if query.older_than is not None:
         older = table.count([*also, Condition("seq < ?", (query.older_than,))], **equals)
     # If there is none, the rows are not searched: an index is enough to count.
-    rows = table.page(query.limit, older_than=query.older_than, newer_than=None, also=also, **equals) if older else []
+    rows = table.page(query.limit, older_than=query.older_than, also=also, **equals) if older else []
     return Found([view(row) for row in rows], total - older + 1, total)
 
 

@@ -105,6 +105,11 @@ def view_of(shape: type[V], stored: Struct, **others: object) -> V:
     return shape(**fields | others)
 
 
+def asked_for(equals: dict[str, Filters]) -> dict[str, Filters]:
+    """The filters of columns without those that a query leaves out, which are None."""
+    return {name: value for name, value in equals.items() if value is not None}
+
+
 class Resource(NamedTuple, Generic[R, W]):
     """A kind of object that a merchant retrieves and lists; NotFound has the error code `code`."""
 
@@ -132,9 +137,10 @@ class Resource(NamedTuple, Generic[R, W]):
     ) -> Listed[W]:
         """The page that `query` asks for, of the caller's objects whose columns equal these and that meet `also`.
 
-        Raises NotFound: a cursor is not the id of an object of the caller.
+        A column that is to equal None is not asked for. Raises NotFound: a cursor is not the id of an object of the
+        caller.
         """
-        table, equals = self.table(tx), {"account": caller.account, **equals}
+        table, equals = self.table(tx), {"account": caller.account, **asked_for(equals)}
         also = [*also, Condition("status <> ?", (self.gone,))] if self.gone else also
         if isinstance(query, NumberedQuery):
             number, size = query.page, query.per_page

@@ -35,8 +35,8 @@ def list_phones(tx: Transaction, caller: Caller, *, query: wire.PhonesQuery) -> 
     The handset of `payment`, if named, comes first.
     """
     payment = tx.payments.first(id=query.payment, account=caller.account) if query.payment else None
-    waiting = tx.sessions.page(_LATEST, older_than=None, newer_than=None, ended_seq=None, screen=ussd.OPEN)
-    latest = tx.sessions.page(_LATEST, older_than=None, newer_than=None)
+    waiting = tx.sessions.page(_LATEST, ended_seq=None, screen=ussd.OPEN)
+    latest = tx.sessions.page(_LATEST)
     phones = dict.fromkeys(shown.phone for shown in (payment, *waiting, *latest) if shown and shown.phone)
     numbers = [Msisdn(phone, operator_of(phone)) for phone in phones][:20]
     return Rows([_handset(number, _sessions(tx, number)) for number in numbers])

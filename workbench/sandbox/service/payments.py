@@ -604,8 +604,7 @@ def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> w
 
 def list_refunds(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> Listed[wire.Refund]:
     """GET /v1/refunds: the refunds, newest first; of one charge, if named."""
-    equals = {} if query.charge is None else {"charge": query.charge}
-    return REFUNDS.page(tx, caller, query=query, **equals)
+    return REFUNDS.page(tx, caller, query=query, charge=query.charge)
 
 
 def send_refund(tx: Transaction, refund_id: str) -> None:

@@ -325,26 +325,24 @@ ENDPOINTS = Resource(
 
 def list_events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> Listed[msgspec.Raw]:
     """GET /v1/events: the events, newest first, by type or family, start moment and text."""
-    equals, also = dict[str, tuple[str, ...]](), list[Condition]()
+    types, also = None, list[Condition]()
     if query.type is not None:
-        types = webhooks.types_of(tx.gaps.event_types)
-        webhooks.check_filter([query.type], types, param="type")
-        equals["type"] = webhooks.types_named(query.type, types)
+        known = webhooks.types_of(tx.gaps.event_types)
+        webhooks.check_filter([query.type], known, param="type")
+        types = webhooks.types_named(query.type, known)
     if query.created_since is not None:
         since_ms = milliseconds_in(query.created_since, param="created_since")
         also.append(Condition("created_ms >= ?", (since_ms,)))
     if query.search is not None:
         also.append(events_about(query.search))
-    return EVENTS.page(tx, caller, also, query=query, **equals)
+    return EVENTS.page(tx, caller, also, query=query, type=types)
 
 
 def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> Listed[wire.Delivery]:
     """GET /v1/deliveries: the deliveries, newest first, by state, event or endpoint."""
     status = None if query.status is None else tuple(query.status.split(","))
     check_known(status or (), _DELIVERY_STATES, "is no state of a delivery; they are", param="status")
-    asked = {"status": status, "event": query.event, "endpoint": query.endpoint}
-    equals = {name: value for name, value in asked.items() if value is not None}
-    return DELIVERIES.page(tx, caller, query=query, **equals)
+    return DELIVERIES.page(tx, caller, query=query, status=status, event=query.event, endpoint=query.endpoint)
 
 
 def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[wire.Delivery]:

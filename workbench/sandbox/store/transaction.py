@@ -262,8 +262,8 @@ class Table(Generic[R]):
         self,
         limit: int,
         *,
-        older_than: int | None,
-        newer_than: int | None,
+        older_than: int | None = None,
+        newer_than: int | None = None,
         also: Sequence[Condition] = (),
         **equals: Filters,
     ) -> list[R]:
