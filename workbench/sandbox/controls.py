@@ -231,7 +231,7 @@ def _found_page(
     if query.older_than is not None:
         older = table.count([*also, Condition("seq < ?", (query.older_than,))], **equals)
     # If there is none, the rows are not searched: an index is enough to count.
-    rows = table.page(query.limit, older_than=query.older_than, also=also, **equals) if older else []
+    rows = table.page(query.limit, older_than=query.older_than, newer_than=None, also=also, **equals) if older else []
     return Found([view(row) for row in rows], total - older + 1, total)
 
 
