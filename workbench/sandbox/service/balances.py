@@ -211,22 +211,21 @@ def return_payout(tx: Transaction, payout_id: str) -> None:
     if payout.status == payments.PAID:
         returned = reference("return", tx.now_ms, seq=payout.seq)
         _post_payout(tx, payout, "payout_returned", f"{payout.money} returned by the bank", returned)
-        mark_returned(tx, payout)
+        returned_payout(tx, payout_id)
         expect_clearing(tx)
 
 
-def paid_payout(tx: Transaction, payout_id: str) -> Payout:
-    """The payout of this id, which must be paid. Raises StateConflict: the payout is not paid."""
+def returned_payout(tx: Transaction, payout_id: str) -> Payout:
+    """Mark a payout as returned, and return it as it was; a return by the bank that is still due changes nothing more.
+
+    Raises StateConflict: the payout is not paid.
+    """
     payout = tx.payouts[payout_id]
     if payout.status != payments.PAID:
         message = f"The payout is {payout.status}; only a paid one can be returned."
         raise StateConflict(message, code="already_settled", param="entry", current=payout.status)
-    return payout
-
-
-def mark_returned(tx: Transaction, payout: Payout) -> None:
-    """Mark a payout as returned; a return by the bank that is still due then changes nothing."""
     _move_payout(tx, payout, "returned", "payout.failed", scenarios.BANK_RETURNED)
+    return payout
 
 
 def _move_payout(tx: Transaction, payout: Payout, event: str, event_type: str, code: str | None) -> None:

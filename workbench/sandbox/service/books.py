@@ -64,16 +64,15 @@ def movements(tx: Transaction, caller: Caller, *, query: wire.MovementsQuery) ->
     filters = list(TRACKED if query.account is None else dict.fromkeys(query.account.split(",")))
 
     def rows(entry: JournalEntry) -> Iterator[wire.LedgerMovement]:
-        for account in filters:
-            made = tuple(ledger.movements_of(entry.postings, account))
-            if not made:
-                continue
-            key, batch = ledger.key_and_batch(entry)
-            shared = {"account": account, "key": key, "batch": batch, "status": "completed"}
-            shared |= {"phone": _phone_of(tx, entry), "state": _state_of(tx, entry)}
-            yield from _rows_of_entry(
-                wire.LedgerMovement, entry, ({**shared, **movement._asdict()} for movement in made)
-            )
+        key, batch = ledger.key_and_batch(entry)
+        shared = {"key": key, "batch": batch, "status": "completed"}
+        shared |= {"phone": _phone_of(tx, entry), "state": _state_of(tx, entry)}
+        parts = (
+            {**shared, "account": account, **movement._asdict()}
+            for account in filters
+            for movement in ledger.movements_of(entry.postings, account)
+        )
+        return _rows_of_entry(wire.LedgerMovement, entry, parts)
 
     return _cut_page(tx.journal.page(query.after, filters), query.limit, rows)
 
@@ -240,8 +239,6 @@ def _settled_entry(tx: Transaction, body: wire.Settle, row: ledger.Settlement, o
         occurred_ms = max(occurred_ms, entry.occurred_ms)
     _check_moment(tx, occurred_ms, None if repeats else entry.occurred_ms)
     made, known_as = _MADE[body.recipe](tx, entry)
-    if body.recipe == _RETURNED:
-        balances.mark_returned(tx, balances.paid_payout(tx, entry.payment or ""))
     return tx.post(
         body.recipe,
         made,
@@ -300,8 +297,8 @@ def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
 
 
 def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
-    """Postings that make a payout which the bank never made available again, and the entry's external reference."""
-    payout = balances.paid_payout(tx, entry.payment or "")
+    """Returns a payout that the bank never made: its money is available again, under the entry's external reference."""
+    payout = balances.returned_payout(tx, entry.payment or "")
     made = ledger.postings_for(_RETURNED, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
     return made, entry.external_reference
 
