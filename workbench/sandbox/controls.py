@@ -14,7 +14,6 @@ from workbench.domain.ledger import JournalEntry
 from workbench.domain.masking import mask
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.phones import mask_phone
-from workbench.domain.reliance import relied_on
 from workbench.domain.webhooks import DEAD_LETTER, DROPPED, Attempt
 from workbench.domain.wire import ledger_and_trace as traced
 from workbench.domain.wire import sandbox_controls as wire
@@ -23,6 +22,7 @@ from workbench.domain.wire.ledger_and_trace import TracePage, TraceQuery, TraceR
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import deprecation, rate_limit, service
 from workbench.sandbox.operations import BEARER, Operation
+from workbench.sandbox.provenance import relied_on
 from workbench.sandbox.service import Caller, accounts, balances, books, check_known, handsets, view_of, webhooks
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.journal import Journal
