@@ -37,9 +37,7 @@ _WHY_NOT = {
 
 
 def _open_prompt(tx: Transaction, intent: PaymentIntent) -> UssdSession | None:
-    if intent.status != payments.REQUIRES_ACTION or intent.latest_charge is None:
-        return None
-    return tx.sessions.first(charge=intent.latest_charge)
+    return tx.sessions.first(charge=intent.latest_charge) if intent.status == payments.REQUIRES_ACTION else None
 
 
 def _intent_view(
