@@ -1,6 +1,6 @@
 """Handsets and operators: a phone's screen, the answers entered on it and its messages; scripts and outages."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from workbench.domain import scenarios, ussd
@@ -25,7 +25,8 @@ _REFUND_SENT, _LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset:
     """GET /sandbox/phones/{phone}: what a customer's phone shows."""
-    return _handset(tx, read_phone(tx.gaps, phone))
+    number = read_phone(tx.gaps, phone)
+    return _handset(number, _sessions(tx, number))
 
 
 def list_phones(tx: Transaction, caller: Caller, *, query: wire.PhonesQuery) -> Rows[wire.Handset]:
@@ -38,7 +39,7 @@ def list_phones(tx: Transaction, caller: Caller, *, query: wire.PhonesQuery) -> 
     latest = tx.sessions.page(_LATEST)
     phones = dict.fromkeys(shown.phone for shown in (payment, *waiting, *latest) if shown and shown.phone)
     numbers = [Msisdn(phone, operator_of(phone)) for phone in phones][:20]
-    return Rows([_handset(tx, number) for number in numbers])
+    return Rows([_handset(number, _sessions(tx, number)) for number in numbers])
 
 
 def enter(tx: Transaction, caller: Caller, body: wire.Input, *, phone: str) -> wire.Handset | Refused:
@@ -57,20 +58,22 @@ def ignore(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | Ref
 
 
 def _pressed(
-    tx: Transaction, phone: str, press: Callable[[Transaction, Cause, UssdSession], object]
+    tx: Transaction, phone: str, press: Callable[[Transaction, Cause, UssdSession], UssdSession]
 ) -> wire.Handset | Refused:
     """The handset after `press` answered its open prompt; Refused if the prompt had expired.
 
     Raises StateConflict: no prompt is open.
     """
     number = read_phone(tx.gaps, phone)
-    session = next((prompt for prompt in _sessions(tx, number) if prompt.screen in ussd.OPEN), None)
+    sessions = _sessions(tx, number)
+    session = next((candidate for candidate in sessions if candidate.screen in ussd.OPEN), None)
     if session is None:
         message = "No prompt waits for an answer on this handset."
         raise StateConflict(message, code="no_prompt", param="phone", current="idle")
     if session.expires_ms > tx.now_ms:
-        press(tx, BY_ITSELF, session)
-        return _handset(tx, number)
+        after = press(tx, BY_ITSELF, session)
+        left = [after if prompt is session else prompt for prompt in sessions]
+        return _handset(number, [prompt for prompt in left if prompt.ended_seq is None] or [after])
     # The prompt expired before its time-out was run: it is closed here, and that is committed.
     payments.press(tx, BY_ITSELF, session, "timeout")
     return Refused(StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED))
@@ -83,9 +86,11 @@ def _sessions(tx: Transaction, number: Msisdn) -> list[UssdSession]:
     return [last] if last else waiting
 
 
-def _handset(tx: Transaction, number: Msisdn) -> wire.Handset:
-    """The handset of a number: it shows the oldest open prompt, else the last screen; without a prompt it is idle."""
-    sessions = _sessions(tx, number)
+def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> wire.Handset:
+    """The handset of a number: it shows the first open prompt of `sessions`, else the last screen of the first one.
+
+    Without sessions it is idle.
+    """
     prompts = [prompt for prompt in sessions if prompt.screen in ussd.OPEN]
     waiting = prompts[0] if prompts else None
     session = waiting or next(iter(sessions), None)
