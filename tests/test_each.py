@@ -252,10 +252,11 @@ def test_runs_beside_each_other_have_ports_folders_and_reports_of_their_own(run:
     pathlib.Path(own["PORT"] + ".json").write_text(json.dumps(own))
     while switched and len([*pathlib.Path().glob("*.json")]) < 3 and time.monotonic() < until:
         time.sleep(0.02)  # for the run beside this one
-    sys.exit(time.monotonic() > until)
+    sys.exit(bool(switched) or time.monotonic() > until)
     """
     result = run(CALL + textwrap.dedent(beside), "--jobs", "2", rows="error_format")
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 1, result.output
+    assert "if your tests share a file or a port, run those that failed with --jobs 1" in " ".join(result.output.split())
     owned = [json.loads(file.read_text()).values() for file in tmp_path.glob("*.json")]
     assert len(owned) == 3
     assert len({value for values in owned for value in values}) == 12

@@ -339,7 +339,8 @@ class Each:
     def sentences(self) -> Iterator[str]:
         """The sentences below the table."""
         left = f"; {self.left} were not run any more" if self.left else ""
-        yield f"{len(self.runs)} alternatives run, {len(self.depends)} of them failed{left}."
+        ran = "1 alternative" if len(self.runs) == 1 else f"{len(self.runs)} alternatives"
+        yield f"{ran} run, {len(self.depends)} of them failed{left}."
         if self.skipped is None:
             yield "No row was left out, as a sandbox of the command did not tell on which rows it had relied."
         elif self.skipped:
@@ -349,8 +350,11 @@ class Each:
         if any(not run.failed for run in self.depends):
             yield "To have the tests named, let them write a JUnit report: `workbench docs testing` says how."
         if self.depends:
-            one = self.depends[0].switched
-            yield f"--row '{one}' runs that again; --json has what failed tests and the command said."
+            one = self.depends[0]
+            yield f"`workbench gaps {one.row}` explains the first row, and --row '{one.switched}' runs it again."
+            yield "--json has what failed tests and the command said."
+        if self.depends and self.jobs > 1:
+            yield "Runs went side by side: if your tests share a file or a port, run those that failed with --jobs 1."
 
     def as_record(self) -> dict[str, Any]:
         """The result as JSON types."""
