@@ -35,9 +35,8 @@ from workbench.sandbox.openapi import pages
 from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.outbound import NotLookedUp, Outbound, Post, is_asgi, post_to_nobody, post_to_wsgi
-from workbench.sandbox.service.request_fields import LIVE_KEY
-from workbench.sandbox.store import Settings, Store
-from workbench.sandbox.store.database_files import MERCHANT_ID
+from workbench.sandbox.service import LIVE_KEY
+from workbench.sandbox.store import MERCHANT_ID, Settings, Store
 from workbench.sandbox.store.transaction import UNWRITTEN
 from workbench.watching import Watchers
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 from workbench.domain import webhooks
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
-from workbench.domain.signing import HOW
+from workbench.domain.webhooks import HOW
 from workbench.domain.wire.base import (
     MAX_AT_MS,
     DateTime,
