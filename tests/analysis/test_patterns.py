@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from workbench import read_statement, reconcile
-from workbench.analysis.patterns import MOST
 from workbench.analysis.reconcile.decisions import Rule
 from workbench.analysis.statements import Layout
+from workbench.analysis.statements.layouts import LONGEST_PATTERN
 from workbench.errors import ReconcileRefused, StatementRefused
 
 RUNS_AWAY = "(a+)+$"
@@ -48,7 +48,7 @@ def test_a_pattern_on_which_others_run_away_is_fast_in_a_layout_and_in_a_rule(tm
         ("(?P<key>a(?=b))", "neither backreferences nor lookaround: invalid perl operator"),
         ("(?P<key>(?<!x)b)", "neither backreferences nor lookaround"),
         ("(?P<key>a{2000})", "invalid repetition size"),
-        (f"(?P<key>{'a' * MOST})", "has 509 characters; a pattern has at most 500"),
+        (f"(?P<key>{'a' * LONGEST_PATTERN})", "has 509 characters; a pattern has at most 500"),
     ],
 )
 def test_what_re2_does_not_take_is_refused_with_the_reason(pattern: str, why: str):

@@ -23,14 +23,14 @@ from workbench.analysis import files
 from workbench.analysis.break_codes import CODES, TIMING, VERDICTS, as_kind
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.match_rules import MatchRules, by_account
-from workbench.analysis.patterns import found_in, refusal
 from workbench.analysis.reconcile.classify import bare
 from workbench.analysis.reconcile.rules import LEDGER
 from workbench.analysis.report.captions import counted, heading
 from workbench.analysis.report.totals import listed
 from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION, DIRECTIONS
-from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, text_of
-from workbench.analysis.statements.dialect import Line, cell_rows_of
+from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, Line, text_of
+from workbench.analysis.statements.dialect import cell_rows_of
+from workbench.analysis.statements.layouts import found_in, refusal
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ReconcileRefused, StatementRefused

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 
 from workbench.analysis.break_codes import LATE_SUCCESS, MISSING, TIMING
 from workbench.analysis.frames import schema_of
-from workbench.analysis.ledger_tables import Ledger, verified
 from workbench.analysis.shapes import ANSWER, COMPLETED, LEDGER_MOVEMENT
 from workbench.analysis.simulate import kinds
 from workbench.analysis.simulate.kinds import DECOYS, Planting
@@ -40,6 +39,7 @@ from workbench.analysis.simulate.plan import (
 )
 from workbench.analysis.simulate.rows import ACCOUNTS, FILES, Known, Row, known_from, statement_row
 from workbench.analysis.statements import LAYOUTS, Preamble, statement_writer
+from workbench.analysis.tables import Ledger, verified
 from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK

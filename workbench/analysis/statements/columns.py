@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from workbench.analysis.statements.cells import Amount, Cell, text_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.draft import Cut, Draft
-from workbench.analysis.statements.layouts import AMOUNTS, heading_key
+from workbench.analysis.statements.layouts import AMOUNTS, SWAPPED, heading_key
 from workbench.analysis.statements.vocabulary import (
     DIRECTION_WORDS,
     HEADING_PARTS,
     HEADINGS,
     LEDGER_HEADINGS,
     STATUS_WORDS,
-    SWAPPED,
     plain,
 )
 from workbench.domain.moments import milliseconds

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from workbench.analysis.match_rules import MatchRule
-from workbench.analysis.statements.cells import Amounts, Cell, refused, text_of
+from workbench.analysis.statements.cells import Amounts, Cell, CellRows, Line, refused, text_of
 from workbench.analysis.statements.checking import NOT_TOLD, read_as
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.dialect import CellRows, Line, pairs_of
-from workbench.analysis.statements.layouts import FIELDS, LEDGER_FIELDS, SUFFIX, Layout, layout_from
+from workbench.analysis.statements.layouts import FIELDS, LEDGER_FIELDS, SUFFIX, SWAPPED, Layout, layout_from
 from workbench.analysis.statements.own_ledger import Ledger, read_ledger
+from workbench.analysis.statements.recognising import pairs_of
 from workbench.analysis.statements.statement import Statement
-from workbench.analysis.statements.vocabulary import HEADINGS, LABELS, SWAPPED, plain
+from workbench.analysis.statements.vocabulary import HEADINGS, LABELS, plain
 from workbench.domain.masking import mask_accounts
 from workbench.domain.money import ISO_4217, ZMW
 from workbench.errors import StatementRefused

@@ -25,11 +25,11 @@ from workbench.analysis.statements.columns import (
     time_of,
 )
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.dialect import cell_rows_of, code_in, digest_of
+from workbench.analysis.statements.dialect import cell_rows_of, digest_of
 from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, named_currency, toml_value
-from workbench.analysis.statements.layouts import AMOUNTS, DEBITS, LAYOUTS, TYPES, Layout, heading_key
-from workbench.analysis.statements.recognising import HEADER_WITHIN, head_of, headings_of, recognised
-from workbench.analysis.statements.statement import Reading, tried_layouts
+from workbench.analysis.statements.layouts import AMOUNTS, DEBITS, LAYOUTS, TYPES, Layout, heading_key, tried_layouts
+from workbench.analysis.statements.recognising import HEADER_WITHIN, code_in, head_of, headings_of, recognised
+from workbench.analysis.statements.statement import Reading
 from workbench.analysis.statements.vocabulary import (
     DIRECTION_WORDS,
     HEADINGS,

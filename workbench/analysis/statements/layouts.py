@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
 from functools import cache, cached_property, lru_cache
@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.match_rules import MatchRules, match_rules
-from workbench.analysis.patterns import refusal
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.dates import DateFormat
 from workbench.domain.money import ZMW
@@ -47,6 +46,8 @@ _WAYS: Final = {
 """Way to show the direction of a row → the columns that it needs; the first column decides on the way."""
 AMOUNTS: Final = ("amount", "debit", "credit", "fee", "balance")
 """The fields that are read as amounts."""
+SWAPPED: Final = {"debit": "credit", "credit": "debit"}
+"""Side → the other side: what comes in is a credit on a statement, and a debit in the books."""
 _UNITS: Final = ("", "major", "minor")
 
 
@@ -342,3 +343,57 @@ def layout_from(content: bytes, name: str, file: str) -> Layout:
         except msgspec.ValidationError as error:
             raise StatementRefused(f"In the layout {file}, {key} {wrong_kind(error)}.", file=file) from None
     return Layout(**declared)
+
+
+def tried_layouts(
+    layout: str | Path | Layout | None, layouts: str | Path | Iterable[Layout | str | Path] = ()
+) -> tuple[Layout, ...]:
+    """The named layout alone; without a name, all shipped and given ones.
+
+    Raises StatementRefused: no layout has that name, two given layouts share a name, or a folder has no layout.
+    """
+    if isinstance(layout, Layout):
+        return (layout,)
+    if not isinstance(layout, str | Path | None):
+        raise StatementRefused(f"Give a layout, Layout(name=…, …) or its name, not a {type(layout).__name__}.")
+    if layout is not None and Path(layout).suffix == SUFFIX:
+        return (layout_in(Path(layout)),)
+    if isinstance(layouts, str | Path):
+        folder, layouts = layouts, sorted(Path(layouts).glob(f"*{SUFFIX}"))
+        if not layouts:
+            raise StatementRefused(f"{folder} is not a folder of layouts: it has no {SUFFIX} file in it.")
+    own = [given if isinstance(given, Layout) else layout_in(Path(given)) for given in layouts]
+    twice = [name for name, count in Counter(given.name for given in own).items() if count > 1]
+    if twice:
+        text = f"Two layouts are named {', '.join(twice)}: rename one."
+        raise StatementRefused(text, layouts=tuple(twice))
+    known = {**LAYOUTS, **{given.name: given for given in own}}
+    if layout is None:
+        return tuple(known.values())
+    if layout not in known:
+        text = f"{str(layout)!r} is not a layout; there are {', '.join(known)}, and those in {SUFFIX} files."
+        raise StatementRefused(text, layout=str(layout), layouts=tuple(known))
+    return (known[str(layout)],)
+
+
+LONGEST_PATTERN: Final = 500
+"""The most characters of a pattern."""
+
+
+def refusal(pattern: str) -> str:
+    """The reason why a pattern cannot be used, as the end of a sentence; empty if it can be used."""
+    if len(pattern) > LONGEST_PATTERN:
+        return f"has {len(pattern):,} characters; a pattern has at most {LONGEST_PATTERN}"
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid as error:
+        # The first line of the engine's message: `Invalid regular expression: missing ): (`.
+        why = str(error).splitlines()[0].partition(": ")[2]
+        return f"is not a regular expression of RE2, which has neither backreferences nor lookaround: {why}"
+    return ""
+
+
+def found_in(texts: Iterable[str], pattern: str) -> list[str]:
+    """The texts in which a pattern is found."""
+    given = pa.array(texts, pa.string())
+    return [*given.filter(pc.match_substring_regex(given, pattern)).to_pylist()]

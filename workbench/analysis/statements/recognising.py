@@ -1,23 +1,36 @@
-"""Recognises the layout of a file and finds its header by the headings, never by the file's name."""
+"""Recognises the layout of a file by its headings, reads the labels above the header, and finds the rows below it."""
 
-import itertools
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from datetime import date, datetime
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from workbench.analysis.statements.cells import Cell, refused, text_of
-from workbench.analysis.statements.dialect import (
-    EXPORT_AGAIN,
+import numpy as np
+
+from workbench.analysis.statements.cells import (
+    Amounts,
     Body,
+    Cell,
     CellRows,
+    Column,
     Line,
-    cell_rows_of,
-    continued,
-    of_sections,
-    without_strays,
+    Wrong,
+    all_hold,
+    currencies_named,
+    error_in,
+    refused,
+    shown,
+    text_of,
 )
-from workbench.analysis.statements.layouts import AMOUNTS, LAYOUTS, Layout, heading_key
+from workbench.analysis.statements.dates import DateFormat
+from workbench.analysis.statements.dialect import cell_rows_of
+from workbench.analysis.statements.layouts import CODE, LAYOUTS, PREAMBLE_FIELDS, Layout, Preamble, heading_key
+from workbench.analysis.statements.workbooks import EXPORT_AGAIN
+from workbench.domain.moments import moment
+from workbench.domain.money import ISO_4217
 from workbench.errors import StatementRefused
 from workbench.visible import pasted
 
@@ -60,13 +73,60 @@ class Found(NamedTuple):
     def body(self) -> tuple[Body, list[int]]:
         """The rows below the header, and the lines of a narrative alone, which were joined to the rows above."""
         places, layout = self.places, self.layout
-        body = without_strays(self.cell_rows.body(self.line, len(self.header)), places.values())
+        body = self.cell_rows.body(self.line, len(self.header))
+        # An error of a formula outside of these columns makes no row.
+        is_stray = all_hold(body.columns[place].has("") for place in places.values())
+        for place in np.flatnonzero(is_stray).tolist():
+            is_stray[place] = all(cell == "" or error_in(cell) for cell in body.row(place))
+        body = body.only(~is_stray)
         if layout.sections:
-            body = of_sections(body, [places[name] for name in AMOUNTS[:3] if name in places])
+            body = _of_sections(body, [places[name] for name in ("amount", "debit", "credit") if name in places])
         if "description" not in places:
             return body, []
-        ends = [*map(heading_key, (*layout.footers, *layout.openings))]
-        return continued(body, places["description"], ends)
+        ends = tuple(map(heading_key, (*layout.footers, *layout.openings)))
+        return _continued(body, places["description"], ends)
+
+
+def _of_sections(body: Body, moves: Iterable[int]) -> Body:
+    """The rows with an amount in the columns `moves`, each with the account of its section in its first cell."""
+    titles, *others = body.columns
+    texts = ["", *(text_of(cell).strip() for cell in titles.cells())]
+    codes = np.append(0, titles.codes + 1)
+    is_row = np.array([not text for text in texts])[codes]
+    above = np.maximum.accumulate(np.where(is_row, 0, np.arange(len(is_row))))
+    account = Column(texts, codes[above][1:])
+    is_moved = np.any([~body.columns[place].has("") for place in moves], axis=0)
+    return Body(body.lines, [account, *others], body.odd).only(is_row[1:] & is_moved)
+
+
+def _continued(body: Body, narrative: int, ends: tuple[str, ...]) -> tuple[Body, list[int]]:
+    """Joins each line with a narrative alone to the row above it, as statements copied from a PDF need it.
+
+    `narrative` is the place of its column; a line that begins with one of `ends` is a total or a balance, and stays.
+    Returns the body, and the numbers of the joined lines.
+    """
+    others = [column for place, column in enumerate(body.columns) if place != narrative]
+    is_joined = all_hold(column.where_blank() for column in others) if others else np.zeros(len(body.lines), bool)
+    column, odd, above = body.columns[narrative], dict(body.odd), -1
+    told: dict[int, str] = {}
+    for place in np.flatnonzero(is_joined).tolist():
+        cells = body.row(place)
+        text = text_of(column.row(place)).strip()
+        is_alone = all(nth == narrative or not text_of(cell).strip() for nth, cell in enumerate(cells))
+        is_joined[place] = place and is_alone and text and not heading_key(text).startswith(ends)
+        if not is_joined[place]:
+            continue
+        above = above if place and is_joined[place - 1] else place - 1
+        told[above] = f"{told.get(above, text_of(column.row(above)).strip())} {text}".strip()
+        if above in odd:
+            odd[above] = [*odd[above], *[""] * (narrative + 1 - len(odd[above]))]
+    if not told:
+        return body, []
+    odd = {place: cells for place, cells in odd.items() if len(cells) != len(body.columns)}
+    where = np.isin(np.arange(len(body.lines)), [*told])
+    columns = [*body.columns]
+    columns[narrative] = column.replaced(where, Column.of_cells(told.values()))
+    return Body(body.lines, columns, odd).only(~is_joined), body.lines[is_joined].tolist()
 
 
 def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
@@ -105,7 +165,7 @@ def head_of(cell_rows: CellRows) -> Head:
     """The first HEADER_WITHIN lines, as far as they can be cut."""
     lines: list[Line] = []
     try:
-        lines.extend(itertools.islice(cell_rows.lines(), HEADER_WITHIN))
+        lines.extend(islice(cell_rows.lines(), HEADER_WITHIN))
     except StatementRefused as failure:
         return Head(cell_rows, lines, failure)
     return Head(cell_rows, lines)
@@ -237,3 +297,126 @@ def _why_not(layout: Layout, headings: Sequence[str], delimiter: str | None) -> 
             "and if its decimals stand after a comma, decimal=','"
         )
     return f"Compared with {layout.name}, it {' and '.join(parts)}."
+
+
+_ENDS: Final = {"first": 0, "last": -1}
+"""Field → the place of its day in a value that has both days."""
+_WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "closing": "an amount"}
+
+
+def declared(
+    found: Found, account: str | None, currency: str | None, *, by_row: bool = False
+) -> tuple[Preamble, int, str, str]:
+    """What the lines above the header say, the line of the closing balance or 0, the account, and the currency.
+
+    `account` and `currency` are the caller's; `by_row` says that each row names its account, which is empty then. A
+    line has labels, each before its value: `Label,value`, `Label:,value` or `Label: value`.
+
+    Raises StatementRefused: a value that is no day, code or amount, a label with two different values, a balance in
+    another currency than the file's, a period that ends before it begins, or a caller that says otherwise.
+    """
+    name, layout = found.cell_rows.name, found.layout
+    passed = currency and currency.strip().upper()
+    if passed and not CODE.fullmatch(passed):
+        raise StatementRefused(f"A currency is a code of three letters, such as ZMW, not {currency!r}.")
+    said, closing_line = _preamble(name, layout, found.above, passed)
+    if by_row and account:
+        raise refused(name, f"names the account of each row, but {account!r} was passed too.")
+    account = "" if by_row else _agreed(name, "account", account, said.account, layout.account)
+    return said, closing_line, account, _agreed(name, "currency", passed, said.currency, layout.currency)
+
+
+def _agreed(name: str, what: str, passed: str | None, told: str | None, otherwise: str | None) -> str:
+    """The caller's value, else the file's, else the layout's."""
+    if passed and told and passed != told:
+        text = f"declares the {what} {told!r}, but {passed!r} was passed."
+        raise refused(name, text, passed=passed, found=told)
+    value = passed or told or otherwise
+    if value is None:
+        raise refused(name, f"does not name its {what}.", hint=f"Pass {what}='…'.", lacks=what)
+    return value
+
+
+def _preamble(name: str, layout: Layout, above: Sequence[Line], currency: str | None) -> tuple[Preamble, int]:
+    """The values of the labels above the header, and the line of the closing balance, or 0 without one."""
+    labels = {field: heading_key(label) for field, label in layout.preamble.items()}
+    made: dict[str, tuple[int, Any]] = {}
+    named: set[str] = set()
+    said = [
+        (line, field, label, value)
+        for line, cells in above
+        for label, value in pairs_of(cells)
+        for field in labels
+        if labels[field] == heading_key(label) and value != ""
+    ]
+    # The currency first: the balances are read by its decimals, and may stand above it.
+    told = next((code for _, field, _, value in said if field == "currency" and (code := code_in(value))), None)
+    of_file = currency or told or layout.currency
+    readers = _readers(layout, of_file, [(field, value) for _, field, _, value in said if field in _ENDS])
+    for line, field, label, value in said:
+        read = readers[field](value)
+        if read is None or isinstance(read, Wrong):
+            written = " or ".join(layout.preamble_dates)
+            why = read or f"{shown(value)} is not {_WANTED.get(field, f'a day written as {written}')}"
+            raise StatementRefused(f"{name}, line {line}: {label} {why}.", file=name, line=line, label=label)
+        named.update(currencies_named(value) if field in ("opening", "closing") else ())
+        if made.setdefault(field, (line, read))[1] != read:
+            raise refused(name, f"has two values for {label}, the other in line {line}.", line=line)
+    read_all = Preamble(*(made.get(field, (0, None))[1] for field in PREAMBLE_FIELDS))
+    if named and of_file not in named:
+        raise refused(name, f"has balances in {' or '.join(sorted(named))} above its header, and is in {of_file}.")
+    if read_all.first and read_all.last and read_all.first > read_all.last:
+        text = f"has a period that ends on {read_all.last}, before it begins on {read_all.first}."
+        raise refused(name, text, hint=f"Days are read as {' or '.join(layout.preamble_dates)}.")
+    return read_all, made.get("closing", (0, None))[0]
+
+
+def pairs_of(cells: list[Cell]) -> Iterator[tuple[str, Cell]]:
+    """Yields the labels in a line, each with its value: both in one cell with a colon, or in two cells."""
+    filled = [cell for cell in cells if cell != ""]
+    if len(filled) == 1:
+        label, _, value = text_of(filled[0]).partition(":")
+        yield label, value.strip()
+    for heading, cell in zip(filled[::2], filled[1::2], strict=False):
+        yield text_of(heading).strip().removesuffix(":"), cell
+
+
+def code_in(cell: Cell) -> str | None:
+    """The code of a currency in a cell above the header; words may follow a known code, as in `ZMW (Kwacha)`."""
+    text = text_of(cell).strip().upper()
+    code = text[:3]
+    return code if CODE.fullmatch(text) or (code in ISO_4217 and not text[3:4].isalnum()) else None
+
+
+def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) -> dict[str, Callable[[Cell], Any]]:
+    """Field of the preamble → the reader of its value.
+
+    `ends` are the fields and values of the period's days. The formats that read all of these are used, or all formats
+    if none does.
+    """
+    amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
+    is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")
+
+    def read(days: DateFormat, field: str, cell: Cell) -> date | None:
+        if isinstance(cell, datetime):
+            return cell.date()
+        text = text_of(cell).strip()
+        at = days.all_in(text) if is_one_cell else [days.read(text)]
+        found = at[_ENDS[field]] if at else None
+        return None if found is None else moment(found).date()
+
+    formats = [*map(DateFormat, layout.preamble_dates)]
+    formats = [date_format for date_format in formats if all(read(date_format, *end) for end in ends)] or formats
+
+    def day(field: str, cell: Cell) -> date | Wrong | None:
+        found = sorted({at for date_format in formats if (at := read(date_format, field, cell))})
+        if len(found) > 1:
+            return Wrong(f"{shown(cell)} is {' or '.join(map(str, found))}: keep one of them in preamble_date")
+        return found[0] if found else None
+
+    return {
+        "account": lambda cell: text_of(cell).strip(),
+        "currency": code_in,
+        **{field: partial(day, field) for field in _ENDS},
+        **dict.fromkeys(("opening", "closing"), amounts.read),
+    }

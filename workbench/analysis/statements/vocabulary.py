@@ -66,8 +66,6 @@ HEADING_PARTS: Final = {
     "status": "status",
 }  # fmt: skip
 """Field → a pattern of its heading, for headings that nothing else explains."""
-SWAPPED: Final = {"debit": "credit", "credit": "debit"}
-"""Side → the other side: what comes in is a credit on a statement, and a debit in the books."""
 _SIGNS: Final = re.compile(r"[^a-z0-9]+")
 _CODE: Final = re.compile(rf" (?:kwacha|k|{'|'.join(ISO_4217).lower()})$")
 

@@ -1,22 +1,28 @@
-"""Inspects a workbook before the reader opens it: refuses a grid that is too large, and collects the errors in cells.
+"""Cuts the sheets of a workbook into cells, once an inspection has refused too large a grid and found the errors.
 
 The reader makes a grid from A1 to the last cell: one stray cell at XFD1048576 asks for hundreds of gigabytes, and the
 interpreter ends without an exception. The reader also takes a cell with an error, such as `#DIV/0!`, for empty.
 """
 
 import re
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
+from datetime import date, datetime, time
+from decimal import Decimal
+from functools import partial
+from math import isfinite
 from pathlib import Path
 from posixpath import join, normpath
 from typing import Final
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
+import python_calamine
 from xlsxwriter.utility import xl_col_to_name
 
-from workbench.analysis.statements.cells import refused
+from workbench.analysis.statements.cells import Cell, CellRows, Line, refused
 from workbench.errors import StatementRefused
 
 _Handler = Callable[..., None]
@@ -31,6 +37,12 @@ _AT_MOST: Final = 1 << 31
 """Bytes. A file may unpack to 64 MiB, or to a hundred times its size, which real files do not reach, but never to
 more than 2 GiB, which a full grid does not reach."""
 _BLOCK: Final = 1 << 20
+EXPORT_AGAIN: Final = "Export it again."
+_DAMAGES: Final = (
+    python_calamine.CalamineError, BadZipFile, expat.ExpatError, zlib.error, OSError, EOFError, ValueError,
+    RuntimeError,
+)  # fmt: skip
+"""The exceptions of reading a damaged file; RuntimeError for parts that are encrypted or packed in another way."""
 _TAG: Final = 64
 """The number of bytes of a tag that show whether it is a cell."""
 _MAIN: Final = "/officeDocument"
@@ -247,3 +259,61 @@ def _place(reference: str | None, row: int, column: int) -> tuple[int, int, str]
     for letter in found[1].upper():
         number = number * 26 + ord(letter) - ord("A") + 1
     return int(found[2]), number, reference
+
+
+def sheets_in(path: Path) -> Iterator[CellRows]:
+    """Yields the sheets of a workbook. Raises StatementRefused: it is no .xlsx, too large, or damaged."""
+    try:
+        failed = inspected(path)
+        with path.open("rb") as file:
+            # Given a path, the reader would go by its ending.
+            book = python_calamine.CalamineWorkbook.from_filelike(file)
+        cells = 0
+        for number in range(len(book.sheet_names)):
+            sheet = book.get_sheet_by_index(number)
+            row, column = sheet.end or (-1, -1)
+            cells += (row + 1) * (column + 1)
+            if cells > MOST_CELLS:
+                raise refused(
+                    path.name,
+                    f"is too large: its sheets have {cells:,} cells, empty ones included, "
+                    f"and at most {MOST_CELLS:,} are read.",
+                    hint="Keep the sheet with the rows, or save it as .csv.",
+                )
+            yield CellRows(
+                f"sheet {sheet.name!r}",
+                "xlsx",
+                None,
+                partial(_sheet_lines, sheet, failed.get(sheet.name, {})),
+                name=path.name,
+            )
+    except _DAMAGES as wrong:
+        # A ValueError is ours, and says where; the others speak of the insides of a zip file.
+        why = f" ({wrong})" if type(wrong) is ValueError else ""
+        text = f"cannot be opened as a workbook: it is damaged or incomplete{why}."
+        raise refused(path.name, text, hint=EXPORT_AGAIN) from wrong
+
+
+def _sheet_lines(sheet: python_calamine.CalamineSheet, failed: Failed) -> Iterator[Line]:
+    """Yields a sheet's rows that are not blank, with results of formulas and the errors in `failed`."""
+    # The sheet begins with its first column that has anything in it.
+    _, first = sheet.start or (0, 0)
+    for number, row in enumerate(sheet.iter_rows(), 1):
+        cells = [value if type(value) is str else _cell(value) for value in row]
+        for column, error in failed.get(number, {}).items():
+            cells[column - 1 - first] = error
+        if any(cell != "" and (type(cell) is not str or cell.strip()) for cell in cells):
+            yield number, cells
+
+
+def _cell(value: object) -> Cell:
+    """A workbook's value as a cell: a number by its shortest decimal, a day as its midnight, others as text."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float | int) and isfinite(value):
+        return Decimal(repr(value))
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime.combine(value, time())
+    return str(value)
