@@ -5,8 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from workbench import draft_layout, read_ledger, read_statement, reconcile
-from workbench.analysis.statements import Layout
-from workbench.analysis.statements.checking import Check
+from workbench.analysis.statements import Check, Layout
 
 LINES = """Date,Reference,Description,Debit,Credit,Balance
 13/10/2026,A1,TRANSFER FROM,,500.00,500.00

@@ -12,7 +12,6 @@ from typing import Final, Unpack
 
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.cells import Amount, Amounts, Cell, Wrong, currencies_named, refused, text_of
-from workbench.analysis.statements.checking import Check, read_as, summary
 from workbench.analysis.statements.columns import (
     DAYS,
     NEARLY_ALL,
@@ -26,7 +25,17 @@ from workbench.analysis.statements.columns import (
 )
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.dialect import cell_rows_of, digest_of
-from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, named_currency, toml_value
+from workbench.analysis.statements.draft import (
+    MOST_ROWS,
+    Check,
+    Cut,
+    Draft,
+    masked,
+    named_currency,
+    read_as,
+    summary,
+    toml_value,
+)
 from workbench.analysis.statements.layouts import AMOUNTS, DEBITS, LAYOUTS, TYPES, Layout, heading_key, tried_layouts
 from workbench.analysis.statements.recognising import HEADER_WITHIN, code_in, head_of, headings_of, recognised
 from workbench.analysis.statements.statement import Reading
