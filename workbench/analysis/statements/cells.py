@@ -66,24 +66,16 @@ class Column:
     Each different cell is held once; if hardly any cell repeats, the cells of all rows are held in their order.
     """
 
-    def __init__(
-        self,
-        different: Sequence[Cell] | pa.Array,
-        codes: NDArray[Any],
-        *,
-        is_number: bool = False,
-        has_repeats: bool = False,
-    ) -> None:
+    def __init__(self, different: Sequence[Cell] | pa.Array, codes: NDArray[Any], *, is_number: bool = False) -> None:
         if not isinstance(different, pa.Array) and all(type(cell) is str for cell in different):
             with suppress(UnicodeEncodeError):  # half of a pair that UTF-16 has
                 different = pa.array(different, pa.string())
         self.different: Any = different
-        """An Arrow array of texts or moments, in which a null is an empty cell; a list if it can be neither."""
+        """An Arrow array of texts or moments, in which a null is an empty cell and a cell may be there twice; or a list
+        of other cells."""
         self.codes = codes
         self._is_number = is_number
         """True if the texts are exact numbers, and the cells are decimals."""
-        self._has_repeats = has_repeats
-        """True if `different` may hold a cell twice."""
 
     @classmethod
     def of(cls, values: pa.Array | pa.ChunkedArray, *, is_number: bool = False) -> "Column":
@@ -95,7 +87,7 @@ class Column:
             whole = whole.cast(whole.type.value_type)
         head = whole[:_SAMPLE_ROWS]
         if len(whole) > len(head) and pc.count_distinct(head).as_py() > _MANY_DIFFERENT * _SAMPLE_ROWS:
-            return cls(whole, np.arange(len(whole), dtype=np.int32), is_number=is_number, has_repeats=True)
+            return cls(whole, np.arange(len(whole), dtype=np.int32), is_number=is_number)
         coded = whole.dictionary_encode(null_encoding="encode")
         return cls(coded.dictionary, coded.indices.to_numpy(), is_number=is_number)
 
@@ -105,9 +97,6 @@ class Column:
         seen: dict[Cell, int] = {}
         codes = np.fromiter((seen.setdefault(cell, len(seen)) for cell in cells), np.int32)
         return cls([*seen], codes)
-
-    def __len__(self) -> int:
-        return len(self.codes)
 
     def cells(self, places: Sequence[int] | NDArray[Any] | None = None) -> list[Cell]:
         """The different cells; with `places`, only the different cells at these places."""
@@ -136,8 +125,9 @@ class Column:
 
     def where(self, holds: Callable[[Cell], bool], like: str = "") -> Mask:
         """A mask of the rows for whose cell `holds` returns True; in a text the pattern `like` must be found, too."""
-        is_open = like and self.texts is not None
-        may = matched(self.different, like) if is_open else np.ones(len(self.different), bool)
+        may = np.ones(len(self.different), bool)
+        if like and self.texts is not None:
+            may = matched(self.texts, like)
         places = np.flatnonzero(may)
         may[places] = [holds(cell) for cell in self.cells(places)]
         return self._of_rows(may)
@@ -165,17 +155,17 @@ class Column:
         codes = self.codes.astype(np.int64)
         codes[where] = len(self.different) + other.codes
         if self.kind == other.kind == "text":
-            return Column(pa.concat_arrays([self.different, other.different]), codes, has_repeats=True)
+            return Column(pa.concat_arrays([self.different, other.different]), codes)
         both = Column.of_cells([*self.cells(), *other.cells()])
         return Column(both.different, both.codes[codes])
 
     def only(self, rows: NDArray[Any]) -> "Column":
         """The column with only these rows, which are given as a mask or by their places."""
-        return Column(self.different, self.codes[rows], is_number=self._is_number, has_repeats=self._has_repeats)
+        return Column(self.different, self.codes[rows], is_number=self._is_number)
 
     def coded(self) -> Whole:
         """A whole number from 0 for each row; rows with equal cells have equal numbers."""
-        if not self._has_repeats:
+        if self.kind == "mixed":
             return self.codes.astype(np.int64)
         places = self.different.dictionary_encode(null_encoding="encode").indices
         made: Whole = places.to_numpy().astype(np.int64)[self.codes]
@@ -184,10 +174,8 @@ class Column:
     def thinned(self) -> "Column":
         """The column without cells that no row has."""
         used, codes = np.unique(self.codes, return_inverse=True)
-        if not isinstance(self.different, pa.Array):
-            return Column(self.cells(used), codes)
-        left = self.different.take(pa.array(used))
-        return Column(left, codes, is_number=self._is_number, has_repeats=self._has_repeats)
+        left = self.cells(used) if self.kind == "mixed" else self.different.take(pa.array(used))
+        return Column(left, codes, is_number=self._is_number)
 
     def read(
         self, read: Callable[[Any], Any], kind: pa.DataType, quick: Quick = MappingProxyType({})
@@ -196,19 +184,18 @@ class Column:
 
         Each different cell is read once: plain texts and numbers by `quick`, all others by `read`.
         """
-        made, slow = None, np.arange(len(self.different))
-        if way := quick.get(self.kind):
+        way, is_slow = quick.get(self.kind), np.ones(len(self.different), bool)
+        if way:
             made, is_done = way(self.different)
-            slow = np.flatnonzero(~is_done)
+            is_slow = ~is_done
+        slow = np.flatnonzero(is_slow)
         found = [read(cell) for cell in self.cells(slow)] if len(slow) else []
         wrong = {place: why for place, why in zip(slow.tolist(), found, strict=True) if type(why) is Wrong}
         values = pa.array([None if type(value) is Wrong else value for value in found], kind)
-        if made is not None and len(slow) < len(self.different):
-            values = pc.replace_with_mask(made.cast(kind), pa.array(~is_done), values)
-        bad: list[tuple[int, Wrong]] = []
-        if wrong:
-            rows = np.flatnonzero(np.isin(self.codes, [*wrong]))
-            bad = [(row, wrong[code]) for row, code in zip(rows.tolist(), self.codes[rows].tolist(), strict=True)]
+        if way:
+            values = pc.replace_with_mask(made.cast(kind), pa.array(is_slow), values)
+        rows = np.flatnonzero(np.isin(self.codes, [*wrong])) if wrong else slow[:0]
+        bad = [(row, wrong[code]) for row, code in zip(rows.tolist(), self.codes[rows].tolist(), strict=True)]
         return spread(values, self.codes), bad
 
 

@@ -205,7 +205,7 @@ def dates_in(
     reads is a bad date. A format that cannot read a text that another format reads is ruled out. Raises
     StatementRefused: every format is ruled out, or two formats read the whole column with different results.
     """
-    empty, joined = np.zeros(len(column), bool), times is not None
+    empty, joined = np.zeros(len(column.codes), bool), times is not None
     if times is not None:
         pairs, codes = distinct_rows([column, times])
         texts = [(_stripped(day), text_of(time).strip()) for day, time in pairs]
