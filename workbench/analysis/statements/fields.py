@@ -213,7 +213,8 @@ class _Fields:
         self._key = key
         self.count = len(body.lines)
         self.cells = {name: body.columns[place] for name, place in found.places.items()}
-        self._problems: defaultdict[int, list[str]] = defaultdict(list)
+        self.problems: defaultdict[int, list[str]] = defaultdict(list)
+        """The place of a row → what is wrong with it."""
         width = len(found.header)
         self.blame((at, f"the row has {len(cells)} cells and the header {width}") for at, cells in body.odd.items())
         is_header = all_hold(column.has(cell) for column, cell in zip(body.columns, found.header, strict=True))
@@ -234,7 +235,7 @@ class _Fields:
         """Add problems of rows, or of their cells under the field's heading."""
         called = f"{self.headings.get(field, field)} " if field else ""
         for place, words in bad:
-            self._problems[place].append(called + words)
+            self.problems[place].append(called + words)
 
     def read(
         self, field: str, read: Reader | None = None, *, quick: Quick | None = None, absent: object = None
@@ -408,14 +409,10 @@ class _Fields:
 
     def sentences(self) -> pa.Array:
         """The problems of each row as one text; null for a row without a problem."""
-        said = [None, *("; ".join(words) for words in self._problems.values())]
+        said = [None, *("; ".join(words) for words in self.problems.values())]
         codes = np.zeros(self.count, np.int64)
-        codes[[*self._problems]] = np.arange(1, len(said))
+        codes[[*self.problems]] = np.arange(1, len(said))
         return spread(pa.array(said, pa.string()), codes)
-
-    def problems(self) -> list[tuple[int, str]]:
-        """The place of a row and a problem of it, for each problem, by rows."""
-        return [(place, why) for place in sorted(self._problems) for why in self._problems[place]]
 
 
 def _by_sign(fields: _Fields) -> Made:
@@ -471,11 +468,9 @@ class Rows(NamedTuple):
     """The rows of a file as its layout reads them."""
 
     table: pa.Table
-    """The rows in the shape STATEMENT_ROW."""
-    of_ledger: Made
-    """Field that only a ledger has → its values."""
+    """The rows in the shape STATEMENT_ROW, and behind it those columns of a ledger that the file has."""
     problems: list[tuple[int, str]]
-    """The line of a row and a problem of it, for each problem of a row that is a movement."""
+    """For a ledger, the line of a movement and a problem of it, for each problem."""
     local: Whole
     """Local milliseconds since 1970, ABSENT for a bad date."""
     is_opening: Mask
@@ -531,25 +526,29 @@ def read_rows(
         for name, nothing in _NO_MOVEMENT.items():
             made[name] = pc.if_else(where, nothing, made[name])
     made["problem"] = fields.sentences()
-    problems, of_ledger = fields.problems() if is_ledger else [], Made()
-    for name, (read, kind, quick) in _of_ledgers(layout).items() if is_ledger else ():
-        if name in fields.cells:
-            of_ledger[name], bad = fields.cells[name].read(read, kind, quick)
+    problems, further = [], Made()
+    if is_ledger:
+        problems = [(row, why) for row in sorted(fields.problems) for why in fields.problems[row]]
+        readers = {name: reader for name, reader in _of_ledgers(layout).items() if name in fields.cells}
+        for name, (read, kind, quick) in readers.items():
+            further[name], bad = fields.cells[name].read(read, kind, quick)
             problems += [(row, f"{layout.columns.get(name, name)} {why}") for row, why in bad]
-    problems = [(int(body.lines[row]), why) for row, why in problems if not is_opening[row]]
+        problems = [(int(body.lines[row]), why) for row, why in problems if not is_opening[row]]
     fields.cells.clear()
     release_unused(len(body.lines))
     absent = dates.local == ABSENT
     utc = dates.local - (0 if dates.by.has_zone else offset_ms)
     days = pa.array((utc + _LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent)
     made |= {"statement": fields.all_are(found.cell_rows.name), "account": fields.all_are(account)}
-    made["business_date"] = days.cast(pa.int32()).cast(pa.date32())
+    made["business_date"] = further.pop("day", days.cast(pa.int32())).cast(pa.date32())
     # A day without a time is not a moment.
     is_day = dates.without_time if dates.by.has_time else True
     made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | is_day)
     otherwise = pc.if_else(is_reversal, types, None)
-    table = compact(made, STATEMENT_ROW)
-    return Rows(table, of_ledger, problems, dates.local, is_opening, otherwise, tuple(joined))
+    table = compact(made | {"account": further.pop("account", made["account"])}, STATEMENT_ROW)
+    for name, values in further.items():
+        table = table.append_column(name, values)
+    return Rows(table, problems, dates.local, is_opening, otherwise, tuple(joined))
 
 
 def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) -> Body:

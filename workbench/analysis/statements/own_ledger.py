@@ -174,10 +174,8 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     by_row = "account" in found.places
     said, _, account, whole_currency = declared(found, account, currency, by_row=by_row)
     read = read_rows(found, formats, whole_currency, key, account, is_ledger=True)
-    rows, made, local, is_opening = read.table, read.of_ledger, read.local, read.is_opening
-    groups, codes = distinct_rows(
-        [Column.of(column) for column in (made.get("account", rows["account"]), rows["currency"])]
-    )
+    rows, local, is_opening = read.table, read.local, read.is_opening
+    groups, codes = distinct_rows([Column.of(rows[name]) for name in ("account", "currency")])
     codes = _of_one_currency(groups, codes, is_opening) if is_opening.any() else codes
     by_account = with_column(rows.select(_FOLLOWED), "account", pa.array(codes)).take(np.argsort(codes, kind="stable"))
     is_turned, _ = newest_first(local, partial(follow, by_account, said))
@@ -186,22 +184,17 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     openings: dict[int, int] = {}
     if is_opening.any():
         stated, openings = _stated(rows, is_opening, codes, places)
-        rows, left = with_column(rows, "balance_minor", pc.coalesce(rows["balance_minor"], stated)), ~is_opening
-        rows, made = (
-            rows.filter(pa.array(left)),
-            {field: values.filter(pa.array(left)) for field, values in made.items()},
-        )
-        local, places, codes = local[left], places[left], codes[left]
+        rows = with_column(rows, "balance_minor", pc.coalesce(rows["balance_minor"], stated))
+        rows = rows.filter(pa.array(~is_opening))
+        local, places, codes = (values[~is_opening] for values in (local, places, codes))
     _refuse_unreadable(name, "line" if is_file else "row", len(rows), read.problems)
     if said.opening_minor is not None:
         openings = _declared_opening(found, groups, said.opening_minor, whole_currency, currency or said.currency)
     if found.layout.makes_keys:
-        rows = with_column(rows, "account", made.get("account", rows["account"]))
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
-    called: dict[str, str] = {}
-    for word, of in found.layout.accounts.items():
-        called[of] = f"{called[of]} / {word}" if of in called else word
-    table = _ledger(rows, made, local, places, codes, [openings.get(code) for code in range(len(groups))])
+    words = found.layout.accounts
+    called = {of: " / ".join(word for word, other in words.items() if other == of) for of in words.values()}
+    table = _ledger(rows, local, places, codes, [openings.get(code) for code in range(len(groups))])
     return Ledger(name, digest, found.layout.name, table, called, found.layout.sha256)
 
 
@@ -504,49 +497,39 @@ def _refuse_unreadable(name: str, called: str, count: int, problems: Sequence[tu
     )
 
 
-_TEXTS: Final = ("account", "entry", "kind", "payment", "reverses", "state")
 _IN_A_MILLISECOND: Final = 1_000_000
 """The numbers that are kept free for the rows of one millisecond."""
 
 
-def _ledger(
-    rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: Whole, codes: Whole, openings: Sequence[Any]
-) -> pa.Table:
+def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings: Sequence[Any]) -> pa.Table:
     """The rows in the shape LEDGER, with defaults for missing columns. `places` number the rows from the oldest.
 
     Rows of one account and currency have one of the `codes`; `openings` has the opening balance of each code, or None.
     """
-    columns: dict[str, Any] = dict.fromkeys(_TEXTS, pa.nulls(len(rows), pa.string()))
-    columns |= {name: in_one_piece(rows[name]) for name in LEDGER if name in rows.column_names}
-    columns |= {name: made[name] for name in _TEXTS if name in made}
-    if "day" in made:
-        columns["business_date"] = made["day"].cast(pa.date32())
-    if "kind" not in made:
+    given, nothing = set(rows.column_names), pa.nulls(len(rows), pa.string())
+    columns: dict[str, Any] = {name: in_one_piece(rows[name]) if name in given else nothing for name in LEDGER}
+    if "kind" not in given:
         columns["kind"] = pc.if_else(pc.equal(rows["type"], "payout"), "payout_paid", None)
     # In the order of the moments, then of the rows: a row has the same number in each file that has it.
     number = local * _IN_A_MILLISECOND + _nth(local, np.argsort(places))
-    if "number" in made:
-        number = made["number"].to_numpy()
+    if "number" in given:
+        number = rows["number"].to_numpy()
     booked = np.lexsort((places, number))
-    if "entry" not in made:
+    if "entry" not in given:
         nth = _nth(codes_of([Column.of(columns[name]) for name in ("account", "key")]), booked) + 1
         columns["entry"] = columns["key"]
         if (nth > 1).any():
-            further = pc.binary_join_element_wise(
-                columns["key"].cast(pa.string()), pa.array(nth).cast(pa.string()), "#"
-            )
+            texts = columns["key"].cast(pa.string()), pa.array(nth).cast(pa.string())
+            further = pc.binary_join_element_wise(*texts, "#")
             columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], further)
-    columns["number"] = pa.array(number)
-    columns["balance_minor"] = _balances(rows, codes, booked, openings)
+    columns |= {"number": pa.array(number), "balance_minor": _balances(rows, codes, booked, openings)}
     return compact(columns, LEDGER)
 
 
 def _nth(codes: Whole, order: Whole) -> Whole:
     """The place of each row among those of its code, from 0, in this order."""
-    by = order[np.argsort(codes[order], kind="stable")]
-    begins = np.flatnonzero(np.diff(codes[by], prepend=ABSENT))
-    nth = np.empty_like(by)
-    nth[by] = np.arange(len(by)) - np.repeat(begins, np.diff(begins, append=len(by)))
+    nth = np.empty_like(order)
+    nth[order] = pd.Series(codes[order]).groupby(codes[order], sort=False).cumcount()
     return nth
 
 

@@ -263,7 +263,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     found = recognised(source, tried_layouts(layout, layouts), named=layout is not None)
     said, closing_line, account, whole_currency = declared(found, account, currency)
     formats = [date_format] if date_format else found.layout.dates
-    rows, _, _, local, is_opening, otherwise, joined = read_rows(found, formats, whole_currency, key, account)
+    rows, _, local, is_opening, otherwise, joined = read_rows(found, formats, whole_currency, key, account)
     currencies = sorted(rows["currency"].unique().drop_null().to_pylist())
     if (currency or said.currency) and currencies and whole_currency not in currencies:
         text = f"was declared to be in {whole_currency}, but its rows are in {' and '.join(currencies)}."
