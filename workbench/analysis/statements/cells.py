@@ -224,8 +224,21 @@ class CellRows(NamedTuple):
 
     def body(self, after: int, width: int) -> "Body":
         """The lines below line `after` as `width` columns."""
-        made = self.columns(after, width) if self.columns else None
-        return made or _cut((line for line in self.lines() if line[0] > after), width)
+        if self.columns and (made := self.columns(after, width)):
+            return made
+        numbers = array("q")
+        odd: dict[int, list[Cell]] = {}
+        seen: list[dict[Cell, int]] = [{} for _ in range(width)]
+        codes = [array("i") for _ in range(width)]
+        for place, (number, cells) in enumerate(line for line in self.lines() if line[0] > after):
+            numbers.append(number)
+            if is_odd(cells, width):
+                odd[place] = cells
+            padded = [*cells[:width], *[""] * (width - len(cells))] if len(cells) != width else cells
+            for known, into, cell in zip(seen, codes, padded, strict=True):
+                into.append(known.setdefault(cell, len(known)))
+        columns = [Column([*known], np.array(into, np.int32)) for known, into in zip(seen, codes, strict=True)]
+        return Body(np.array(numbers, np.int64), columns, odd)
 
 
 class Body(NamedTuple):
@@ -253,23 +266,6 @@ class Body(NamedTuple):
 def is_odd(cells: Sequence[Cell], width: int) -> bool:
     """True for a row that is shorter than the header, or has further filled cells."""
     return len(cells) < width or any(cell != "" for cell in cells[width:])
-
-
-def _cut(lines: Iterable[Line], width: int) -> Body:
-    """Turns lines into `width` columns."""
-    numbers = array("q")
-    odd: dict[int, list[Cell]] = {}
-    seen: list[dict[Cell, int]] = [{} for _ in range(width)]
-    codes = [array("i") for _ in range(width)]
-    for place, (number, cells) in enumerate(lines):
-        numbers.append(number)
-        if is_odd(cells, width):
-            odd[place] = cells
-        padded = [*cells[:width], *[""] * (width - len(cells))] if len(cells) != width else cells
-        for known, into, cell in zip(seen, codes, padded, strict=True):
-            into.append(known.setdefault(cell, len(known)))
-    made = [Column([*known], np.array(into, np.int32)) for known, into in zip(seen, codes, strict=True)]
-    return Body(np.array(numbers, np.int64), made, odd)
 
 
 def spread(values: pa.Array, codes: NDArray[Any]) -> pa.Array:

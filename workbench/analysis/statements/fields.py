@@ -55,7 +55,7 @@ Reader = Callable[[Cell], Any]
 def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
     """Field → the reader of its cells; `amounts` → the reader of the currency's amounts.
 
-    Only `number` and `own`, which read a party, accept a cell that holds a spreadsheet's error such as `#N/A`.
+    Only a description, and `party` and `own`, which read a party, accept a spreadsheet's error such as `#N/A`.
     """
     own = re.compile(translate(layout.own))
     party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
@@ -75,17 +75,25 @@ def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
         # The keys by which a column names other rows or batches.
         **dict.fromkeys(("related", "batch"), lambda cell: text_of(cell).strip() or None),
     }
+    of_ledgers: dict[str, Reader] = {
+        **dict.fromkeys(LEDGER_FIELDS, key_of),
+        "account": partial(_account, layout, {heading_key(word): of for word, of in layout.accounts.items()}),
+        "number": _integer,
+        "day": partial(_day, [*map(DateFormat, layout.preamble_dates)]),
+    }
 
-    def number(cell: Cell) -> str:
+    def number_of(cell: Cell) -> str:
         """A party's number as it is written."""
         text = text_of(cell).strip()
         within = party.fullmatch(text)
         return within[1] if within else text
 
     return {
-        **{name: partial(_sound, read) for name, read in values.items()},
+        **{name: lambda cell, read=read: error_in(cell) or read(cell) for name, read in values.items()},
+        **of_ledgers,
+        "description": lambda cell: mask_numbers(text_of(cell)) or None,
         "amounts": amounts,
-        "number": number,
+        "party": number_of,
         "own": lambda cell: bool(layout.own and own.fullmatch(text_of(cell).strip())),
     }
 
@@ -101,10 +109,6 @@ def _plain_party(party: str) -> str:
         return ""
     ends = ".*".join(map(re.escape, after.split("*")))
     return rf"^{re.escape(before)}(?:(?:(?:00|\+)?2600?|0)?)(?P<digits>[579][0-9]{{8}}){ends}$"
-
-
-def _sound(read: Reader, cell: Cell) -> Any:  # noqa: ANN401  the value of any field
-    return error_in(cell) or read(cell)
 
 
 def _checked(amounts: Amounts, is_wrong: Callable[[int], bool], words: str) -> Reader:
@@ -155,42 +159,50 @@ def _currency(otherwise: str, cell: Cell) -> str | Wrong:
     return text if CODE.fullmatch(text) else Wrong(f"{shown(cell)} is not a currency")
 
 
-def _of_ledgers(layout: Layout) -> Mapping[str, tuple[Reader, pa.DataType, Quick]]:
-    """Field that only a ledger has → the reader of its cells, the type, and the reader of plain cells at once."""
-    accounts = {heading_key(word): account for word, account in layout.accounts.items()}
-    days = [*map(DateFormat, layout.preamble_dates)]
-
-    def account(cell: Cell) -> str | Wrong:
-        text = key_of(cell) or Wrong("is missing")
-        if isinstance(text, Wrong) or not accounts:
-            return text
-        return accounts.get(heading_key(text), Wrong(f"{shown(text)} is none of {', '.join(layout.accounts)}"))
-
-    def day(cell: Cell) -> int | Wrong:
-        if isinstance(cell, datetime):
-            return milliseconds(cell.replace(tzinfo=UTC)) // DAY_MS
-        read = {at // DAY_MS for by in days if (at := by.read(text_of(cell).strip())) is not None}
-        why = "is written in two ways" if read else "is not a day written as"
-        return read.pop() if len(read) == 1 else Wrong(f"{shown(cell)} {why} {' or '.join(layout.preamble_dates)}")
-
-    def number(cell: Cell) -> int | Wrong:
-        text = text_of(cell).strip()
-        if _INTEGER.fullmatch(text):
-            return int(text)
-        return Wrong(f"{shown(cell)} is not a whole number" if text else "is missing")
-
-    def plain(texts: pa.Array) -> tuple[pa.Array, Mask]:
-        is_plain = matched(texts, f"^(?:{_INTEGER.pattern})$")
-        return pc.if_else(pa.array(is_plain), texts, "0").cast(pa.int64()), is_plain
-
-    return {
-        **dict.fromkeys(LEDGER_FIELDS, (key_of, pa.string(), QUICK_KEYS)),
-        "account": (account, pa.string(), {}),
-        "number": (number, pa.int64(), {"text": plain}),
-        "day": (day, pa.int32(), {}),
-    }
+def _account(layout: Layout, known: Mapping[str, str], cell: Cell) -> str | Wrong:
+    """The account in a cell, by its words in the layout if it has any."""
+    text = key_of(cell) or Wrong("is missing")
+    if isinstance(text, Wrong) or not known:
+        return text
+    return known.get(heading_key(text), Wrong(f"{shown(text)} is none of {', '.join(layout.accounts)}"))
 
 
+def _day(formats: Sequence[DateFormat], cell: Cell) -> int | Wrong:
+    """The day in a cell, counted from 1970."""
+    if isinstance(cell, datetime):
+        return milliseconds(cell.replace(tzinfo=UTC)) // DAY_MS
+    read = {at // DAY_MS for by in formats if (at := by.read(text_of(cell).strip())) is not None}
+    why = "is written in two ways" if read else "is not a day written as"
+    return read.pop() if len(read) == 1 else Wrong(f"{shown(cell)} {why} {' or '.join(by.pattern for by in formats)}")
+
+
+def _integer(cell: Cell) -> int | Wrong:
+    text = text_of(cell).strip()
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return Wrong(f"{shown(cell)} is not a whole number" if text else "is missing")
+
+
+def _plain_integers(texts: pa.Array) -> tuple[pa.Array, Mask]:
+    is_plain = matched(texts, f"^(?:{_INTEGER.pattern})$")
+    return pc.if_else(pa.array(is_plain), texts, "0").cast(pa.int64()), is_plain
+
+
+def _plain_descriptions(texts: pa.Array) -> tuple[pa.Array, Mask]:
+    may_have_a_number = matched(texts, _MAY_HAVE_A_NUMBER) & matched(texts, _MANY_DIGITS)
+    return texts, ~may_have_a_number & mask_of(pc.not_equal(texts, ""))
+
+
+_QUICK: Final[Mapping[str, Quick]] = {
+    **dict.fromkeys((*FOUND, *LEDGER_FIELDS, "batch"), QUICK_KEYS),
+    "account": {},
+    "day": {},
+    "number": {"text": _plain_integers},
+    "description": {"text": _plain_descriptions},
+}
+"""Field → what reads its plain cells at once; fields of few different cells have none."""
+_KINDS: Final = {"number": pa.int64(), "day": pa.int32()}
+"""Field → its type; the others are texts."""
 _BATCH_ROWS: Final = 50_000
 """The number of phone numbers that are Python objects at a time."""
 _MAY_HAVE_A_NUMBER: Final = r"(?s)0.{0,2}[5-79]|\+|%2|FRI:|002|254[17]"
@@ -237,18 +249,17 @@ class _Fields:
         for place, words in bad:
             self.problems[place].append(called + words)
 
-    def read(
-        self, field: str, read: Reader | None = None, *, quick: Quick | None = None, absent: object = None
-    ) -> pa.Array:
-        """The texts of a column, null where a cell is wrong; `absent` throughout if the file has no such column.
-
-        `read` reads a cell instead of the field's own reader, and `quick` the plain cells at once.
-        """
+    def read(self, field: str, *, absent: object = None) -> pa.Array:
+        """The texts of a column, null where a cell is wrong; `absent` throughout if the file has no such column."""
         if field not in self.cells:
             return self.all_are(absent)
-        values, bad = self.cells[field].read(read or self.readers[field], pa.string(), quick or {})
+        values, bad = self.values(field)
         self.blame(bad, field)
         return values
+
+    def values(self, field: str) -> tuple[pa.Array, list[tuple[int, Wrong]]]:
+        """The values of a column that the file has, null where a cell is wrong; and the wrong cells, by their rows."""
+        return self.cells[field].read(self.readers[field], _KINDS.get(field, pa.string()), _QUICK.get(field, {}))
 
     def all_are(self, value: object, kind: pa.DataType | None = None) -> pa.Array:
         """A column with one value throughout, a text unless another type is given."""
@@ -274,15 +285,6 @@ class _Fields:
         places = np.argsort(np.concatenate([np.empty(0, np.int64), *(rows for _, rows in self._money)]))
         return pa.concat_arrays(parts).take(pa.array(places))
 
-    def descriptions(self) -> pa.Array:
-        """The descriptions, with customers' numbers masked."""
-
-        def plain(texts: pa.Array) -> tuple[pa.Array, Mask]:
-            may = matched(texts, _MAY_HAVE_A_NUMBER) & matched(texts, _MANY_DIGITS)
-            return texts, ~may & mask_of(pc.not_equal(texts, ""))
-
-        return self.read("description", lambda cell: mask_numbers(text_of(cell)) or None, quick={"text": plain})
-
     def keys(self) -> Made:
         """The columns `key`, `related`, `phone` and `description`, by name.
 
@@ -291,7 +293,7 @@ class _Fields:
         """
         layout, found = self.layout, dict.fromkeys(FOUND, self.all_are(None))
         if layout.groups:
-            on_a_line = self.read("description", lambda cell: " ".join(text_of(cell).split()) or None)
+            on_a_line, _ = self.cells["description"].read(lambda cell: " ".join(text_of(cell).split()), pa.string())
             fields = pc.extract_regex(on_a_line.cast(pa.string()), layout.key_pattern).flatten()
             for name, values in zip(layout.groups, fields, strict=True):
                 found[name] = pc.coalesce(found[name], pc.if_else(pc.equal(values, ""), None, values))
@@ -300,9 +302,8 @@ class _Fields:
         keys, bad = column.read(lambda cell: key_of(cell) or missing, pa.string(), QUICK_KEYS)
         is_told = found["key"].is_valid().to_numpy(zero_copy_only=False)
         self.blame(((row, why) for row, why in bad if not is_told[row]), "key")
-        related = pc.coalesce(found["related"], self.read("related", quick=QUICK_KEYS))
-        made = {"key": pc.coalesce(found["key"], keys), "related": related}
-        return {**made, "phone": found["phone"], "description": self.descriptions()}
+        made = {"key": pc.coalesce(found["key"], keys), "related": pc.coalesce(found["related"], self.read("related"))}
+        return {**made, "phone": found["phone"], "description": self.read("description")}
 
     @property
     def _nobody(self) -> Column:
@@ -329,7 +330,7 @@ class _Fields:
 
     def _numbers(self, column: Column) -> list[pa.Array]:
         """Two columns: the numbers in a column of parties, masked, and their hashes."""
-        number, plain = self.readers["number"], _plain_party(self.layout.party)
+        number, plain = self.readers["party"], _plain_party(self.layout.party)
         readers = [lambda cell: masked_number(number(cell)), lambda cell: self._key.hash_of(number(cell))]
         if not plain or column.texts is None:
             return [column.read(read, pa.string())[0] for read in readers]
@@ -511,7 +512,7 @@ def read_rows(
         "balance_minor": fields.balances(),
         "status": fields.read("status", absent="completed"),
         "currency": fields.currencies,
-        "batch": fields.read("batch", quick=QUICK_KEYS),
+        "batch": fields.read("batch"),
         "words": fields.words(),
     }
     types, is_reversal = fields.read("type", absent="other"), made.pop("is_reversal", False)
@@ -529,9 +530,8 @@ def read_rows(
     problems, further = [], Made()
     if is_ledger:
         problems = [(row, why) for row in sorted(fields.problems) for why in fields.problems[row]]
-        readers = {name: reader for name, reader in _of_ledgers(layout).items() if name in fields.cells}
-        for name, (read, kind, quick) in readers.items():
-            further[name], bad = fields.cells[name].read(read, kind, quick)
+        for name in [name for name in LEDGER_FIELDS if name in fields.cells]:
+            further[name], bad = fields.values(name)
             problems += [(row, f"{layout.columns.get(name, name)} {why}") for row, why in bad]
         problems = [(int(body.lines[row]), why) for row, why in problems if not is_opening[row]]
     fields.cells.clear()

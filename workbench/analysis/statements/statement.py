@@ -196,15 +196,6 @@ def follow(
     return Followed(opening, closing, findings, is_compared[1:-1][::step], is_ordinary[1:-1][::step])
 
 
-def _turned(rows: pa.Table, is_turned: Mask, types: pa.Array) -> pa.Table:
-    """The rows; where `is_turned`, they go the other way and have the type in `types`."""
-    comes, goes = (pc.equal(rows["direction"], word) for word in ("in", "out"))
-    ways = pc.if_else(comes, "out", pc.if_else(goes, "in", None))
-    for name, other in (("direction", ways), ("type", types)):
-        rows = with_column(rows, name, pc.if_else(pa.array(is_turned), other, rows[name].combine_chunks()))
-    return rows
-
-
 def whole_of(rows: pa.Table, name: str) -> Whole:
     """A column of whole numbers, with 0 for null."""
     made: Whole = rows[name].fill_null(0).to_numpy()
@@ -271,7 +262,12 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     is_back = mask_of(otherwise.is_valid())
     followed = partial(follow, rows, said, closing_line, is_back=is_back, negative=found.layout.negative)
     is_turned, balance = newest_first(local, followed)
-    rows = _turned(rows, balance.is_ordinary, otherwise) if balance.is_ordinary.any() else rows
+    if balance.is_ordinary.any():
+        # A supposed reversal that is an ordinary row goes the other way.
+        turns, ways = pa.array(balance.is_ordinary), rows["direction"].combine_chunks()
+        back = pc.if_else(pc.equal(ways, "in"), "out", "in")
+        for column, other in (("direction", back), ("type", otherwise)):
+            rows = with_column(rows, column, pc.if_else(turns, other, rows[column].combine_chunks()))
     rows = rows.filter(pa.array(~is_opening)) if is_opening.any() else rows
     if found.layout.makes_keys:
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
