@@ -29,8 +29,8 @@ from workbench.analysis.report.captions import counted, heading
 from workbench.analysis.report.totals import listed
 from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION, DIRECTIONS
 from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, Line, text_of
-from workbench.analysis.statements.dialect import cell_rows_of
 from workbench.analysis.statements.layouts import found_in, refusal
+from workbench.analysis.statements.recognising import cell_rows_of
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ReconcileRefused, StatementRefused

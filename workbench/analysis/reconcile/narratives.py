@@ -29,7 +29,7 @@ from workbench.analysis.reconcile.inputs import OWN, SHARED, Inputs, Source, whe
 from workbench.analysis.reconcile.pairs import Open
 from workbench.analysis.reconcile.rules import LEDGER, OF_SIDE, STATEMENT, TOLERATED, Frame
 from workbench.analysis.shapes import CARRIED, Columns
-from workbench.analysis.statements.vocabulary import CHARGE, INTEREST
+from workbench.analysis.statements.layouts import CHARGE, INTEREST
 from workbench.domain.masking import mask
 
 _LINE: Columns = {"account": "string", "statement": "string", "line": "int64", "key": "string"}

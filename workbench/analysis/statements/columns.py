@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 from workbench.analysis.statements.cells import Amount, Cell, text_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.draft import Cut, Draft
-from workbench.analysis.statements.layouts import AMOUNTS, SWAPPED, heading_key
-from workbench.analysis.statements.vocabulary import (
+from workbench.analysis.statements.layouts import (
+    AMOUNTS,
     DIRECTION_WORDS,
     HEADING_PARTS,
     HEADINGS,
     LEDGER_HEADINGS,
     STATUS_WORDS,
+    SWAPPED,
+    heading_key,
     plain,
 )
 from workbench.domain.moments import milliseconds

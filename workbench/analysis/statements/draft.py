@@ -14,11 +14,20 @@ from workbench.analysis.frames import money
 from workbench.analysis.match_rules import MatchRule
 from workbench.analysis.statements.cells import Amounts, Cell, CellRows, Line, refused, text_of
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.layouts import FIELDS, LEDGER_FIELDS, SUFFIX, SWAPPED, Layout, layout_from
+from workbench.analysis.statements.layouts import (
+    FIELDS,
+    HEADINGS,
+    LABELS,
+    LEDGER_FIELDS,
+    SUFFIX,
+    SWAPPED,
+    Layout,
+    layout_from,
+    plain,
+)
 from workbench.analysis.statements.own_ledger import Ledger, read_ledger
 from workbench.analysis.statements.recognising import pairs_of
 from workbench.analysis.statements.statement import Reading, Statement, read_statement, reasons_in
-from workbench.analysis.statements.vocabulary import HEADINGS, LABELS, plain
 from workbench.analysis.statements.writing import absent
 from workbench.domain.masking import mask, mask_accounts, shortened
 from workbench.domain.moments import LUSAKA

@@ -24,7 +24,6 @@ from workbench.analysis.statements.columns import (
     time_of,
 )
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.dialect import cell_rows_of, digest_of
 from workbench.analysis.statements.draft import (
     MOST_ROWS,
     Check,
@@ -36,19 +35,33 @@ from workbench.analysis.statements.draft import (
     summary,
     toml_value,
 )
-from workbench.analysis.statements.layouts import AMOUNTS, DEBITS, LAYOUTS, TYPES, Layout, heading_key, tried_layouts
-from workbench.analysis.statements.recognising import HEADER_WITHIN, code_in, head_of, headings_of, recognised
-from workbench.analysis.statements.statement import Reading
-from workbench.analysis.statements.vocabulary import (
+from workbench.analysis.statements.layouts import (
+    AMOUNTS,
+    DEBITS,
     DIRECTION_WORDS,
     HEADINGS,
+    LAYOUTS,
     LEDGER_HEADINGS,
     OPENING,
     STATUS_WORDS,
     TOTAL,
     TYPE_PARTS,
+    TYPES,
+    Layout,
+    heading_key,
     plain,
+    tried_layouts,
 )  # fmt: skip
+from workbench.analysis.statements.recognising import (
+    HEADER_WITHIN,
+    cell_rows_of,
+    code_in,
+    digest_of,
+    head_of,
+    headings_of,
+    recognised,
+)
+from workbench.analysis.statements.statement import Reading
 from workbench.domain.moments import DAY_MS, moment
 from workbench.domain.money import ZMW
 from workbench.errors import StatementRefused

@@ -38,7 +38,6 @@ from workbench.analysis.statements.cells import (
     text_of,
 )
 from workbench.analysis.statements.dates import ABSENT
-from workbench.analysis.statements.dialect import cell_rows_of, digest_of
 from workbench.analysis.statements.fields import ISO_DATES, read_rows
 from workbench.analysis.statements.layouts import (
     AMOUNTS,
@@ -49,7 +48,7 @@ from workbench.analysis.statements.layouts import (
     heading_key,
     tried_layouts,
 )
-from workbench.analysis.statements.recognising import Found, declared, recognised
+from workbench.analysis.statements.recognising import Found, cell_rows_of, declared, digest_of, recognised
 from workbench.analysis.statements.statement import (
     effects_of,
     follow,
