@@ -497,7 +497,7 @@ def read_rows(
     """
     layout, by = found.layout, [*map(DateFormat, formats)]
     body, joined = found.body()
-    release_unused(len(body.lines))
+    release_unused()
     body = _without_footers(found, body, by)
     fields = _Fields(found, body, key, currency)
     made: Made = {"line": pa.array(body.lines), **fields.keys()}
@@ -535,7 +535,7 @@ def read_rows(
             problems += [(row, f"{layout.columns.get(name, name)} {why}") for row, why in bad]
         problems = [(int(body.lines[row]), why) for row, why in problems if not is_opening[row]]
     fields.cells.clear()
-    release_unused(len(body.lines))
+    release_unused()
     absent = dates.local == ABSENT
     utc = dates.local - (0 if dates.by.has_zone else offset_ms)
     days = pa.array((utc + _LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent)

@@ -134,7 +134,7 @@ class Ledger(Tabular):
         return pairs(self.name, {**told, "sha256": self.sha256 or "of no file"})
 
 
-@releasing
+@releasing()
 def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     source: object,
     *,

@@ -94,7 +94,7 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
         is_utf_8, names = encoding.startswith("utf-8"), [str(nth) for nth in range(count)]
         with path.open("rb") if is_utf_8 else io.BytesIO(path.read_bytes().decode(encoding).encode()) as file:
             lines, begins, has_breaks = _rows_in(file, delimiter, after)
-            release_unused(len(lines))
+            release_unused()
             file.seek(begins)
             cut = pyarrow.csv.read_csv(
                 file,

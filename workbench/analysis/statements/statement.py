@@ -224,7 +224,7 @@ class Reading(TypedDict, total=False):
     phone_key: str | Path | bytes | None
 
 
-@releasing
+@releasing()
 def read_statement(  # noqa: PLR0913  what is read, and what it does not say itself
     path: str | Path,
     *,
