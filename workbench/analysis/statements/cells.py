@@ -405,8 +405,8 @@ class Amounts:
     def styled(self, cell: Cell) -> Amount | Wrong | None:
         """The amount with its style; None for an empty cell, words for any other text."""
         if isinstance(cell, Decimal):
-            minor = self._whole(cell)
-            return minor if isinstance(minor, Wrong) else Amount(abs(minor), "minus" if minor < 0 else "plain")
+            whole = self._whole(cell)
+            return whole if isinstance(whole, Wrong) else Amount(abs(whole), "minus" if whole < 0 else "plain")
         text = cell.strip() if isinstance(cell, str) else str(cell)
         if not text or text in _NOTHING:
             return None
@@ -415,20 +415,16 @@ class Amounts:
             digits, style = self._undressed(text)
             if not (digits and style) or not (found := self._regex.fullmatch(digits)):
                 return self._why_not(text, digits, style)
-        sign, whole, part = found.groups()
-        if not whole.isdecimal():
-            whole = "".join(filter(str.isdecimal, whole))
-        if len(whole.lstrip("0")) > self._most_digits:
+        sign, grouped, part = found.groups("")
+        digits = "".join(filter(str.isdecimal, grouped))
+        if len(digits.lstrip("0")) > self._most_digits:
             return Wrong(f"{shown(text)} has more than {self._most_digits} digits before the point")
-        part = part or ""
         # Three digits behind a mark may be thousands: they are decimals only where the currency has three.
         is_too_fine = len(part) > max(self._decimals, _USUAL_DECIMALS) or part[self._decimals :].strip("0")
         if is_too_fine or (self._is_minor and self._decimal in text):
             return self._too_fine(text)
-        return Amount(
-            int(whole + part[: self._decimals].ljust(self._decimals, "0")),
-            style or ("minus" if sign == "-" else "plain"),
-        )
+        minor = int(digits + part[: self._decimals].ljust(self._decimals, "0"))
+        return Amount(minor, style or ("minus" if sign == "-" else "plain"))
 
     def quick(self, read: Callable[[Cell], Any]) -> Quick:
         """The function that reads plain digits at once, as written in the layout and as exact numbers.
@@ -464,11 +460,8 @@ class Amounts:
         """The digits and the style of an amount; an empty style if its sign is unclear, both empty for other text."""
         if len(text) > _LONGEST_AMOUNT:
             return "", ""
-        parts = [
-            (part.lastgroup, part[part.lastgroup])
-            for part in _PART.finditer(text.replace("\u2212", "-"))
-            if part.lastgroup
-        ]
+        found = _PART.finditer(text.replace("\u2212", "-"))
+        parts = [(part.lastgroup, part[part.lastgroup]) for part in found if part.lastgroup]
         words = [text.upper() for kind, text in parts if kind == "word"]
         digits = [text for kind, text in parts if kind == "digits"]
         named = [word for word in words if word not in ("CR", "DR")]

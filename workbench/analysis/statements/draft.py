@@ -93,17 +93,12 @@ class Cut(NamedTuple):
 def named_currency(file: Cut) -> tuple[str, str] | None:
     """The only currency named in headings, cells or lines above the header, and its place; None for none or several."""
     told = [(found[1], f"heading {name!r}") for name in file.headings if (found := _OF_A_HEADING.search(name))]
-    told += [
-        (found[1], f"line {line} {text!r}")
-        for name in file.headings
-        for line, text in file.texts(name)
-        if (found := (_A_CODE if plain(name) in _CURRENCIES else _OF_AN_AMOUNT).fullmatch(text))
-    ]
-    told += [
-        (text_of(value).strip(), f"line {line} {text_of(value)!r}")
-        for line, _, meaning, value in file.labelled()
-        if meaning == "currency"
-    ]
+    for name in file.headings:
+        pattern = _A_CODE if plain(name) in _CURRENCIES else _OF_AN_AMOUNT
+        texts = [(pattern.fullmatch(text), f"line {line} {text!r}") for line, text in file.texts(name)]
+        told += [(found[1], where) for found, where in texts if found]
+    values = [(line, text_of(value)) for line, _, meaning, value in file.labelled() if meaning == "currency"]
+    told += [(text.strip(), f"line {line} {text!r}") for line, text in values]
     named = {code.upper(): where for code, where in reversed(told) if code.upper() in ISO_4217}
     return next(iter(named.items())) if len(named) == 1 else None
 
@@ -155,10 +150,8 @@ class Draft:
         """The line and the moment of each row: a text of its day and time, or a workbook's own moment."""
         times = [text_of(cell).strip() for _, cell in self.cells("time")] or [""] * len(self.file.rows)
         pairs = zip(self.cells("moment"), times, strict=False)
-        return [
-            (line, cell if isinstance(cell, datetime) else f"{text_of(cell).strip()} {time}".strip())
-            for (line, cell), time in pairs
-        ]
+        joined = ((line, cell, f"{text_of(cell).strip()} {time}".strip()) for (line, cell), time in pairs)
+        return [(line, cell if isinstance(cell, datetime) else text) for line, cell, text in joined]
 
     def put(self, columns: Mapping[str, str]) -> None:
         """Declare these columns, field → heading, and no others; ignore the other headings."""
@@ -301,11 +294,8 @@ class Check(Tabular):
     @property
     def is_sound(self) -> bool:
         """True if there are rows, all can be used, and the running balance follows if the file has one."""
-        return (
-            bool(len(self.statement.rows))
-            and not self.statement.rows["problem"].notna().any()
-            and self.statement.findings.empty
-        )
+        rows = self.statement.rows
+        return len(rows) > 0 and bool(rows["problem"].isna().all()) and self.statement.findings.empty
 
     def _table(self) -> Table:
         """The first rows, in the columns that have anything in them."""
@@ -322,10 +312,7 @@ class Check(Tabular):
             f"{why} ({f'line {line}' if count == 1 else f'{count:,} rows, the first in line {line}'})"
             for why, (line, count) in self.reasons().items()
         ]
-        listed = [
-            ("Rows that cannot be read, by the most frequent reason:", reasons),
-            ("To decide:", self.doubts),
-        ]
+        listed = (("Rows that cannot be read, by the most frequent reason:", reasons), ("To decide:", self.doubts))
         parts = ["\n- ".join([title, *map(visible, lines)]) for title, lines in listed if lines]
         parts.append("\n".join(summary(self.statement)))
         return "\n\n".join([self._table().text(width), *(wrapped(part, width) for part in parts)])
@@ -362,8 +349,5 @@ def summary(statement: Statement) -> list[str]:
     bad = int(statement.rows["problem"].notna().sum())
     days = " to ".join(map(str, statement.period)) if statement.period else "no day"
     account = "" if statement.account != NOT_TOLD else "; the account is unknown"
-    return [
-        f"{len(statement.rows):,} row{'s' * (len(statement.rows) != 1)}, {days}, {bad:,} unreadable{account}.",
-        f"Running balance: {statement.follows}.",
-        *filter(None, (statement.continued,)),
-    ]
+    rows = f"{len(statement.rows):,} row{'s' * (len(statement.rows) != 1)}, {days}, {bad:,} unreadable{account}."
+    return [rows, f"Running balance: {statement.follows}.", *filter(None, (statement.continued,))]

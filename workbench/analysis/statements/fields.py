@@ -235,9 +235,9 @@ class _Fields:
         self.currencies = self.read("currency", absent=currency)
         # A row without a readable currency is read in the file's.
         coded = self.currencies.fill_null(currency).dictionary_encode()
-        money, codes = (
-            [readers_of(found.layout, code) for code in coded.dictionary.to_pylist()],
+        codes, money = (
             coded.indices.to_numpy(),
+            [readers_of(self.layout, code) for code in coded.dictionary.to_pylist()],
         )
         rows_of = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
         self._money = [*zip(money, rows_of, strict=False)]

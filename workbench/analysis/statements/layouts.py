@@ -195,9 +195,8 @@ class Layout:
         self._demand(self.dates and self.preamble_dates, "no date format is declared")
         self._demand(CODE.fullmatch(self.currency), f"currency is three capital letters, not {self.currency!r}")
         for name in ("openings", "footers"):
-            self._demand(
-                "" not in map(str.strip, getattr(self, name)), f"{name} has an empty text, which begins all rows"
-            )
+            begins = [*map(str.strip, getattr(self, name))]
+            self._demand("" not in begins, f"{name} has an empty text, which begins all rows")
         self._demand(self.units in _UNITS, f"units are {' or '.join(_UNITS[1:])}, not {self.units!r}")
         mixed = self.units or len({*map(_is_minor, self._amounts)}) <= 1
         self._demand(mixed, f"some of {', '.join(self._amounts)} end in _minor and some do not: set units")
@@ -328,9 +327,8 @@ def layout_from(content: bytes, name: str, file: str) -> Layout:
         within = value if isinstance(value, dict) else {}
         if below := [name for name in within if name in kinds and not isinstance(within[name], str)]:
             names = " and ".join(below)
-            why = (
-                f"{names} belong{'s' * (len(below) == 1)} above [{key}], since what stands below is part of that table"
-            )
+            belong = f"{names} belong{'s' * (len(below) == 1)} above [{key}]"
+            why = f"{belong}, since what stands below is part of that table"
             raise StatementRefused(f"In the layout {file}, {key} has {names} in it: {why}.", file=file)
     lacking = [name for name in ("columns", "dates") if name not in declared]
     unknown = [name for name in declared if name not in kinds]
@@ -506,10 +504,9 @@ _LABELS: Final = {
 
 def plain(heading: str) -> str:
     """A heading without signs, accents and the currency's code, as it is looked up."""
-    letters = "".join(
-        letter for letter in unicodedata.normalize("NFKD", heading_key(heading)) if not unicodedata.combining(letter)
-    )
-    return _CODE.sub("", _SIGNS.sub(" ", letters).strip())
+    letters = unicodedata.normalize("NFKD", heading_key(heading))
+    plain_letters = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return _CODE.sub("", _SIGNS.sub(" ", plain_letters).strip())
 
 
 def _listed(known: Mapping[str, str]) -> dict[str, str]:

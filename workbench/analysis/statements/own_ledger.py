@@ -293,9 +293,8 @@ def _found_in_table(name: str, given: pa.Table, layout: Layout | None) -> tuple[
         formats = ["%Y-%m-%d"]
     elif pa.types.is_timestamp(kind) and "time" not in fields.values():
         formats = ["%Y-%m-%d %H:%M:%S"]
-    return Found(
-        CellRows(name, "table", None, lambda: iter(()), None, name, lambda *_: body), books, header, 0, ()
-    ), formats
+    rows = CellRows(name, "table", None, lambda: iter(()), None, name, lambda *_: body)
+    return Found(rows, books, header, 0, ()), formats
 
 
 def _named_alike(name: str, headers: Iterable[tuple[Sequence[str], str | None]]) -> Layout:
@@ -632,9 +631,8 @@ def _from_postgresql(adbc: ModuleType, address: str, sql: str, name: str) -> pa.
         parts = urlsplit(address)
         has_password = parts.password is not None or any("password" in key for key, _ in parse_qsl(parts.query))
     except ValueError:
-        raise StatementRefused(
-            "The address of the database cannot be read.", hint=_NOT_REACHED["invalid|missing"][1]
-        ) from None
+        hint = _NOT_REACHED["invalid|missing"][1]
+        raise StatementRefused("The address of the database cannot be read.", hint=hint) from None
     if has_password:
         raise StatementRefused(
             "The address of the database contains a password, which others can read.",
@@ -658,9 +656,8 @@ def _from_postgresql(adbc: ModuleType, address: str, sql: str, name: str) -> pa.
 def _said_by_postgresql(error: Exception, sql: str) -> tuple[str, str]:
     """The server's message, which has nothing of the address; and words for the place in the query, if it names one."""
     details = {key.decode(): value.decode(errors="replace") for key, value in getattr(error, "details", None) or ()}
-    place = int(details.get("PG_DIAG_STATEMENT_POSITION", 0)) - (
-        len(_SENT_AS) if f"Query was: {_SENT_AS}" in str(error) else 0
-    )
+    before_it = len(_SENT_AS) if f"Query was: {_SENT_AS}" in str(error) else 0
+    place = int(details.get("PG_DIAG_STATEMENT_POSITION", 0)) - before_it
     before = sql[: place - 1].split("\n") if place > 0 else []
     where = f", at line {len(before)}, column {len(before[-1]) + 1}" if before else ""
     return details.get("PG_DIAG_MESSAGE_PRIMARY", "the server's answer ended early"), where
