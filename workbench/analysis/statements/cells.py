@@ -361,7 +361,8 @@ class Amount(NamedTuple):
         return self.minor if self.style in ABOVE else -self.minor
 
 
-ABOVE: Final = ("plain", "CR")
+ABOVE, BELOW = ("plain", "CR"), ("minus", "parentheses", "DR")
+"""The styles of amounts above zero, and of those below."""
 _STYLES: Final = {
     "0": "plain", "+0": "plain", "0+": "plain", "-0": "minus", "0-": "minus", "(0)": "parentheses",
     "0CR": "CR", "+0CR": "CR", "0DR": "DR", "+0DR": "DR",

@@ -17,6 +17,7 @@ from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.shapes import STATEMENT_ROW
 from workbench.analysis.statements.cells import (
     ABOVE,
+    BELOW,
     QUICK_KEYS,
     Amount,
     Amounts,
@@ -66,11 +67,11 @@ def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
         "direction": _words(layout.directions),
         "type": _words(layout.types, otherwise="other"),
         "currency": partial(_currency, currency),
-        "amount": _checked(amounts, lambda minor: minor <= 0, "not more than zero"),
-        "signed": _checked(amounts, lambda minor: minor == 0, "zero"),
-        "fee": _half(amounts, ("plain", layout.debits, "DR"), ()),
-        "debit": _half(amounts, (layout.debits, "DR"), ("minus", "parentheses", "CR")),
-        "credit": _half(amounts, ABOVE, ("minus", "parentheses", "DR")),
+        "amount": _amount(amounts, ABOVE, zero="not more than zero"),
+        "signed": _amount(amounts, ABOVE, BELOW, zero="zero"),
+        "fee": _amount(amounts, ("plain", layout.debits, "DR")),
+        "debit": _amount(amounts, (layout.debits, "DR"), ("minus", "parentheses", "CR")),
+        "credit": _amount(amounts, ABOVE, BELOW),
         "balance": amounts.read,
         # The keys by which a column names other rows or batches.
         **dict.fromkeys(("related", "batch"), lambda cell: text_of(cell).strip() or None),
@@ -111,28 +112,21 @@ def _plain_party(party: str) -> str:
     return rf"^{re.escape(before)}(?:(?:(?:00|\+)?2600?|0)?)(?P<digits>[579][0-9]{{8}}){ends}$"
 
 
-def _checked(amounts: Amounts, is_wrong: Callable[[int], bool], words: str) -> Reader:
-    """A reader of amounts that refuses an empty cell, and an amount that `is_wrong`, with these `words`."""
+def _amount(amounts: Amounts, plus: Collection[str], minus: Collection[str] = (), *, zero: str = "") -> Reader:
+    """A reader of amounts by their styles: those in `plus` are above zero, those in `minus` below, others are wrong.
 
-    def read(cell: Cell) -> int | Wrong:
-        minor = amounts.read(cell)
-        if minor is None:
-            return Wrong("is missing")
-        return Wrong(f"{shown(cell)} is {words}") if isinstance(minor, int) and is_wrong(minor) else minor
-
-    return read
-
-
-def _half(amounts: Amounts, ordinary: Collection[str], reversed_: Collection[str]) -> Reader:
-    """A reader of debits, credits or fees: an amount in a reversed style is below zero, other styles are refused."""
+    `zero` are the words that refuse zero; without them, zero and an empty cell are 0.
+    """
 
     def read(cell: Cell) -> int | Wrong:
         found = amounts.styled(cell)
         if not isinstance(found, Amount):
-            return 0 if found is None else found
-        if found.style in ordinary or not found.minor:
+            return found or (Wrong("is missing") if zero else 0)
+        if zero and not (found.minor and found.style in (*plus, *minus)):
+            return Wrong(f"{shown(cell)} is {zero}")
+        if found.style in plus or not found.minor:
             return found.minor
-        if found.style in reversed_:
+        if found.style in minus:
             return -found.minor
         return Wrong(f"{shown(cell)} is {'negative' if found.signed < 0 else 'not negative, as the layout requires'}")
 
@@ -235,12 +229,9 @@ class _Fields:
         self.currencies = self.read("currency", absent=currency)
         # A row without a readable currency is read in the file's.
         coded = self.currencies.fill_null(currency).dictionary_encode()
-        codes, money = (
-            coded.indices.to_numpy(),
-            [readers_of(self.layout, code) for code in coded.dictionary.to_pylist()],
-        )
+        codes, names = coded.indices.to_numpy(), coded.dictionary.to_pylist()
         rows_of = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-        self._money = [*zip(money, rows_of, strict=False)]
+        self._money = [(readers_of(self.layout, name), rows) for name, rows in zip(names, rows_of, strict=False)]
         """The readers of each currency, and its rows in their order."""
 
     def blame(self, bad: Iterable[tuple[int, str]], field: str = "") -> None:
