@@ -1,19 +1,27 @@
-"""Dates that two formats read, balances that do not follow, and a layout of one's own."""
+"""Dates that two formats read, balances that do not follow, layouts of one's own, and how a file becomes rows."""
 
 import re
 from dataclasses import replace
 from datetime import date
 from itertools import product
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from workbench.analysis.statements import LAYOUTS, Layout, Statement, read_statement
+from workbench import draft_layout, reconcile
+from workbench.analysis.reconcile.decisions import Rule
+from workbench.analysis.statements import LAYOUTS, Check, Layout, Statement, read_ledger, read_statement
 from workbench.analysis.statements.cells import Column
 from workbench.analysis.statements.dates import ABSENT, DateFormat, dates_in
-from workbench.errors import StatementRefused
+from workbench.analysis.statements.layouts import LONGEST_PATTERN
+from workbench.domain.phones import mask_phone, phone_hash
+from workbench.errors import ReconcileRefused, StatementRefused
 
 HEADER = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"
 DMY, MDY = "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S"
@@ -180,7 +188,7 @@ def test_a_balance_that_does_not_follow_is_a_finding(
     lines: list[str], findings: list[list[int]], ends: tuple[int | None, int | None], tmp_path: Path
 ):
     read = corner(tmp_path, *lines)
-    assert read.findings.values.tolist() == findings
+    assert read.findings.to_numpy().tolist() == findings
     assert (read.opening_minor, read.closing_minor) == ends
     assert read.rows["problem"].notna().sum() == sum("0x" in line or "1O" in line for line in lines), "others are good"
     where = ", ".join(str(line) for line, *_ in findings)
@@ -319,3 +327,173 @@ def test_a_layout_in_a_file_that_makes_none_says_why(text: str, words: str, tmp_
     declared.write_text(text, "utf-8", "surrogateescape")
     with pytest.raises(StatementRefused, match=words):
         read_statement(mtn(tmp_path), layout=declared)
+
+
+# A file that is cut into columns at once is read as one that is cut line by line.
+
+AT_ONCE = Layout(
+    name="mine",
+    account="bank:settlement",
+    dates=("%d/%m/%Y",),
+    columns={"key": "Key", "moment": "Day", "amount": "Amount", "description": "Text"},
+    footers=("Total",),
+)
+ODD_CELLS = st.sampled_from(
+    ["", " ", "x", "é", "77", "05/01/2026", "31/02/2026", "1.50", "-2.00", "0", "Total", "#REF!", "5' pipe", "Key",
+     '""', '" "', '"a,b"', '"two\nlines"', '"say ""hi"""', '"05/01/2026"', '"1.50"', '5" pipe', '"a" b', '"open']
+)  # fmt: skip
+GOOD_ROW = ["77", "05/01/2026", "1.50", '"two\nlines"']
+
+
+DRAWN_ROWS = st.lists(st.just(GOOD_ROW) | st.lists(ODD_CELLS, min_size=1, max_size=6), max_size=8)
+
+
+@pytest.mark.thorough
+@given(rows=DRAWN_ROWS, ends=st.sampled_from(["\n", "\r\n"]))
+@example(rows=[GOOD_ROW, ["Total", "1.50"]], ends="\n")
+@example(rows=[GOOD_ROW, ["78", "05/01/2026"], GOOD_ROW, ["", "", "", "goes on"], [*GOOD_ROW, "more"]], ends="\n")
+@example(rows=[[*GOOD_ROW, ""], [*GOOD_ROW, ""], GOOD_ROW], ends="\r\n")
+@example(rows=[["", " ", "", ""], GOOD_ROW], ends="\n")
+@example(rows=[GOOD_ROW, ['"a"" b', *GOOD_ROW[1:]], ['x"', *GOOD_ROW[1:]]], ends="\n")
+def test_the_end_of_lines_makes_no_difference(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], ends: str
+):
+    lines = ["Key,Day,Amount,Text", *map(",".join, rows)]
+    # Lines that end as those of old Macs are cut one by one.
+    at_once, one_by_one = (told_at_once(tmp_path_factory.getbasetemp(), end.join(lines)) for end in (ends, "\r"))
+    assert at_once == one_by_one
+
+
+def told_at_once(folder: Path, text: str) -> object:
+    path = folder / "mine.csv"
+    path.write_text(text, "utf-8", newline="")
+    try:
+        read = read_statement(path, layout=AT_ONCE)
+    except StatementRefused as refusal:
+        return str(refusal)
+    return read.rows.astype("object").where(read.rows.notna(), None).to_dict("records"), read.joined, read.period
+
+
+@pytest.mark.parametrize("key", [b"k" * 32, b"longer than one block of the hash: " * 3])
+def test_a_number_has_one_mask_and_one_hash_however_it_is_spelled(key: bytes):
+    spelled = ["0961234567", "961234567", "260961234567", "2600961234567", "+260961234567", "00260961234567",
+               " 0961234567", "096 123 4567", "(096) 123-4567", "+260 96-123.4567"]  # fmt: skip
+    others = ["0961234568", "+254712345678", "0961234", "x", ""]
+    table = {"account": "a", "key": [*map(str, range(15))], "occurred_at": "2026-01-05", "amount": "1.00"}
+    rows = read_ledger(pd.DataFrame({**table, "phone": spelled + others}), phone_key=key).rows
+    hashes = [each if pd.isna(each) else each.partition(":")[2] for each in rows["phone_hash"]]
+    assert [*rows["phone"][:10]] == [mask_phone("+260961234567")] * 10
+    assert hashes[:10] == [phone_hash("0961234567", key)] * 10
+    assert hashes[10:12] == [phone_hash(each, key) for each in others[:2]]
+    assert rows["phone_hash"].isna().tolist() == [False] * 12 + [True] * 3
+
+
+# Statements copied from a PDF: a narrative that goes on in lines of its own belongs to the row above them.
+
+CONTINUED = """Date,Reference,Description,Debit,Credit,Balance
+13/10/2026,A1,TRANSFER FROM,,500.00,500.00
+14/10/2026,A2,SETTLEMENT OF,,300.00,800.00
+,,MTN COLLECTIONS,,,
+,,REF 771204,,,
+15/10/2026,A3,CHARGE,20.00,,780.00
+16/10/2026,A4,RENT,100.00,,680.00
+,,OCTOBER,,,
+"""
+OF_A_BANK = {
+    "moment": "Date", "key": "Reference", "description": "Description", "debit": "Debit", "credit": "Credit",
+    "balance": "Balance",
+}  # fmt: skip
+NARRATIVES = ["TRANSFER FROM", "SETTLEMENT OF MTN COLLECTIONS REF 771204", "CHARGE", "RENT OCTOBER"]
+JOINED = "Lines 4, 5, 8 have a narrative alone: it was added to the row above."
+
+
+def bank(folder: Path, text: str = CONTINUED) -> Path:
+    (folder / "bank.csv").write_text(text, "utf-8")
+    return folder / "bank.csv"
+
+
+def test_a_narrative_in_lines_of_its_own_is_joined_to_the_row_above_and_that_is_said(tmp_path: Path):
+    layout = Layout("bank", OF_A_BANK, ("%d/%m/%Y",), account="bank:settlement", key_pattern="REF (?P<related>[0-9]+)")
+    statement = read_statement(bank(tmp_path), layout=layout)
+    assert statement.rows["description"].tolist() == NARRATIVES
+    assert statement.rows["line"].tolist() == [2, 3, 6, 7]
+    assert statement.rows["related"].tolist()[1] == "771204", "a pattern sees the whole narrative"
+    assert statement.rows["problem"].isna().all()
+    assert (statement.joined, statement.continued) == ((4, 5, 8), JOINED)
+    assert statement.follows == "agrees in every row"
+    ours = pd.DataFrame([{"account": "bank:settlement", "key": "A1", "occurred_at": "2026-10-13", "amount": "500.00"}])
+    assert f"bank.csv: {JOINED}" in reconcile(ours, statement).notes
+
+
+def test_the_draft_takes_none_of_them_for_a_total_and_reads_them_all(tmp_path: Path):
+    draft = draft_layout(bank(tmp_path, CONTINUED + "Total,,,120.00,800.00,\n"))
+    assert draft.declared["footers"] == ["Total"]
+    assert JOINED in Check(draft.statement()).text()
+    assert draft.statement().rows["description"].tolist() == NARRATIVES
+    assert f"# {JOINED}" in draft.toml
+
+
+def test_a_line_that_is_a_total_or_stands_first_is_joined_to_nothing(tmp_path: Path):
+    first, *rest = CONTINUED.splitlines(keepends=True)
+    layout = Layout("bank", OF_A_BANK, ("%d/%m/%Y",), account="bank:settlement", footers=("Closing",))
+    statement = read_statement(
+        bank(tmp_path, "".join([first, ",,ALONE,,,\n", *rest, ",,Closing balance,,,\n"])), layout=layout
+    )
+    assert statement.joined == (5, 6, 9)
+    assert statement.rows["line"].tolist() == [2, 3, 4, 7, 8]
+    assert statement.rows["problem"].notna().tolist() == [True, *[False] * 4]
+
+
+def test_a_ledger_is_read_so_too(tmp_path: Path):
+    layout = Layout("books", OF_A_BANK, ("%d/%m/%Y",))
+    books = read_ledger(bank(tmp_path), layout=layout, account="bank:settlement")
+    assert books.rows["key"].tolist() == ["A1", "A2", "A3", "A4"]
+    assert books.rows["direction"].tolist() == ["out", "out", "in", "in"]
+
+
+# A pattern of the user's own runs on RE2 alone: none takes for ever.
+
+RUNS_AWAY = "(a+)+$"
+LONG = f"{'a' * 5_000}!"
+WITH_TEXT = {"key": "Ref", "moment": "Day", "description": "Text", "amount": "Amount"}
+
+
+def long_narrative(path: Path) -> Path:
+    path.write_text(f"Ref,Day,Text,Amount\nT1,2026-10-01,{LONG},-5.00\nT2,2026-10-02,RENT aaa,-6.00\n", "utf-8")
+    return path
+
+
+def with_pattern(pattern: str) -> Layout:
+    return Layout("mine", WITH_TEXT, ("%Y-%m-%d",), account="bank:settlement", key_pattern=pattern)
+
+
+@pytest.mark.thorough
+def test_a_pattern_on_which_others_run_away_is_fast_in_a_layout_and_in_a_rule(tmp_path: Path):
+    begin = perf_counter()
+    statement = read_statement(long_narrative(tmp_path / "bank.csv"), layout=with_pattern("(?P<related>(?:a+)+$)"))
+    assert statement.rows["related"].fillna("").tolist() == ["", "aaa"]
+    (tmp_path / "rules.toml").write_text(f"[[rule]]\nnarrative = '{RUNS_AWAY}'\nkind = 'rent'\nexpected = true\n")
+    ours = pd.DataFrame(
+        {"account": "bank:settlement", "key": ["T0"], "occurred_at": ["2026-10-01"], "amount": ["1.00"]}
+    )
+    breaks = reconcile(ours, statement, rules=tmp_path / "rules.toml").breaks
+    decided = breaks.set_index("key")["verdict"].fillna("").to_dict()
+    assert (decided["T1"], decided["T2"]) == ("", "expected")
+    assert perf_counter() - begin < 20
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        (r"(?P<key>a)\1", "neither backreferences nor lookaround: invalid escape sequence"),
+        ("(?P<key>a(?=b))", "neither backreferences nor lookaround: invalid perl operator"),
+        ("(?P<key>(?<!x)b)", "neither backreferences nor lookaround"),
+        ("(?P<key>a{2000})", "invalid repetition size"),
+        (f"(?P<key>{'a' * LONGEST_PATTERN})", "has 509 characters; a pattern has at most 500"),
+    ],
+)
+def test_what_re2_does_not_take_is_refused_with_the_reason(pattern: str, why: str):
+    with pytest.raises(StatementRefused, match=f"'mine' cannot be used: key_pattern .*{why}"):
+        with_pattern(pattern)
+    with pytest.raises(ReconcileRefused, match=f"The rule 'x' cannot be used: .*{why}"):
+        Rule("x", narrative=pattern, kind="y")
