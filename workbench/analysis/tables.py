@@ -29,7 +29,6 @@ from workbench.domain.wire.payments_and_payouts import (
     MobileMoneyMethod,
     PaymentError,
     PaymentIntent,
-    Payout,
     Refund,
     Suspense,
 )
@@ -77,7 +76,8 @@ class Tables:
     @property
     def payouts(self) -> pd.DataFrame:
         """Cleared money sent to the bank."""
-        return _frame(self._client.payouts.each(), _payout, shapes.PAYOUTS)
+        payouts = self._client.payouts.each()
+        return _frame(payouts, lambda paid: {"amount_minor": _minor(paid.amount, paid.currency)}, shapes.PAYOUTS)
 
     @property
     def suspense(self) -> pd.DataFrame:
@@ -105,11 +105,12 @@ class Tables:
 def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) -> pd.DataFrame:
     """A row for each record of `found`, in reverse order.
 
-    `made_of` makes cells of a record; the record's attribute of the same name fills any other column.
+    `made_of` makes cells of a record; the moment of its creation, or its attribute of the same name, fills another.
     """
 
     def row(record: T) -> Row:
-        made = made_of(record)
+        seconds = _set(getattr(record, "created", 0)) or 0
+        made = {"created_at": _at(seconds), "business_date": business_date(seconds * 1000)} | made_of(record)
         return {name: made[name] if name in made else getattr(record, name) for name in columns}
 
     rest = iter(found)
@@ -120,9 +121,8 @@ def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) ->
 
 def _payment(intent: PaymentIntent) -> Row:
     if isinstance(intent.amount, UnsetType) or isinstance(intent.currency, UnsetType):
-        raise UnexpectedResponse(
-            "The service's intents have no amounts.", hint="See `intent_fields` in the register of gaps."
-        )
+        hint = "See `intent_fields` in the register of gaps."
+        raise UnexpectedResponse("The service's intents have no amounts.", hint=hint)
     wallet = intent.payment_method.mobile_money if isinstance(intent.payment_method, MobileMoneyMethod) else None
     error = intent.last_payment_error if isinstance(intent.last_payment_error, PaymentError) else None
     return {
@@ -132,7 +132,6 @@ def _payment(intent: PaymentIntent) -> Row:
         "failure_code": error.code if error else None,
         "canceled_at": _at(_set(intent.canceled_at)),
         **{name: _set(getattr(intent, name)) for name in ("latest_charge", "description", "cancellation_reason")},
-        **_created(_set(intent.created) or 0),
     }
 
 
@@ -141,7 +140,6 @@ def _charge(charge: Charge, minor: Minor) -> Row:
         "amount_minor": minor(charge.amount, charge.currency),
         "refunded_minor": minor(charge.amount_refunded, charge.currency) if charge.amount_refunded else 0,
         "currency": charge.currency.upper(),
-        **_created(charge.created),
     }
 
 
@@ -149,11 +147,7 @@ def _refund(refund: Refund, minor: Minor) -> Row:
     # A refund has its amount in the unit, and its currency in the case, of the intent or charge that was named.
     of_intent = refund.currency.isupper()
     amount_minor = (_minor if of_intent else minor)(refund.amount, refund.currency)
-    return {"amount_minor": amount_minor, "currency": refund.currency.upper(), **_created(refund.created)}
-
-
-def _payout(payout: Payout) -> Row:
-    return {"amount_minor": _minor(payout.amount, payout.currency), **_created(payout.created)}
+    return {"amount_minor": amount_minor, "currency": refund.currency.upper()}
 
 
 def _late(late: Suspense) -> Row:
@@ -185,12 +179,7 @@ def _delivery(delivery: Delivery) -> Row:
         "last_fault": last.fault if last else None,
         "last_attempt_at": _at(last.at) if last else None,
         "next_attempt_at": _at(delivery.next_attempt_at),
-        **_created(delivery.created),
     }
-
-
-def _created(seconds: int) -> Row:
-    return {"created_at": _at(seconds), "business_date": business_date(seconds * 1000)}
 
 
 def _at(seconds: int | None) -> datetime | None:
