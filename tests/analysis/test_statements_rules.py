@@ -444,13 +444,6 @@ def test_a_line_that_is_a_total_or_stands_first_is_joined_to_nothing(tmp_path: P
     assert statement.rows["problem"].notna().tolist() == [True, *[False] * 4]
 
 
-def test_a_ledger_is_read_so_too(tmp_path: Path):
-    layout = Layout("books", OF_A_BANK, ("%d/%m/%Y",))
-    books = read_ledger(bank(tmp_path), layout=layout, account="bank:settlement")
-    assert books.rows["key"].tolist() == ["A1", "A2", "A3", "A4"]
-    assert books.rows["direction"].tolist() == ["out", "out", "in", "in"]
-
-
 # A pattern of the user's own runs on RE2 alone: none takes for ever.
 
 RUNS_AWAY = "(a+)+$"

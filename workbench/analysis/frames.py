@@ -122,7 +122,7 @@ def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) 
 def release_unused() -> None:
     """Returns unused memory to the system, since the pools would keep it. Where little was used it does nothing."""
     pool = pa.default_memory_pool()
-    if pool.max_memory() < _MUCH_BYTES:
+    if (pool.max_memory() or 0) < _MUCH_BYTES:
         return
     pool.release_unused()
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None:
