@@ -552,10 +552,8 @@ def _balances(rows: pa.Table, codes: Whole, order: Whole, openings: Sequence[Any
 
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]+://")
-POSTGRESQL, SQLITE = "postgresql", "sqlite"
-DRIVERS: Final = {POSTGRESQL: POSTGRESQL, "postgres": POSTGRESQL, SQLITE: SQLITE}
+_DRIVERS: Final = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
 """Scheme of an address, before `://` → the driver."""
-EXTRA: Final = how_to_install("sql")
 _ROWS_AT_ONCE: Final = str(1 << 24)
 """The rows of a batch. SQLite's columns have no type: the driver goes by the first batch, so it must hold all rows."""
 _PATIENCE_S: Final = 10
@@ -594,17 +592,16 @@ def fetched(address: str, sql: str, name: str) -> pa.Table:
     text that is not one query, writes, or fails.
     """
     scheme = address.partition(":")[0].lower()
-    if scheme not in DRIVERS:
-        known = ", ".join(f"{name}://" for name in DRIVERS)
+    if scheme not in _DRIVERS:
+        known = ", ".join(f"{name}://" for name in _DRIVERS)
         text = f"There is no driver for the address {scheme}://…; there are {known}."
-        raise StatementRefused(text, drivers=tuple(DRIVERS))
-    checked = _one_query(sql, name)
-    driver = DRIVERS[scheme]
+        raise StatementRefused(text, drivers=tuple(_DRIVERS))
+    checked, driver = _one_query(sql, name), _DRIVERS[scheme]
     try:
         adbc = import_module(f"adbc_driver_{driver}.dbapi")
     except ImportError:
-        raise StatementRefused(f"The driver for {driver} is not installed.", hint=EXTRA) from None
-    fetch = _from_postgresql if driver == POSTGRESQL else _from_sqlite
+        raise StatementRefused(f"The driver for {driver} is not installed.", hint=how_to_install("sql")) from None
+    fetch = _from_sqlite if driver == "sqlite" else _from_postgresql
     # What a driver raises may have the user, the host and the path in it, and goes no further.
     return fetch(adbc, address, checked, name)
 
