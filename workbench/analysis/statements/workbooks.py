@@ -99,7 +99,7 @@ class _Inspection:
         unknown = [part for part in self._members if _file(part) in read and not self._is_near(part)]
         named = {part: f"its sheet {sheet!r}" for sheet, part in sheets if sheet}
         cells = {part: self._cells(part, named.get(part, f"its part {part}")) for part in unknown}
-        return {sheet: cells[part].failed for sheet, part in sheets if sheet and part in cells}
+        return {sheet: cells[part] for sheet, part in sheets if sheet and part in cells}
 
     def _blocks(self, part: str) -> Iterator[bytes]:
         info = copy(self._members[part])
@@ -130,19 +130,49 @@ class _Inspection:
             near = near and not (has_error or _NOT_NEAR.search(whole))
         return near
 
-    def _cells(self, part: str, called: str) -> "_Cells":
-        """The cells of a part, parsed. Raises StatementRefused: their grid would be too large."""
-        cells = _Cells()
-        self._parse(part, cells.begin, cells.end, cells.text)
-        rows, columns = cells.lowest[0], cells.rightmost[0]
-        if rows * columns > MOST_CELLS:
-            far = " and ".join(dict.fromkeys((cells.lowest[1], cells.rightmost[1])))
+    def _cells(self, part: str, called: str) -> Failed:
+        """The errors in the cells of a part, parsed. Raises StatementRefused: its grid would be too large.
+
+        A cell with a format and no value does not extend the grid. The sheet's own dimension is not used: programs
+        leave it too large or too small, and the reader ignores it too.
+        """
+        failed: defaultdict[int, dict[int, str]] = defaultdict(dict)
+        place, lowest, rightmost = (0, 0, ""), (0, ""), (0, "")
+        row = column = 0
+        is_error = in_value = False
+
+        def begin(tag: str, attributes: Mapping[str, str]) -> None:
+            nonlocal place, lowest, rightmost, row, column, is_error, in_value
+            # A row or a cell without a place follows the row or cell before.
+            match _local(tag):
+                case "row":
+                    row, column = int(attributes.get("r") or row + 1), 0
+                case "c":
+                    place = _place(attributes.get("r"), row, column + 1)
+                    column, is_error = place[1], attributes.get("t") == "e"
+                case "v" | "is":
+                    lowest = max(lowest, (place[0], place[2]), key=lambda far: far[0])
+                    rightmost = max(rightmost, (place[1], place[2]), key=lambda far: far[0])
+                    in_value = is_error
+
+        def end(tag: str) -> None:
+            nonlocal in_value
+            in_value = in_value and _local(tag) not in {"v", "is"}
+
+        def text(text: str) -> None:
+            if in_value and text.strip():
+                failed[place[0]][place[1]] = failed[place[0]].get(place[1], "") + text.strip()
+
+        self._parse(part, begin, end, text)
+        count = lowest[0] * rightmost[0]
+        if count > MOST_CELLS:
+            far = " and ".join(dict.fromkeys((lowest[1], rightmost[1])))
             raise self._too_large(
-                f"{called} goes from A1 to {far}, {rows * columns:,} cells with the empty ones, "
+                f"{called} goes from A1 to {far}, {count:,} cells with the empty ones, "
                 f"and at most {MOST_CELLS:,} are read",
                 f"If {far} is a stray cell, delete it; or save the sheet as .csv.",
             )
-        return cells
+        return failed
 
     def _sheets(self, main: str) -> list[tuple[str, str]]:
         """The name and the part of each sheet, and the part that holds the texts of all sheets, with an empty name."""
@@ -193,48 +223,6 @@ class _Inspection:
 
     def _too_large(self, why: str, hint: str = "Save the sheet as .csv.") -> StatementRefused:
         return refused(self._name, f"is too large for a grid: {why}.", hint=hint)
-
-
-class _Cells:
-    """Collects the lowest and the rightmost filled cell of a sheet, and the errors, as the elements come by.
-
-    A cell with a format and no value does not extend the grid. The sheet's own dimension is not used: programs leave
-    it too large or too small, and the reader ignores it too.
-    """
-
-    def __init__(self) -> None:
-        self.lowest = (0, "")
-        self.rightmost = (0, "")
-        self.failed: defaultdict[int, dict[int, str]] = defaultdict(dict)
-        self._row = self._column = 0
-        self._place = (0, 0, "")
-        self._is_error = self._in_value = False
-
-    def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Take an opening tag; a row or a cell without a place follows the row or cell before."""
-        match _local(tag):
-            case "row":
-                self._row, self._column = int(attributes.get("r") or self._row + 1), 0
-            case "c":
-                self._place = _place(attributes.get("r"), self._row, self._column + 1)
-                self._column = self._place[1]
-                self._is_error = attributes.get("t") == "e"
-            case "v" | "is":
-                row, column, reference = self._place
-                self.lowest = max(self.lowest, (row, reference), key=lambda place: place[0])
-                self.rightmost = max(self.rightmost, (column, reference), key=lambda place: place[0])
-                self._in_value = self._is_error
-
-    def end(self, tag: str) -> None:
-        """Take a closing tag, which may end a value."""
-        if _local(tag) in {"v", "is"}:
-            self._in_value = False
-
-    def text(self, text: str) -> None:
-        """Take a piece of text; within the value of a cell that holds an error, keep it as part of the error's name."""
-        if self._in_value and text.strip():
-            row, column, _ = self._place
-            self.failed[row][column] = self.failed[row].get(column, "") + text.strip()
 
 
 def _file(part: str) -> str:
