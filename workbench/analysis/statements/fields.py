@@ -1,4 +1,4 @@
-"""What the rows of a file mean: cells become columns of STATEMENT_ROW, and what is wrong with a row a sentence."""
+"""Reads the rows of a file: cells become the columns of STATEMENT_ROW, and problems of a row become a sentence."""
 
 import re
 from collections import defaultdict

@@ -539,7 +539,7 @@ _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "clos
 def declared(
     found: Found, account: str | None, currency: str | None, *, by_row: bool = False
 ) -> tuple[Preamble, int, str, str]:
-    """What the lines above the header say, the line of the closing balance or 0, the account, and the currency.
+    """Values of the lines above the header, the line of the closing balance or 0, the account, and the currency.
 
     `account` and `currency` are the caller's; `by_row` says that each row names its account, which is empty then. A
     line has labels, each before its value: `Label,value`, `Label:,value` or `Label: value`.
