@@ -226,7 +226,7 @@ class CellRows(NamedTuple):
         codes = [array("i") for _ in range(width)]
         for place, (number, cells) in enumerate(line for line in self.lines() if line[0] > after):
             numbers.append(number)
-            if len(cells) < width or any(cell != "" for cell in cells[width:]):
+            if is_odd(cells, width):
                 odd[place] = cells
             padded = [*cells[:width], *[""] * (width - len(cells))] if len(cells) != width else cells
             for known, into, cell in zip(seen, codes, padded, strict=True):
@@ -255,6 +255,11 @@ class Body(NamedTuple):
         now = np.cumsum(rows) - 1
         odd = {int(now[place]): cells for place, cells in self.odd.items() if rows[place]}
         return Body(self.lines[rows], [column.only(rows) for column in self.columns], odd)
+
+
+def is_odd(cells: Sequence[Cell], width: int) -> bool:
+    """True for a row that is shorter than the header, or has further filled cells."""
+    return len(cells) < width or any(cell != "" for cell in cells[width:])
 
 
 def spread(values: pa.Array, codes: NDArray[Any]) -> pa.Array:

@@ -30,6 +30,7 @@ from workbench.analysis.statements.cells import (
     all_hold,
     currencies_named,
     error_in,
+    is_odd,
     refused,
     shown,
     text_of,
@@ -65,19 +66,29 @@ _ASCII: Final = 128
 _BLOCK_BYTES: Final = 4 * _LONGEST_CELL
 _LEAST_BETWEEN: Final = 3
 """The least mean number of characters per delimiter, quote or line break in a large file that Arrow cuts."""
+_MANY_ODD: Final = 1_000
+"""The most rows of another width in a file that Arrow cuts."""
 _MOST_COLUMNS: Final = 1_000
 """The most columns of a file that Arrow cuts: each takes memory of its own."""
+_SAMPLE_ROWS: Final = 100
 
 
 def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: int) -> Body | None:
     """The rows below line `after` as Arrow cuts them, in `width` columns.
 
-    None if rows have different numbers of cells, or the csv module might cut them in another way or refuse them. Arrow
-    accepts a quote that stays open or is followed by text, so all quotes are checked before. A file in UTF-8 is read a
-    block at a time; a file in another encoding is decoded whole.
+    None if the csv module might cut them in another way or refuse them. Arrow accepts a quote that stays open or is
+    followed by text, so all quotes are checked before. A file in UTF-8 is read a block at a time; a file in another
+    encoding is decoded whole.
     """
+    odd: dict[int, str] = {}
+
+    def is_kept(row: pyarrow.csv.InvalidRow) -> str:
+        odd[row.number - 1] = row.text
+        return "skip" if len(odd) <= _MANY_ODD else "error"
+
     try:
-        count = next((len(cells) for line, cells in _csv_lines(path, encoding, delimiter) if line > after), 0)
+        sample = islice((cells for line, cells in _csv_lines(path, encoding, delimiter) if line > after), _SAMPLE_ROWS)
+        ((count, _),) = Counter(map(len, sample)).most_common(1) or [(0, 0)]
         if not width <= count <= _MOST_COLUMNS:
             return None
         is_utf_8, names = encoding.startswith("utf-8"), [str(nth) for nth in range(count)]
@@ -88,20 +99,35 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
             cut = pyarrow.csv.read_csv(
                 file,
                 pyarrow.csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES, use_threads=False),
-                pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=has_breaks),
+                pyarrow.csv.ParseOptions(
+                    delimiter=delimiter, newlines_in_values=has_breaks, invalid_row_handler=is_kept
+                ),
                 pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
             ).columns
+        rows: dict[int, list[Cell]] = {
+            place: [*next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))]
+            for place, text in odd.items()
+        }
     except (pa.ArrowException, csv.Error, UnicodeError, StatementRefused):
         return None
-    if len(cut[0]) != len(lines):
+    if len(cut[0]) + len(rows) != len(lines):
         return None
     # Each column of Arrow is freed when it has become a Column.
     columns = [Column.of(cut.pop(0)) for _ in names]
-    whole = Body(lines, columns, {})
+    if rows:
+        is_other = np.isin(np.arange(len(lines)), [*rows])
+        padded = zip(*([*cells, *[""] * (count - len(cells))] for cells in rows.values()), strict=False)
+        # Each odd row first gets its place and the cells of another row, and then its own cells.
+        wide = [column.only(np.cumsum(~is_other) - 1) for column in columns]
+        columns = [
+            column.replaced(is_other, Column.of_cells(cells)) for column, cells in zip(wide, padded, strict=False)
+        ]
+    whole = Body(lines, columns, rows)
     beyond = {int(place) for column in columns[width:] for place in np.flatnonzero(~column.has(""))}
-    odd = {place: whole.row(place) for place in sorted(beyond)}
     is_blank = all_hold(column.where_blank() for column in columns)
-    return Body(lines, columns[:width], odd).only(~is_blank)
+    made = {place: whole.row(place) for place in sorted({*rows, *beyond})}
+    kept = {place: cells for place, cells in made.items() if is_odd(cells, width)}
+    return Body(lines, columns[:width], kept).only(~is_blank)
 
 
 def _rows_in(file: IO[bytes], delimiter: str, after: int) -> tuple[Whole, int, bool]:
