@@ -66,13 +66,13 @@ class Column:
     Each different cell is held once; if hardly any cell repeats, the cells of all rows are held in their order.
     """
 
-    def __init__(self, different: Sequence[Any] | pa.Array, codes: NDArray[Any], *, is_number: bool = False) -> None:
+    def __init__(self, different: Sequence[Cell] | pa.Array, codes: NDArray[Any], *, is_number: bool = False) -> None:
         if not isinstance(different, pa.Array) and all(type(cell) is str for cell in different):
             with suppress(UnicodeEncodeError):  # half of a pair that UTF-16 has
                 different = pa.array(different, pa.string())
         self.different: Any = different
         """An Arrow array of texts or moments, in which a null is an empty cell and a cell may be there twice; or a list
-        of other cells, or of rows of several columns."""
+        of other cells."""
         self.codes = codes
         self._is_number = is_number
         """True if the texts are exact numbers, and the cells are decimals."""
@@ -170,6 +170,12 @@ class Column:
         places = self.different.dictionary_encode(null_encoding="encode").indices
         made: Whole = places.to_numpy().astype(np.int64)[self.codes]
         return made
+
+    def thinned(self) -> "Column":
+        """The column without cells that no row has."""
+        used, codes = np.unique(self.codes, return_inverse=True)
+        left = self.cells(used) if self.kind == "mixed" else self.different.take(pa.array(used))
+        return Column(left, codes, is_number=self._is_number)
 
     def read(
         self, read: Callable[[Any], Any], kind: pa.DataType, quick: Quick = MappingProxyType({})

@@ -228,9 +228,11 @@ class _Fields:
         self.blame(_everywhere(is_header, "the header is repeated here"))
         self.currencies = self.read("currency", absent=currency)
         # A row without a readable currency is read in the file's.
-        self._currency_of = Column.of(self.currencies.fill_null(currency))
-        self._money = {str(code): readers_of(self.layout, str(code)) for code in self._currency_of.cells()}
-        """Currency of rows → the readers of its amounts."""
+        coded = self.currencies.fill_null(currency).dictionary_encode()
+        codes, names = coded.indices.to_numpy(), coded.dictionary.to_pylist()
+        rows_of = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+        self._money = [(readers_of(self.layout, name), rows) for name, rows in zip(names, rows_of, strict=False)]
+        """The readers of each currency, and its rows in their order."""
 
     def blame(self, bad: Iterable[tuple[int, str]], field: str = "") -> None:
         """Add problems of rows, or of their cells under the field's heading."""
@@ -261,16 +263,18 @@ class _Fields:
         """
         if field not in self.cells:
             return self.all_are(absent, pa.int64())
-        column, field_read = self.cells[field], by or field
+        parts, column = [pa.array([], pa.int64())], self.cells[field]
+        for readers, rows in self._money:
+            read = readers[by or field]
+            part = column if len(self._money) == 1 else column.only(rows).thinned()
+            values, bad = part.read(read, pa.int64(), readers["amounts"].quick(read))
+            parts.append(values)
+            self.blame(((int(rows[place]), why) for place, why in bad), field)
         if len(self._money) == 1:
-            ((read, amounts),) = ((readers[field_read], readers["amounts"]) for readers in self._money.values())
-            values, bad = column.read(read, pa.int64(), amounts.quick(read))
-        else:
-            pairs, codes = distinct_rows([column, self._currency_of])
-            of_pairs = Column(pairs, codes)
-            values, bad = of_pairs.read(lambda pair: self._money[pair[1]][field_read](pair[0]), pa.int64())
-        self.blame(bad, field)
-        return values
+            return values
+        # The values stand by currency; they go back into the order of the rows.
+        places = np.argsort(np.concatenate([np.empty(0, np.int64), *(rows for _, rows in self._money)]))
+        return pa.concat_arrays(parts).take(pa.array(places))
 
     def keys(self) -> Made:
         """The columns `key`, `related`, `phone` and `description`, by name.
@@ -353,7 +357,7 @@ class _Fields:
 
     def compare_currencies(self) -> None:
         """Add a problem for every amount in another currency than its row's."""
-        if not any(readers["amounts"].names_currencies for readers in self._money.values()):
+        if not any(readers["amounts"].names_currencies for readers, _ in self._money):
             return
         currencies = self.currencies.to_pylist()
         for field in [name for name in self.cells if name in AMOUNTS]:
@@ -374,15 +378,16 @@ class _Fields:
         if not begins or "description" not in self.cells:
             return is_opening
         tells = self.cells["description"].where(lambda cell: heading_key(text_of(cell)).startswith(begins))
-        nothing = self._nobody
-        for place in np.flatnonzero(tells).tolist():
-            readers = self._money[str(self._currency_of.row(place))]
-            names = ("balance", "amount", "debit", "credit")
-            balance, *cells = (self.cells.get(name, nothing).row(place) for name in names)
-            told = readers["balance"](balance)
-            either = {told, -told} if isinstance(told, int) else {None}
-            moved = {readers["amounts"].read(cell) for cell in cells} - {None, 0} - either
-            is_opening[place] = not isinstance(told, Wrong) and ("balance" not in self.cells or not moved)
+        for readers, rows in self._money:
+            for place in rows[tells[rows]].tolist():
+                balance, *cells = (
+                    self.cells[name].row(place) if name in self.cells else ""
+                    for name in ("balance", "amount", "debit", "credit")
+                )
+                told = readers["balance"](balance)
+                either = {told, -told} if isinstance(told, int) else {None}
+                moved = {readers["amounts"].read(cell) for cell in cells} - {None, 0} - either
+                is_opening[place] = not isinstance(told, Wrong) and ("balance" not in self.cells or not moved)
         return is_opening
 
     def words(self) -> pa.Array:
