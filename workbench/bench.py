@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 
 from workbench.alternatives import reporting, switched
 from workbench.closing import Closing
-from workbench.domain.gaps import Gaps
-from workbench.domain.interface import PAGE
+from workbench.domain.gaps import PAGE, Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
 from workbench.domain.webhooks import types_of
