@@ -256,7 +256,9 @@ def test_runs_beside_each_other_have_ports_folders_and_reports_of_their_own(run:
     """
     result = run(CALL + textwrap.dedent(beside), "--jobs", "2", rows="error_format")
     assert result.exit_code == 1, result.output
-    assert "if your tests share a file or a port, run those that failed with --jobs 1" in " ".join(result.output.split())
+    assert "if your tests share a file or a port, run those that failed with --jobs 1" in " ".join(
+        result.output.split()
+    )
     owned = [json.loads(file.read_text()).values() for file in tmp_path.glob("*.json")]
     assert len(owned) == 3
     assert len({value for values in owned for value in values}) == 12

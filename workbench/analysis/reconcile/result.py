@@ -130,11 +130,11 @@ class Reconciliation(Reconciled):
         `{"charges": "7901"}`, and `on` the day of all entries instead of each break's own.
         Raises ReportRefused: there is no such form, or the file cannot be written in it.
         """
-        from workbench.analysis.report import journal_lines
+        from workbench.analysis.report import outputs
 
         if path is not None:
-            journal_lines.write_journal(self, path, form, accounts=accounts, on=on)
-        return journal_lines.journal(self, accounts, on)
+            outputs.write_journal(self, path, form, accounts=accounts, on=on)
+        return outputs.journal(self, accounts, on)
 
     def report(self, path: Path | str) -> None:
         """Write one HTML page that needs no other file. Raises ReportRefused: the file cannot be written."""
@@ -143,14 +143,14 @@ class Reconciliation(Reconciled):
         write_page(self, path)
 
     def __repr__(self) -> str:
-        from workbench.analysis.report import overview
+        from workbench.analysis.report import captions
 
-        return overview.text(self)
+        return captions.text(self)
 
     def _repr_html_(self) -> str:
-        from workbench.analysis.report import overview
+        from workbench.analysis.report import captions
 
-        return overview.html(self)
+        return captions.html(self)
 
 
 def aside_of(met: pa.Table, rows: pa.Table, gone: pa.Table) -> pd.DataFrame:
