@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import date
 from itertools import product
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 import pandas as pd
@@ -15,13 +14,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench import draft_layout, reconcile
-from workbench.analysis.reconcile.decisions import Rule
 from workbench.analysis.statements import LAYOUTS, Check, Layout, Statement, read_ledger, read_statement
 from workbench.analysis.statements.cells import Column
 from workbench.analysis.statements.dates import ABSENT, DateFormat, dates_in
-from workbench.analysis.statements.layouts import LONGEST_PATTERN
 from workbench.domain.phones import mask_phone, phone_hash
-from workbench.errors import ReconcileRefused, StatementRefused
+from workbench.errors import StatementRefused
 
 HEADER = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"
 DMY, MDY = "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S"
@@ -442,51 +439,3 @@ def test_a_line_that_is_a_total_or_stands_first_is_joined_to_nothing(tmp_path: P
     assert statement.joined == (5, 6, 9)
     assert statement.rows["line"].tolist() == [2, 3, 4, 7, 8]
     assert statement.rows["problem"].notna().tolist() == [True, *[False] * 4]
-
-
-# A pattern of the user's own runs on RE2 alone: none takes for ever.
-
-RUNS_AWAY = "(a+)+$"
-LONG = f"{'a' * 5_000}!"
-WITH_TEXT = {"key": "Ref", "moment": "Day", "description": "Text", "amount": "Amount"}
-
-
-def long_narrative(path: Path) -> Path:
-    path.write_text(f"Ref,Day,Text,Amount\nT1,2026-10-01,{LONG},-5.00\nT2,2026-10-02,RENT aaa,-6.00\n", "utf-8")
-    return path
-
-
-def with_pattern(pattern: str) -> Layout:
-    return Layout("mine", WITH_TEXT, ("%Y-%m-%d",), account="bank:settlement", key_pattern=pattern)
-
-
-@pytest.mark.thorough
-def test_a_pattern_on_which_others_run_away_is_fast_in_a_layout_and_in_a_rule(tmp_path: Path):
-    begin = perf_counter()
-    statement = read_statement(long_narrative(tmp_path / "bank.csv"), layout=with_pattern("(?P<related>(?:a+)+$)"))
-    assert statement.rows["related"].fillna("").tolist() == ["", "aaa"]
-    (tmp_path / "rules.toml").write_text(f"[[rule]]\nnarrative = '{RUNS_AWAY}'\nkind = 'rent'\nexpected = true\n")
-    ours = pd.DataFrame(
-        {"account": "bank:settlement", "key": ["T0"], "occurred_at": ["2026-10-01"], "amount": ["1.00"]}
-    )
-    breaks = reconcile(ours, statement, rules=tmp_path / "rules.toml").breaks
-    decided = breaks.set_index("key")["verdict"].fillna("").to_dict()
-    assert (decided["T1"], decided["T2"]) == ("", "expected")
-    assert perf_counter() - begin < 20
-
-
-@pytest.mark.parametrize(
-    ("pattern", "why"),
-    [
-        (r"(?P<key>a)\1", "neither backreferences nor lookaround: invalid escape sequence"),
-        ("(?P<key>a(?=b))", "neither backreferences nor lookaround: invalid perl operator"),
-        ("(?P<key>(?<!x)b)", "neither backreferences nor lookaround"),
-        ("(?P<key>a{2000})", "invalid repetition size"),
-        (f"(?P<key>{'a' * LONGEST_PATTERN})", "has 509 characters; a pattern has at most 500"),
-    ],
-)
-def test_what_re2_does_not_take_is_refused_with_the_reason(pattern: str, why: str):
-    with pytest.raises(StatementRefused, match=f"'mine' cannot be used: key_pattern .*{why}"):
-        with_pattern(pattern)
-    with pytest.raises(ReconcileRefused, match=f"The rule 'x' cannot be used: .*{why}"):
-        Rule("x", narrative=pattern, kind="y")

@@ -411,7 +411,7 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
 
 def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
     """The ledger; for a Parquet table with all needed columns its path, since the engine reads only those columns."""
-    from workbench.analysis.reconcile.rules import LEDGER_READ, OPTIONAL
+    from workbench.analysis.reconcile.inputs import LEDGER_READ, OPTIONAL
     from workbench.analysis.statements import read_ledger
 
     if query is None and layout is None and Path(place).suffix.lower() == _TABLE:

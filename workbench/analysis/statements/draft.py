@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Unpack
 
 from workbench.analysis.frames import money
-from workbench.analysis.match_rules import MatchRule
+from workbench.analysis.rules import MatchRule
 from workbench.analysis.statements.cells import Amounts, Cell, CellRows, Line, refused, text_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.layouts import (

@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.match_rules import MatchRules, match_rules
+from workbench.analysis.rules import MatchRules, match_rules, refusal
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.dates import DateFormat
 from workbench.domain.money import ISO_4217, ZMW
@@ -373,29 +373,6 @@ def tried_layouts(
         text = f"{str(layout)!r} is not a layout; there are {', '.join(known)}, and those in {SUFFIX} files."
         raise StatementRefused(text, layout=str(layout), layouts=tuple(known))
     return (known[str(layout)],)
-
-
-LONGEST_PATTERN: Final = 500
-"""The most characters of a pattern."""
-
-
-def refusal(pattern: str) -> str:
-    """The reason why a pattern cannot be used, as the end of a sentence; empty if it can be used."""
-    if len(pattern) > LONGEST_PATTERN:
-        return f"has {len(pattern):,} characters; a pattern has at most {LONGEST_PATTERN}"
-    try:
-        pc.match_substring_regex(pa.array([""]), pattern)
-    except pa.ArrowInvalid as error:
-        # The first line of the engine's message: `Invalid regular expression: missing ): (`.
-        why = str(error).splitlines()[0].partition(": ")[2]
-        return f"is not a regular expression of RE2, which has neither backreferences nor lookaround: {why}"
-    return ""
-
-
-def found_in(texts: Iterable[str], pattern: str) -> list[str]:
-    """The texts in which a pattern is found."""
-    given = pa.array(texts, pa.string())
-    return [*given.filter(pc.match_substring_regex(given, pattern)).to_pylist()]
 
 
 _DEBIT: Final = "debit, dr, debit amount, amount debit, debits, soll, montant debit, debito, debitos"
