@@ -10,7 +10,7 @@ from urllib.parse import quote
 from msgspec.structs import asdict
 
 from workbench.domain.moments import clock_text, moment, rfc3339
-from workbench.domain.signing import SignedMessage
+from workbench.domain.webhooks import SignedMessage
 from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import Found, Page, Rows
 from workbench.domain.wire.endpoints_and_events import FaultyEndpoint, Signed

@@ -10,8 +10,7 @@ import httpx
 from workbench.closing import Closing
 from workbench.control import Clock, Operator, SandboxControl
 from workbench.domain.masking import Secret
-from workbench.domain.signing import SignedMessage
-from workbench.domain.webhooks import ENABLED, types_of
+from workbench.domain.webhooks import ENABLED, SignedMessage, types_of
 from workbench.domain.wire.base import to_json
 from workbench.domain.wire.endpoints_and_events import ENDPOINTS
 from workbench.domain.wire.ledger_and_trace import UNSEEN
