@@ -18,12 +18,11 @@ from workbench.cli import app
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.errors import GapRefused
 from workbench.register import COLUMNS, GapRows, letter, written
-from workbench.resources import course, interface, notebook_name
+from workbench.resources import course, interface, notebook_name, read_toml
 from workbench.sandbox.exchange import Responder
 from workbench.sandbox.messages import Request, Response
 from workbench.sandbox.operations import OPERATIONS, Operation, in_force
 from workbench.sandbox.store import Transaction
-from workbench.text.toml_text import read_toml
 
 NAMES = [gap.name for gap in REGISTER]
 PACKAGE = Path(holds.exchange.__file__).parents[1]

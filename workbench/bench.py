@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from workbench.alternatives import reporting, switched
 from workbench.closing import Closing
+from workbench.control import Phone
 from workbench.domain.gaps import Gaps
 from workbench.domain.interface import PAGE
 from workbench.domain.masking import Secret, mask
@@ -16,7 +17,6 @@ from workbench.domain.moments import milliseconds
 from workbench.domain.webhooks import types_of
 from workbench.errors import LabRefused, ServeRefused, WorkbenchError
 from workbench.extras import extras_named
-from workbench.handset import Phone
 from workbench.merchant.calls import checked_text
 from workbench.merchant.receiver import Receiver
 from workbench.register import GapRows

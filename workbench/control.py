@@ -1,15 +1,19 @@
-"""The control plane, `/sandbox`: the clock, the operator, the ledger and the trace. No real service has it."""
+"""The control plane, `/sandbox`, which no real service has: the clock, the operator, a phone, the ledger, the trace."""
 
 import math
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeVar
+from html import escape
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from msgspec.structs import asdict
 
-from workbench.domain.moments import clock_text, moment, rfc3339
+from workbench.domain.masking import mask
+from workbench.domain.moments import clock_text, moment, rfc3339, utc_text
+from workbench.domain.phones import EVERY_OPERATOR, mask_phone
 from workbench.domain.signing import SignedMessage
 from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import Found, Page, Rows
@@ -25,8 +29,10 @@ from workbench.domain.wire.ledger_and_trace import (
 )
 from workbench.domain.wire.payments_and_payouts import Charge, Suspense
 from workbench.errors import ApiError, AuthenticationFailed, PermissionDenied, UnexpectedResponse
-from workbench.merchant.calls import invalid, segments
+from workbench.merchant.calls import checked_text, invalid, segments
 from workbench.merchant.client import PaymentsClient, checked_names
+from workbench.text.render import Saved, Table, Tabular, table
+from workbench.visible import visible
 
 T = TypeVar("T")
 Row = TypeVar("Row", LedgerEntry, LedgerPosting, LedgerMovement)
@@ -78,10 +84,6 @@ class SandboxControl:
     def press(self, number: str, key: str) -> wire.Handset:
         """Press `cancel`, or `ignore` the prompt; returns the phone's screen. Raises StateConflict: no prompt waits."""
         return self.post(f"{_phones(number)}/{key}", wire.Handset)
-
-    def operators(self) -> list[wire.OperatorState]:
-        """The operators, with the ends of their outages."""
-        return self.get("operator", Rows[wire.OperatorState]).data
 
     def simulate(self, simulation: str, cursor: int, commands: Sequence[wire.SimulatedCommand]) -> wire.Simulated:
         """Run commands of the month `simulation` for at most a second; returns the new cursor, and how many were done.
@@ -142,25 +144,9 @@ class SandboxControl:
         """Late money of the merchant's customers, oldest first, settled or not."""
         return self.get("suspense", Rows[Suspense]).data
 
-    def settle_suspense(self, item: str, how: str) -> Suspense:
-        """`credit` late money, or `return` it. Raises StateConflict: settled before, or several sums wait."""
-        return self.post(f"suspense{segments(item)}/settle", Suspense, {"how": how})
-
     def payments(self, **filters: str) -> Found[wire.Payment]:
         """A page of payments, newest first, filtered by the fields of `PaymentsQuery`."""
         return self.get("payments", Found[wire.Payment], **filters)
-
-    def payment(self, payment_id: str) -> wire.PaymentDetails:
-        """A payment with its events, deliveries and rows of the trace; `payment_id` is an intent's or a charge's id."""
-        return self.get(f"payments{segments(payment_id)}", wire.PaymentDetails)
-
-    def requests(self, **filters: str) -> Found[wire.LoggedRequest]:
-        """A page of the merchant's requests, newest first, filtered by the fields of `RequestsQuery`."""
-        return self.get("requests", Found[wire.LoggedRequest], **filters)
-
-    def request(self, request_id: str) -> TraceRow:
-        """A request and its response as a row of the trace. Raises NotFound: no request kept by this Request-Id."""
-        return self.get(f"requests{segments(request_id)}", TraceRow)
 
     def verify(self) -> LedgerVerified:
         """Check the hash chain of the ledger, and return the result."""
@@ -319,7 +305,7 @@ class Operator:
 
     def states(self) -> list[dict[str, Any]]:
         """The operators, with `provider` and `down_until`: seconds since 1970, None if the operator is up."""
-        return [asdict(operator) for operator in self._control.operators()]
+        return [asdict(operator) for operator in self._control.get("operator", Rows[wire.OperatorState]).data]
 
     def query(self, charge_id: str) -> dict[str, Any]:
         """Ask the operator for the outcome of a charge that it never reported; returns the charge with its outcome.
@@ -342,7 +328,124 @@ class Operator:
         >>> bench.operator.settle(intent.id, "return")["status"]  # doctest: +SKIP
         'returned'
         """
-        return asdict(self._control.settle_suspense(item, how))
+        return asdict(self._control.post(f"suspense{segments(item)}/settle", Suspense, {"how": how}))
 
     def __repr__(self) -> str:
         return "Operator(script, outage, states, query, suspense, settle)"
+
+
+class Phone:
+    """A handset of the sandbox, by its number. Each method returns the handset.
+
+    Displayed in a notebook, a handset leaves a receipt of its screen at that moment; the console has a phone to press.
+    The text and HTML mask the number, and any key on the screen, because a notebook saves them; `number` and `screen`
+    are not masked.
+    The PIN of every sandbox wallet is 1234.
+    """
+
+    def __init__(self, control: SandboxControl, number: str) -> None:
+        self._control = control
+        self.number = number
+        # A number without a wallet is refused here, not when it is first shown.
+        self.response = self._look()
+        """The sandbox's response to the last key press, with the screen of that moment."""
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """State now: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
+        return asdict(self._look())
+
+    @property
+    def screen(self) -> str:
+        """The text on the screen now."""
+        return self._look().screen
+
+    @property
+    def waiting(self) -> bool:
+        """True if a prompt waits for an answer."""
+        return self._look().waiting
+
+    @property
+    def messages(self) -> "Messages":
+        """The operator's text messages to this number, oldest first."""
+        return Messages(asdict(message) for message in self._control.messages(self.number))
+
+    def enter_pin(self, pin: str) -> "Phone":
+        """Type the PIN and send it.
+
+        Raises InvalidRequest: not four digits, and no try is lost. Raises StateConflict: no prompt waits.
+        """
+        self.response = self._control.enter(self.number, checked_text("pin", pin, such_as="1234"))
+        return self
+
+    def cancel(self) -> "Phone":
+        """Refuse the payment. Raises StateConflict: no prompt waits."""
+        self.response = self._control.press(self.number, "cancel")
+        return self
+
+    def ignore(self) -> "Phone":
+        """Put the phone away; the prompt closes when its time is up. Raises StateConflict: no prompt waits."""
+        self.response = self._control.press(self.number, "ignore")
+        return self
+
+    def __repr__(self) -> str:
+        return self._record().text
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return self._record().bundle
+
+    def _look(self) -> wire.Handset:
+        return self._control.phone(self.number)
+
+    def _record(self) -> Saved:
+        """A record of the screen now: masked, controls as symbols, as a screen may show a merchant's own text."""
+        handset, at_ms = self._look(), self._control.clock().now_ms
+        number, operator = mask_phone(handset.phone), EVERY_OPERATOR[handset.operator].name
+        state, hover = "no prompt waits", utc_text(at_ms)
+        if handset.expires_at is not None:
+            tries = "1 try" if handset.tries_left == 1 else f"{handset.tries_left} tries"
+            more = f", {handset.queued} more behind it" if handset.queued else ""
+            until_ms = handset.expires_at * 1000
+            state = f"waits for a PIN until {clock_text(until_ms)}, {tries} left{more}"
+            hover = f"{hover}, until {utc_text(until_ms)}"
+        lines = [visible(line) for line in mask(handset.screen).split("\n")]
+        status = f"{clock_text(at_ms)} in Lusaka: {state}"
+        return receipt(f"{number} ({handset.operator})", operator, number, lines, status, hover=hover)
+
+
+class Messages(Tabular, list[dict[str, Any]]):
+    """The messages on a handset, shown as a table: dicts with `at`, `sender`, `text` and the payment's fields."""
+
+    def _table(self) -> Table:
+        return table("Messages, oldest first", ("from", "text"), [(row["sender"], mask(row["text"])) for row in self])
+
+
+_WIDTH: Final = 32
+_CASE: Final = (
+    "box-sizing:border-box;width:22em;max-width:100%;max-height:160px;margin:4px 0;overflow:hidden;"
+    "border:4px solid #2f3644;border-radius:12px;background:#f4f6f2;color:#16211a;"
+    "font:13px/1.35 system-ui,-apple-system,'Segoe UI','Noto Sans',sans-serif;"
+    "break-inside:avoid;print-color-adjust:exact"
+)
+"""CSS of the box around a handset's screen, which has its own colours, readable on any background."""
+_BAR: Final = "display:flex;justify-content:space-between;gap:8px;padding:2px 10px;background:#1f3d2c;color:#fff"
+_FOOT: Final = "display:block;padding:2px 10px 4px;color:#4b5a50;font-size:11.5px"
+
+
+def receipt(name: str, operator: str, number: str, lines: Sequence[str], status: str, *, hover: str) -> Saved:
+    """A lasting record of a handset's screen at one moment: the screen's `lines`, and a line of `status` below.
+
+    Above the screen, the text shows `name`, the HTML `operator` and `number`. HTML shows `hover` when the pointer rests
+    on the status.
+    """
+    folded = [part for line in lines for part in textwrap.wrap(line, _WIDTH) or [""]]
+    edge = "─" * (_WIDTH + 2)
+    text = [name, f"╭{edge}╮", *(f"│ {line:<{_WIDTH}} │" for line in folded), f"╰{edge}╯", status]
+    body = lines[1:] if lines[0] == operator else lines
+    html = (
+        f'<div class="wb-receipt" role="group" aria-label="{escape(f"Phone {number}, {operator}")}" style="{_CASE}">'
+        f'<div style="{_BAR}"><strong>{escape(operator)}</strong><span>{escape(number)}</span></div>'
+        f'<div style="padding:5px 10px 2px;overflow-wrap:anywhere">{"<br>".join(map(escape, body))}</div>'
+        f'<small style="{_FOOT}" title="{escape(hover)}">{escape(status)}</small></div>'
+    )
+    return Saved("\n".join(text), html)

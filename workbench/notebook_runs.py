@@ -26,8 +26,7 @@ from workbench.domain.masking import xml_text
 from workbench.errors import RunRefused
 from workbench.lab.exercises import EXERCISES, MUST_BE_DONE
 from workbench.notebook_files import nbformat
-from workbench.text.look import data_url, page
-from workbench.text.render import PERSONS, Column, Table, table
+from workbench.text.render import PERSONS, Column, Table, data_url, page, table
 from workbench.visible import visible
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

@@ -1,4 +1,4 @@
-"""Files: the shipped notebooks and fixtures, in a package or a checkout, and a function that writes a file whole."""
+"""Files: those that are shipped, in a package or a checkout; TOML that a person wrote; a file written whole."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 from workbench.errors import RunRefused
 
@@ -137,3 +137,37 @@ def write_whole(path: Path, content: bytes) -> None:
     except OSError:
         half.unlink(missing_ok=True)
         raise
+
+
+_PLACE: Final = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)$")
+
+
+def read_toml(content: bytes) -> dict[str, Any]:
+    """The declarations in a TOML file, with or without a byte-order mark.
+
+    Raises ValueError: not UTF-8 or not TOML; the message is to follow the file's name.
+    """
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ValueError("is not text in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        match = _PLACE.search(str(error))
+        line = match[1] if match else None
+        raise ValueError(f"is not TOML: look at {f'line {line}' if line else 'its end'}") from None
+
+
+_KINDS: Final = {
+    "int": "a whole number", "float": "a number with a point", "str": "a text", "bool": "true or false",
+    "array": "a list", "object": "a table", "null": "nothing",
+}  # fmt: skip
+_MISMATCH: Final = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
+
+
+def wrong_kind(error: Exception) -> str:
+    """The expected and the given kind of a value, from msgspec's message: `takes a list, not a text`; else its text."""
+    match = _MISMATCH.match(str(error))
+    if not match:
+        return str(error)
+    wanted, given = (" or ".join(_KINDS.get(kind, kind) for kind in text.split(" | ")) for text in match.groups())
+    return f"takes {wanted}, not {given}"

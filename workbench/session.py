@@ -8,7 +8,7 @@ from typing import Final
 import httpx
 
 from workbench.closing import Closing
-from workbench.control import Clock, Operator, SandboxControl
+from workbench.control import Clock, Operator, Phone, SandboxControl
 from workbench.domain.masking import Secret
 from workbench.domain.signing import SignedMessage
 from workbench.domain.webhooks import ENABLED, types_of
@@ -16,7 +16,6 @@ from workbench.domain.wire.base import to_json
 from workbench.domain.wire.endpoints_and_events import ENDPOINTS
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.errors import AuthenticationFailed, NotFound, ServeRefused, ServiceUnreachable
-from workbench.handset import Phone
 from workbench.merchant.calls import Latencies, checked_text, host_of, ignore_cookies, invalid
 from workbench.merchant.client import PaymentsClient
 from workbench.merchant.receiver import Receiver

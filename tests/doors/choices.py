@@ -15,6 +15,7 @@ import pytest
 from tests.conftest import INTENT, Caller, bearer, charge_of, is_true_soon, method_on, refusal
 from workbench import Workbench
 from workbench.analysis.frames import money
+from workbench.control import Phone
 from workbench.domain.money import ISO_4217
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.domain.wire.payments_and_payouts import Charge
@@ -28,7 +29,6 @@ from workbench.errors import (
     StateConflict,
     WaitExpired,
 )
-from workbench.handset import Phone
 from workbench.merchant import receiver
 
 PHONE, AIRTEL, ZED = "+260961234567", "+260971234567", "+260981234567"

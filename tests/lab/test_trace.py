@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from workbench import Workbench
 from workbench.errors import InvalidRequest
 from workbench.merchant.calls import Latencies
-from workbench.text.steps import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE
+from workbench.text.diagram import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE, SequenceDiagram, clock_of, utc_of
 from workbench.text.svg import IN_THE_DARK, INK
-from workbench.traffic.diagram import SequenceDiagram, clock_of, utc_of
 from workbench.traffic.trace import KINDS, Exchange, Trace, TraceContext, saved_console
 
 NUMBER = "+260961234567"

@@ -20,7 +20,7 @@ from workbench.domain.moments import LUSAKA, milliseconds, moment, rfc3339
 from workbench.domain.phones import OPERATORS
 from workbench.domain.wire.ledger_and_trace import LedgerVerified
 from workbench.errors import LedgerRefused, StateConflict
-from workbench.text.saved import TAccounts
+from workbench.traffic.trace import TAccounts
 
 
 def settle(control: SandboxControl, item: object) -> pd.DataFrame:

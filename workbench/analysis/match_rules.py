@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import force_setattr
 
-from workbench.text.toml_text import wrong_kind
+from workbench.resources import wrong_kind
 
 KEY, NARRATIVE, AMOUNT = "key", "key in narrative", "amount"
 FIELDS: Final = (AMOUNT, "phone", "fee", "type")

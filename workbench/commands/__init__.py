@@ -9,8 +9,8 @@ from typing import Any, Final
 import click
 
 from workbench.errors import StatementRefused
+from workbench.resources import read_toml
 from workbench.text.render import LONGEST, Tabular, terminal_width, wrapped
-from workbench.text.toml_text import read_toml
 
 PATH: Final = click.Path(path_type=Path)
 FILE: Final = click.Path(path_type=Path, dir_okay=False)

@@ -24,8 +24,8 @@ from workbench.sandbox.store import Transaction, search
 from workbench.sandbox.store.records import StoredCall, StoredPayment
 from workbench.sandbox.store.search import Condition
 from workbench.sandbox.store.transaction import Filters, R, Table
+from workbench.text.diagram import step_of
 from workbench.text.snippets import snippet_of
-from workbench.text.steps import step_of
 
 W = TypeVar("W")
 _SIMULATION: Final = re.compile("[0-9A-Za-z]{1,40}")

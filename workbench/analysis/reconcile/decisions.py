@@ -34,7 +34,7 @@ from workbench.analysis.statements.dialect import Line, cell_rows_of
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ReconcileRefused, StatementRefused
-from workbench.text.toml_text import read_toml, wrong_kind
+from workbench.resources import read_toml, wrong_kind
 from workbench.visible import armed, disarmed
 
 Row = dict[str, str | None]

@@ -30,7 +30,7 @@ from workbench.sandbox.openapi.markdown import rendered
 from workbench.sandbox.openapi.schemas import Schema
 from workbench.sandbox.operations import in_force
 from workbench.sandbox.provenance import provenance
-from workbench.text.look import data_url, templates
+from workbench.text.render import data_url, templates
 from workbench.text.snippets import IN_PROCESS_URL, Snippet, snippet
 
 if TYPE_CHECKING:
