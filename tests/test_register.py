@@ -63,8 +63,8 @@ DESCRIBE = {
 }  # fmt: skip
 """What describes bodies and operations, and lets the client follow what is in force."""
 ELSEWHERE = {
-    ("pictures/payment_steps.py", "retry_schedule_s"), ("pictures/payment_steps.py", "delivery_success"),
-    *(("pictures/payment_steps.py", each) for each in ("prompt_timeout_s", "idempotency_keeps_errors",
+    ("pictures.py", "retry_schedule_s"), ("pictures.py", "delivery_success"),
+    *(("pictures.py", each) for each in ("prompt_timeout_s", "idempotency_keeps_errors",
                                                        "reused_key_status")),
     ("certify/exam.py", "prompt_timeout_s"), ("certify/exam.py", "signature_scheme"),
     ("certify/exam.py", "delivery_timeout_s"), ("sandbox/openapi/pages.py", "zed_mobile"),
