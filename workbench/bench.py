@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NoReturn, Self
 from urllib.parse import urlsplit
 
 from workbench.alternatives import reporting, switched
-from workbench.closing import Closing
 from workbench.control import Phone
 from workbench.domain.gaps import Gaps
 from workbench.domain.interface import PAGE
@@ -20,6 +19,7 @@ from workbench.extras import extras_named
 from workbench.merchant.calls import checked_text
 from workbench.merchant.receiver import Receiver
 from workbench.register import GapRows
+from workbench.resources import Closing
 from workbench.session import Session
 from workbench.text.render import is_docked
 from workbench.text.snippets import IN_PROCESS_URL

@@ -1,4 +1,4 @@
-"""Files: those that are shipped, in a package or a checkout; TOML that a person wrote; a file written whole."""
+"""Files (shipped ones, TOML that a person wrote, files written whole), and a base for objects that hold resources."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from workbench.errors import RunRefused
 
@@ -171,3 +171,17 @@ def wrong_kind(error: Exception) -> str:
         return str(error)
     wanted, given = (" or ".join(_KINDS.get(kind, kind) for kind in text.split(" | ")) for text in match.groups())
     return f"takes {wanted}, not {given}"
+
+
+class Closing:
+    """A context manager that calls `close` at the end of its block."""
+
+    def close(self) -> None:
+        """Releases everything that the object holds."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -7,7 +7,6 @@ from typing import Final
 
 import httpx
 
-from workbench.closing import Closing
 from workbench.control import Clock, Operator, Phone, SandboxControl
 from workbench.domain.masking import Secret
 from workbench.domain.signing import SignedMessage
@@ -19,6 +18,7 @@ from workbench.errors import AuthenticationFailed, NotFound, ServeRefused, Servi
 from workbench.merchant.calls import Latencies, checked_text, host_of, ignore_cookies, invalid
 from workbench.merchant.client import PaymentsClient
 from workbench.merchant.receiver import Receiver
+from workbench.resources import Closing
 from workbench.traffic.trace import TraceContext
 from workbench.watching import Watchers
 
@@ -54,7 +54,8 @@ class Session(Closing):
         )
         """A bare httpx client of the sandbox, without credentials, to see the wire with."""
         ignore_cookies(self.http)  # a sandbox sets none
-        self.watchers = self.closing.enter_context(watchers or Watchers(self._position))
+        self.watchers = watchers or Watchers(self._position)
+        self.closing.callback(self.watchers.close)
         self.trace_context = TraceContext(base_url, Latencies())
         self.trace_context.latencies.watch(self.http)
         self.is_served = transport is None

@@ -4,8 +4,6 @@ import logging
 import threading
 from collections.abc import Callable
 
-from workbench.closing import Closing
-
 _GATHER_S = 0.03
 """The time for which news is gathered before callbacks run, so that a loop of a thousand calls redraws once."""
 _REST_S = 0.15
@@ -13,7 +11,7 @@ _REST_S = 0.15
 _ASK_EVERY_S = 0.5
 
 
-class Watchers(Closing):
+class Watchers:
     """Callbacks without arguments, run in one thread of their own until `close`.
 
     For a sandbox in this process, `notify` is called after each call. For a served sandbox, `position` is called twice

@@ -12,8 +12,8 @@ import pandas as pd
 from workbench.analysis.break_codes import BUCKETS, CODES, MATCHED, TIMING, TOLD_AGAIN, VERDICTS, settlement_of
 from workbench.analysis.frames import python_rows
 from workbench.analysis.shapes import AGEING
-from workbench.closing import Closing
 from workbench.errors import ReportRefused
+from workbench.resources import Closing
 
 
 class Kept(Protocol):
