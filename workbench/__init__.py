@@ -64,34 +64,27 @@ __all__ = [
     "write_statement",
 ]
 
-_HOMES = {
-    "CarryForward": "workbench.analysis.reconcile",
-    "LAYOUTS": "workbench.analysis.statements",
-    "LUSAKA": "workbench.domain.moments",
-    "Money": "workbench.domain.money",
-    "PaymentsClient": "workbench.merchant.client",
-    "Preamble": "workbench.analysis.statements",
-    "Receiver": "workbench.merchant.receiver",
-    "Traffic": "workbench.analysis.simulate",
-    "Workbench": "workbench.bench",
-    "as_text": "workbench.domain.reading",
-    "draft_layout": "workbench.analysis.statements",
-    "exercises": "workbench.lab.exercises",
-    "files": "workbench.analysis.files",
-    "fixture": "workbench.resources",
-    "is_live": "workbench.text.render",
-    "ledger_columns": "workbench.analysis.statements",
-    "mask": "workbench.domain.masking",
-    "money": "workbench.analysis.frames",
-    "picture": "workbench.text.render",
-    "read_ledger": "workbench.analysis.statements",
-    "read_statement": "workbench.analysis.statements",
-    "reconcile": "workbench.analysis.reconcile",
-    "shapes": "workbench.analysis.shapes",
-    "table": "workbench.text.render",
-    "verify": "workbench.domain.signatures",
-    "write_statement": "workbench.analysis.statements",
+_NAMES_OF = {
+    "analysis.files": "files",
+    "analysis.frames": "money",
+    "analysis.reconcile": "CarryForward reconcile",
+    "analysis.shapes": "shapes",
+    "analysis.simulate": "Traffic",
+    "analysis.statements": "LAYOUTS Preamble draft_layout ledger_columns read_ledger read_statement write_statement",
+    "bench": "Workbench",
+    "domain.masking": "mask",
+    "domain.moments": "LUSAKA",
+    "domain.money": "Money",
+    "domain.reading": "as_text",
+    "domain.signatures": "verify",
+    "lab.exercises": "exercises",
+    "merchant.client": "PaymentsClient",
+    "merchant.receiver": "Receiver",
+    "resources": "fixture",
+    "text.render": "is_live picture table",
 }
+"""Module of this package → its names, or the module itself, that users import from here."""
+_HOMES = {name: f"workbench.{module}" for module, names in _NAMES_OF.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:

@@ -8,8 +8,7 @@ import click
 
 from workbench.commands.analysis import reconcile, simulate
 from workbench.commands.layouts import layout
-from workbench.commands.notebooks import lab, run
-from workbench.commands.service import docs, fit, gaps, openapi, serve
+from workbench.commands.service import docs, fit, gaps, lab, openapi, run, serve
 from workbench.commands.shop import certify, check_live, each
 from workbench.errors import WorkbenchError
 from workbench.extras import extras_named
