@@ -1,4 +1,4 @@
-"""`workbench serve`, `gaps`, `fit`, `openapi`, `docs`, `run`, `lab`: the service, what is said of it, and the notebooks."""
+"""`workbench serve`, `gaps`, `fit`, `openapi`, `docs`, `run` and `lab`: the service, its pages, and the notebooks."""
 
 import json
 import os

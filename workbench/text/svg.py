@@ -43,12 +43,8 @@ class Drawing(NamedTuple):
         return self.says
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-        return mimebundle(self.says, self.svg)
-
-
-def mimebundle(says: str, svg: str) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """The value of `_repr_mimebundle_`; without HTML, because Jupyter would show HTML in place of the picture."""
-    return {"text/plain": says, "image/svg+xml": svg}, {"image/svg+xml": {"alt": says}}
+        # Without HTML, which Jupyter would show in place of the picture.
+        return {"text/plain": self.says, "image/svg+xml": self.svg}, {"image/svg+xml": {"alt": self.says}}
 
 
 def drawn(title: str, label: str, says: str, size: tuple[int, int], parts: Iterable[str], *, note: str = "") -> str:
