@@ -41,12 +41,6 @@ _PAGE = 1000
 """Entries read at a time: a large ledger is never in memory as text."""
 
 
-def _phones(number: str) -> str:
-    """The path of a phone below `/sandbox`. Any text may be the number: the sandbox says what is wrong with it."""
-    # An HTTP client takes dots for steps along the path.
-    return "phones/" + quote(str(number), safe="+", errors="replace").replace(".", "%2E")
-
-
 class SandboxControl:
     """The calls of `/sandbox`, made with the test secret key; `Clock` and `Operator` have further calls."""
 
@@ -68,22 +62,6 @@ class SandboxControl:
     def clock(self) -> wire.Clock:
         """The clock's time and its mode, manual or running."""
         return self.get("clock", wire.Clock)
-
-    def phone(self, number: str) -> wire.Handset:
-        """A customer's phone and its screen."""
-        return self.get(_phones(number), wire.Handset)
-
-    def messages(self, number: str) -> list[wire.Message]:
-        """The text messages of operators to a customer, oldest first."""
-        return self.get(f"{_phones(number)}/messages", Rows[wire.Message]).data
-
-    def enter(self, number: str, text: str) -> wire.Handset:
-        """Type a PIN and send it; returns the phone's screen. Raises StateConflict: no prompt waits."""
-        return self.post(f"{_phones(number)}/input", wire.Handset, {"text": text})
-
-    def press(self, number: str, key: str) -> wire.Handset:
-        """Press `cancel`, or `ignore` the prompt; returns the phone's screen. Raises StateConflict: no prompt waits."""
-        return self.post(f"{_phones(number)}/{key}", wire.Handset)
 
     def simulate(self, simulation: str, cursor: int, commands: Sequence[wire.SimulatedCommand]) -> wire.Simulated:
         """Run commands of the month `simulation` for at most a second; returns the new cursor, and how many were done.
@@ -346,6 +324,8 @@ class Phone:
     def __init__(self, control: SandboxControl, number: str) -> None:
         self._control = control
         self.number = number
+        # Any text may be the number: the sandbox says what is wrong with it. An HTTP client takes dots for steps.
+        self._path = "phones/" + quote(number, safe="+", errors="replace").replace(".", "%2E")
         # A number without a wallet is refused here, not when it is first shown.
         self.response = self._look()
         """The sandbox's response to the last key press, with the screen of that moment."""
@@ -368,25 +348,22 @@ class Phone:
     @property
     def messages(self) -> "Messages":
         """The operator's text messages to this number, oldest first."""
-        return Messages(asdict(message) for message in self._control.messages(self.number))
+        return Messages(map(asdict, self._control.get(f"{self._path}/messages", Rows[wire.Message]).data))
 
     def enter_pin(self, pin: str) -> "Phone":
         """Type the PIN and send it.
 
         Raises InvalidRequest: not four digits, and no try is lost. Raises StateConflict: no prompt waits.
         """
-        self.response = self._control.enter(self.number, checked_text("pin", pin, such_as="1234"))
-        return self
+        return self._press("input", {"text": checked_text("pin", pin, such_as="1234")})
 
     def cancel(self) -> "Phone":
         """Refuse the payment. Raises StateConflict: no prompt waits."""
-        self.response = self._control.press(self.number, "cancel")
-        return self
+        return self._press("cancel")
 
     def ignore(self) -> "Phone":
         """Put the phone away; the prompt closes when its time is up. Raises StateConflict: no prompt waits."""
-        self.response = self._control.press(self.number, "ignore")
-        return self
+        return self._press("ignore")
 
     def __repr__(self) -> str:
         return self._record().text
@@ -395,7 +372,11 @@ class Phone:
         return self._record().bundle
 
     def _look(self) -> wire.Handset:
-        return self._control.phone(self.number)
+        return self._control.get(self._path, wire.Handset)
+
+    def _press(self, key: str, body: Mapping[str, str] | None = None) -> "Phone":
+        self.response = self._control.post(f"{self._path}/{key}", wire.Handset, body)
+        return self
 
     def _record(self) -> Saved:
         """A record of the screen now: masked, controls as symbols, as a screen may show a merchant's own text."""
