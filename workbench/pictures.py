@@ -4,9 +4,9 @@ Each picture is a `Drawing`: an SVG, and a text that says the same.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import accumulate, groupby, islice, pairwise, zip_longest
+from itertools import accumulate, groupby, islice, zip_longest
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -396,69 +396,48 @@ class _Exit(NamedTuple):
     target: str
 
 
-class _State(NamedTuple):
-    """A state with its outgoing lines; the events in `down` lead to the next state."""
-
-    name: str
-    y: int
-    height: int
-    down: list[str]
-    back: list[_Exit]
-    on: list[_Exit]
-
-
 def _states(of: str, transitions: Transitions) -> Drawing:
-    """The states with exits from top to bottom, the final states beside them."""
+    """The states with exits from top to bottom, as high as their lines need, and the final states beside them."""
     sources = list(dict.fromkeys(state for state, _ in transitions))
-    states = list(_placed(sources, transitions))
-    finals = _final_heights(states, [state for state in dict.fromkeys(transitions.values()) if state not in sources])
+    following = dict(zip_longest(sources, sources[1:]))
+    entered = {target for (state, _), target in transitions.items() if target != following[state]}
+    downs, boxes, tops, back, on, y = list[str](), list[str](), dict[str, int](), list[_Exit](), list[_Exit](), 76
+    for state, below in following.items():
+        exits = [(event, target) for (start, event), target in transitions.items() if start == state]
+        down = [event for event, target in exits if target == below]
+        aside = [way for way in exits if way[1] in following and way[1] != below]
+        final = [way for way in exits if way[1] not in following]
+        height = max(len(final), len(aside) + (state in entered), 1) * _EXIT + 8
+        back += [_Exit(y + _EXIT * (place + (state in entered)) + 20, *way) for place, way in enumerate(aside)]
+        on += [_Exit(y + _EXIT * place + 20, *way) for place, way in enumerate(final)]
+        boxes.append(svg.box(_STATE_X, y, _STATE_WIDTH, height, svg.GROUND, svg.INK))
+        boxes.append(svg.centred(_STATE_X + _STATE_WIDTH / 2, y + height / 2 + 4, state))
+        tops[state], bottom = y, y + height
+        y = bottom + _DOWN * (len(down) + 1) + 8
+        downs += svg.arrow([(_MIDDLE, bottom), (_MIDDLE, y)]) if down else []
+        downs += [svg.text(_MIDDLE + 12, bottom + 22 + _DOWN * at, event, svg.INK) for at, event in enumerate(down)]
+    finals = _final_heights(on)
+    for name, top in finals.items():
+        boxes.append(svg.box(_FINAL_X, top, _FINAL_WIDTH, _FINAL_HEIGHT, svg.TINT, svg.INK))
+        boxes.append(svg.box(_FINAL_X + 3, top + 3, _FINAL_WIDTH - 6, _FINAL_HEIGHT - 6, "none", svg.INK))
+        boxes.append(svg.centred(_FINAL_X + _FINAL_WIDTH / 2, top + 21, name))
     title = f"States of {'an' if of[0] in 'aeiou' else 'a'} {of.replace('_', ' ')}"
-    bottom = max([states[-1].y + states[-1].height, *(y + _FINAL_HEIGHT for y in finals.values())])
-    parts = [
-        svg.tag("circle", cx=_MIDDLE, cy=48, r=6, fill=svg.INK),
-        *svg.arrow([(_MIDDLE, 52), (_MIDDLE, states[0].y)]),
-    ]
-    parts += [*_lines_down(states), *_lines_back(states), *_lines_on(states, finals)]
-    for state in states:
-        parts.append(svg.box(_STATE_X, state.y, _STATE_WIDTH, state.height, svg.GROUND, svg.INK))
-        parts.append(svg.centred(_STATE_X + _STATE_WIDTH / 2, state.y + state.height / 2 + 4, state.name))
-    for name, y in finals.items():
-        parts.append(svg.box(_FINAL_X, y, _FINAL_WIDTH, _FINAL_HEIGHT, svg.TINT, svg.INK))
-        parts.append(svg.box(_FINAL_X + 3, y + 3, _FINAL_WIDTH - 6, _FINAL_HEIGHT - 6, "none", svg.INK))
-        parts.append(svg.centred(_FINAL_X + _FINAL_WIDTH / 2, y + 21, name))
     says = table(
         f"{title}. It begins as {sources[0]}; final: {', '.join(finals) or 'none'}.",
         ("state", "event", "next state"),
         [(*key, target) for key, target in transitions.items()],
     )
-    return svg.drawing(title, str(says), bottom + 20, parts, note="double frame: final")
+    start = [svg.tag("circle", cx=_MIDDLE, cy=48, r=6, fill=svg.INK), *svg.arrow([(_MIDDLE, 52), (_MIDDLE, 76)])]
+    parts = [*start, *downs, *_lines_back(back, tops), *_lines_on(on, finals), *boxes]
+    height = max([bottom, *(top + _FINAL_HEIGHT for top in finals.values())]) + 20
+    return svg.drawing(title, str(says), height, parts, note="double frame: final")
 
 
-def _placed(sources: Sequence[str], transitions: Transitions) -> Iterator[_State]:
-    """Places the states one under another, as high as their lines need."""
-    follows = dict(zip_longest(sources, sources[1:]))
-    entered = {target for (state, _), target in transitions.items() if target in follows and target != follows[state]}
-    y = 76
-    for state, following in follows.items():
-        exits = [(event, target) for (start, event), target in transitions.items() if start == state]
-        down = [event for event, target in exits if target == following]
-        on = [way for way in exits if way[1] not in follows]
-        back = [way for way in exits if way[1] in follows and way[1] != following]
-        is_entered = state in entered
-        height = max(len(on), len(back) + is_entered, 1) * _EXIT + 8
-        yield _State(state, y, height, down, _exits(back, y + _EXIT * is_entered), _exits(on, y))
-        y += height + _DOWN * (len(down) + 1) + 8
-
-
-def _exits(exits: Iterable[tuple[str, str]], top: int) -> list[_Exit]:
-    return [_Exit(top + _EXIT * place + 20, *way) for place, way in enumerate(exits)]
-
-
-def _final_heights(states: Sequence[_State], finals: Iterable[str]) -> dict[str, int]:
+def _final_heights(exits: Sequence[_Exit]) -> dict[str, int]:
     """Final state → the y of its top edge: in the middle of the lines to it, or lower, so that no two overlap."""
     middles = {}
-    for final in finals:
-        at = [way.y for state in states for way in state.on if way.target == final]
+    for final in dict.fromkeys(way.target for way in exits):
+        at = [way.y for way in exits if way.target == final]
         middles[final] = sum(at) // len(at) - _FINAL_HEIGHT // 2
     placed: dict[str, int] = {}
     for final, y in sorted(middles.items(), key=itemgetter(1)):
@@ -466,29 +445,19 @@ def _final_heights(states: Sequence[_State], finals: Iterable[str]) -> dict[str,
     return placed
 
 
-def _lines_down(states: Sequence[_State]) -> Iterator[str]:
-    for state, following in pairwise(states):
-        if state.down:
-            yield from svg.arrow([(_MIDDLE, state.y + state.height), (_MIDDLE, following.y)])
-        for place, event in enumerate(state.down):
-            yield svg.text(_MIDDLE + 12, state.y + state.height + 22 + _DOWN * place, event, svg.INK)
-
-
-def _lines_back(states: Sequence[_State]) -> Iterator[str]:
+def _lines_back(exits: Sequence[_Exit], tops: Mapping[str, int]) -> Iterator[str]:
     """Lines to a state with exits that is not the next one, on the left of all states."""
-    entries = {state.name: state.y + 20 for state in states}
-    exits = [way for state in states for way in state.back]
     for place, target in enumerate(dict.fromkeys(way.target for way in exits)):
         here = [way for way in exits if way.target == target]
-        yield from _bus(here, (_STATE_X, _BACK_X - _LANE * place, _STATE_X), entries[target])
+        yield from _bus(here, (_STATE_X, _BACK_X - _LANE * place, _STATE_X), tops[target] + 20)
         yield from (svg.text(_STATE_X - 10, way.y - 6, way.event, svg.INK, text_anchor="end") for way in here)
 
 
-def _lines_on(states: Sequence[_State], finals: Mapping[str, int]) -> Iterator[str]:
+def _lines_on(exits: Sequence[_Exit], finals: Mapping[str, int]) -> Iterator[str]:
     """Lines to the final states."""
     right = _STATE_X + _STATE_WIDTH
     for place, (target, top) in enumerate(finals.items()):
-        here = [way for state in states for way in state.on if way.target == target]
+        here = [way for way in exits if way.target == target]
         yield from _bus(here, (right, _ON_X - _LANE * place, _FINAL_X), top + _FINAL_HEIGHT // 2)
         yield from (svg.text(right + 10, way.y - 6, way.event, svg.INK) for way in here)
 
