@@ -14,7 +14,7 @@ from functools import partial
 from html import escape
 from importlib.resources import files
 from io import BytesIO
-from itertools import chain, islice, pairwise, repeat, zip_longest
+from itertools import chain, pairwise, repeat, zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from workbench.domain.moments import IN_LUSAKA, LUSAKA, milliseconds, rfc3339, utc_text
@@ -212,13 +212,14 @@ class Table(Tabular):
         return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
 
     def _row(self, tag: str, attributes: str, texts: Sequence[str], hovers: Sequence[str] = ()) -> str:
-        over = islice(chain(hovers, repeat("")), len(texts))
-        cells = (
-            f'<{tag}{attributes}{_title(hover)} style="text-align:{"right" if column.numeric else "left"}">'
-            f"{_linked(text, column.link if tag == 'td' else '')}</{tag}>"
-            for text, column, hover in zip(texts, self.columns, over, strict=True)
-        )
-        return f"<tr>{''.join(cells)}</tr>"
+        made = ""
+        for text, column, hover in zip(texts, self.columns, chain(hovers, repeat("")), strict=False):
+            title, align = f' title="{_text(hover)}"' if hover else "", "right" if column.numeric else "left"
+            shown = IN_LUSAKA.sub(_with_utc, _text(text))
+            if column.link and tag == "td":
+                shown = f'<a href="{_text(column.link.format(text))}">{shown}</a>'
+            made += f'<{tag}{attributes}{title} style="text-align:{align}">{shown}</{tag}>'
+        return f"<tr>{made}</tr>"
 
 
 def bundle(text: str, html: str) -> dict[str, str]:
@@ -281,15 +282,6 @@ def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence
             message = f"a row has {len(row)} cells, and the table has {len(made)} headings: {row}"
             raise ValueError(message)
     return Table(caption, made, cells)
-
-
-def _title(hover: str) -> str:
-    return f' title="{_text(hover)}"' if hover else ""
-
-
-def _linked(text: str, link: str) -> str:
-    shown = IN_LUSAKA.sub(_with_utc, _text(text))
-    return f'<a href="{_text(link.format(text))}">{shown}</a>' if link else shown
 
 
 def _text(line: str) -> str:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -83,7 +82,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
     def __init__(
         self, ask: Callable[..., TracePage], filters: Mapping[str, str] = MappingProxyType({}), until: float = inf
     ) -> None:
-        self._ask, self.filters = ask, filters
+        self.ask, self.filters = ask, filters
         self.latest, newer, more = Rows(), 0, True
         while more and not self.latest:
             page = ask(latest=str(PAGE), skip=str(newer), **filters)
@@ -92,16 +91,6 @@ class PagedRows(Sequence["dict[str, Any]"]):
         self.total = (page.total or 0) - newer
         self._number, self._page = -1, Rows()
         """The number and the rows of the page that was read last; -1 and no rows at first."""
-
-    def filtered(self, name: str, value: str) -> "PagedRows":
-        """The rows that also pass the filter `name` = `value`; asks the sandbox, unless all rows are held here."""
-        filters = {**self.filters, name: value}
-        if len(self) > len(self.latest):
-            return PagedRows(self._ask, filters, self.latest[-1]["seq"])
-        made = copy(self)
-        made.filters, made.latest = filters, _filtered(self.latest, name, value)
-        made.total = len(made.latest)
-        return made
 
     def __len__(self) -> int:
         return self.total
@@ -122,7 +111,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
         if number != self._number:
             follows = number == self._number + 1 and self._page
             start = {"since": str(self._page[-1]["seq"])} if follows else {"skip": str(number * PAGE)}
-            found = rows_of(self._ask(limit=str(PAGE), **self.filters, **start).data)
+            found = rows_of(self.ask(limit=str(PAGE), **self.filters, **start).data)
             if not found or found[0]["seq"] >= self.latest[0]["seq"]:
                 raise NotFound("These rows are gone: the sandbox was reset since. Ask for the trace again.")
             self._number, self._page = number, found
@@ -426,9 +415,12 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _chosen(rows: AnyRows, name: str, value: str) -> AnyRows:
-    """The rows of the kinds (separated by commas) or of the payment in `value`; `name` is `kind` or `payment`."""
-    if isinstance(rows, PagedRows) and value and name not in rows.filters:
-        return rows.filtered(name, value)
+    """The rows of the kinds (separated by commas) or of the payment in `value`; `name` is `kind` or `payment`.
+
+    Asks the sandbox, unless all rows are held here, or the rows have passed a filter of this name before.
+    """
+    if isinstance(rows, PagedRows) and len(rows) > len(rows.latest) and value and name not in rows.filters:
+        return PagedRows(rows.ask, {**rows.filters, name: value}, rows.latest[-1]["seq"])
     return _filtered(rows, name, value)
 
 
