@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from workbench.sandbox.server import Address
 
 
-_CHARGE = (
-    '{"amount": 15000, "currency": "zmw", "type": "mobile_money",\n'
-    '         "channel": "mtn", "phone": "+260961234567", "reference": "order-1"}'
-)
-
-
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address of this machine to listen on.")
 @click.option("--port", type=PORT, metavar="N", default=4242, show_default=True, help="The port; 0 takes a free one.")
@@ -154,7 +148,8 @@ Try it:
   curl '{address.base_url}/v1/charges' \\
     -u {address.secret_key}: -H 'Idempotency-Key: order-1' \\
     -H 'Content-Type: application/json' \\
-    -d '{_CHARGE}'
+    -d '{{"amount": 15000, "currency": "zmw", "type": "mobile_money",
+         "channel": "mtn", "phone": "+260961234567", "reference": "order-1"}}'
 """)
 
 

@@ -26,6 +26,8 @@ from workbench.domain.wire.ledger_and_trace import (
     KINDS,
     SCREEN,
     WEBHOOK,
+    TracedRequest,
+    TracedResponse,
     TracePage,
     TraceRow,
     call_of,
@@ -140,13 +142,13 @@ class Exchange:
     @property
     def request(self) -> str:
         """The request as text: request line, headers, body."""
-        return _message(f"{self._call.target} HTTP/1.1", self._call.request.headers, self._call.request.body)
+        return _message(f"{self._call.target} HTTP/1.1", self._call.request)
 
     @property
     def response(self) -> str:
         """The response as text: status line, headers, body."""
         status = f"{self.status} {responses.get(self.status, '')}".rstrip()
-        return _message(f"HTTP/1.1 {status}", self._call.response.headers, self._call.response.body)
+        return _message(f"HTTP/1.1 {status}", self._call.response)
 
     @property
     def status(self) -> int:
@@ -208,10 +210,10 @@ class Exchange:
         return bundle(repr(self), html)
 
 
-def _message(first_line: str, headers: Mapping[str, str], body: str) -> str:
+def _message(first_line: str, sent: TracedRequest | TracedResponse) -> str:
     """A request or a response as text: the first line, the headers, and the body with indented JSON."""
-    lines = [first_line, *(f"{name}: {value}" for name, value in headers.items())]
-    return "\n".join([*lines, "", indented(body)]) if body else "\n".join(lines)
+    lines = [first_line, *(f"{name}: {value}" for name, value in sent.headers.items())]
+    return "\n".join([*lines, "", indented(sent.body)] if sent.body else lines)
 
 
 _HALF: Final = 18
