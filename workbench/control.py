@@ -15,18 +15,10 @@ from workbench.domain.masking import mask
 from workbench.domain.moments import clock_text, moment, rfc3339, utc_text
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
 from workbench.domain.signing import SignedMessage
+from workbench.domain.wire import ledger_and_trace as books
 from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import Found, Page, Rows
 from workbench.domain.wire.endpoints_and_events import FaultyEndpoint, Signed
-from workbench.domain.wire.ledger_and_trace import (
-    LedgerAccount,
-    LedgerEntry,
-    LedgerMovement,
-    LedgerPosting,
-    LedgerVerified,
-    TracePage,
-    TraceRow,
-)
 from workbench.domain.wire.payments_and_payouts import Charge, Suspense
 from workbench.errors import ApiError, AuthenticationFailed, PermissionDenied, UnexpectedResponse
 from workbench.merchant.calls import checked_text, invalid, segments
@@ -35,7 +27,7 @@ from workbench.text.render import Saved, Table, Tabular, table
 from workbench.visible import visible
 
 T = TypeVar("T")
-Row = TypeVar("Row", LedgerEntry, LedgerPosting, LedgerMovement)
+Row = TypeVar("Row", books.LedgerEntry, books.LedgerPosting, books.LedgerMovement)
 _MS = timedelta(milliseconds=1)
 _PAGE = 1000
 """Entries read at a time: a large ledger is never in memory as text."""
@@ -86,37 +78,37 @@ class SandboxControl:
         made = self.post("sign", Signed, {"body": body, "how": how, **more})
         return SignedMessage(made.body.encode(), made.headers)
 
-    def accounts(self, **bounds: str) -> list[LedgerAccount]:
+    def accounts(self, **bounds: str) -> list[books.LedgerAccount]:
         """Every account posted to, with its sums.
 
         `bounds` may be `as_of` and `known_at`, moments of RFC 3339: the sums are then of entries that occurred by
         `as_of` and were recorded by `known_at`.
         """
-        return self.get("ledger/accounts", Rows[LedgerAccount], **bounds).data
+        return self.get("ledger/accounts", Rows[books.LedgerAccount], **bounds).data
 
-    def entries(self) -> Iterator[list[LedgerEntry]]:
+    def entries(self) -> Iterator[list[books.LedgerEntry]]:
         """The entries of the ledger, page by page."""
-        return self._pages("ledger/entries", Page[LedgerEntry])
+        return self._pages("ledger/entries", Page[books.LedgerEntry])
 
-    def postings(self) -> Iterator[list[LedgerPosting]]:
+    def postings(self) -> Iterator[list[books.LedgerPosting]]:
         """The postings, page by page."""
-        return self._pages("ledger/postings", Page[LedgerPosting])
+        return self._pages("ledger/postings", Page[books.LedgerPosting])
 
-    def movements(self, *accounts: str) -> Iterator[list[LedgerMovement]]:
+    def movements(self, *accounts: str) -> Iterator[list[books.LedgerMovement]]:
         """Movements of the given accounts, page by page; by default, of the accounts with an operator or the bank."""
         query = {"account": ",".join(accounts)} if accounts else {}
-        return self._pages("ledger/movements", Page[LedgerMovement], **query)
+        return self._pages("ledger/movements", Page[books.LedgerMovement], **query)
 
-    def settle(self, difference: Mapping[str, Any]) -> LedgerEntry:
+    def settle(self, difference: Mapping[str, Any]) -> books.LedgerEntry:
         """Post the entry that settles a difference; `difference` is the request's body, as a break proposes it.
 
         Raises StateConflict: the difference was settled before.
         """
-        return self.post("ledger/entries", LedgerEntry, difference)
+        return self.post("ledger/entries", books.LedgerEntry, difference)
 
-    def repeat(self, entry_id: str) -> LedgerEntry:
+    def repeat(self, entry_id: str) -> books.LedgerEntry:
         """Post an entry a second time: a fault for reconciliation to find."""
-        return self.post(f"ledger/entries/{entry_id}/repeat", LedgerEntry)
+        return self.post(f"ledger/entries/{entry_id}/repeat", books.LedgerEntry)
 
     def suspense(self) -> list[Suspense]:
         """Late money of the merchant's customers, oldest first, settled or not."""
@@ -126,11 +118,11 @@ class SandboxControl:
         """A page of payments, newest first, filtered by the fields of `PaymentsQuery`."""
         return self.get("payments", Found[wire.Payment], **filters)
 
-    def verify(self) -> LedgerVerified:
+    def verify(self) -> books.LedgerVerified:
         """Check the hash chain of the ledger, and return the result."""
-        return self.get("ledger/verify", LedgerVerified)
+        return self.get("ledger/verify", books.LedgerVerified)
 
-    def trace(self, since: int = 0, **filters: str) -> Iterator[TraceRow]:
+    def trace(self, since: int = 0, **filters: str) -> Iterator[books.TraceRow]:
         """Rows of the trace after a `seq`, in order, read page by page; filtered by `kind` and `payment`."""
         while True:
             page = self.trace_page(since=str(since), **filters)
@@ -139,9 +131,9 @@ class SandboxControl:
                 return
             since = page.data[-1].seq
 
-    def trace_page(self, **query: str) -> TracePage:
+    def trace_page(self, **query: str) -> books.TracePage:
         """A page of the trace, filtered by the fields of `TraceQuery`."""
-        return self.get("trace", TracePage, **query)
+        return self.get("trace", books.TracePage, **query)
 
     def gaps(self) -> list[dict[str, Any]]:
         """The rows of the register with the `value` in force."""

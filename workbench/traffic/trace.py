@@ -20,42 +20,16 @@ from workbench.domain.ledger import CHART, DEBIT, TAccount, t_accounts
 from workbench.domain.masking import mask
 from workbench.domain.moments import lusaka_text
 from workbench.domain.money import money_text
-from workbench.domain.wire.ledger_and_trace import (
-    CALL,
-    ENTRY,
-    KINDS,
-    SCREEN,
-    WEBHOOK,
-    TracedRequest,
-    TracedResponse,
-    TracePage,
-    TraceRow,
-    call_of,
-    entry_of,
-    screen_of,
-    webhook_of,
-)
+from workbench.domain.wire import ledger_and_trace as wire
 from workbench.domain.wire.sandbox_controls import Payment
 from workbench.errors import InvalidRequest, NotFound
 from workbench.merchant.calls import Latencies, checked_text
 from workbench.text import svg
 from workbench.text.diagram import MASK_NOTE, MOST_ROWS, TIME, SequenceDiagram, clock_of, short, utc_of
-from workbench.text.render import (
-    Column,
-    Saved,
-    Table,
-    Tabular,
-    bundle,
-    indented,
-    is_live,
-    preformatted,
-    table,
-)
+from workbench.text.render import Column, Saved, Table, Tabular, bundle, indented, is_live, preformatted, table
 from workbench.text.snippets import Snippet, snippet_of
 from workbench.traffic import har
 from workbench.visible import visible
-
-__all__ = ["KINDS", "Exchange", "PagedRows", "SequenceDiagram", "Trace", "TraceContext", "rows_of", "saved_console"]
 
 Rows: TypeAlias = list[dict[str, Any]]
 PAGE: Final = 500
@@ -69,7 +43,7 @@ _CODES: Final = {re.compile(re.sub(r"{\w+}", "[^:]+", kind.name)): kind.code for
 _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 
-def rows_of(reported: Iterable[TraceRow]) -> Rows:
+def rows_of(reported: Iterable[wire.TraceRow]) -> Rows:
     """The sandbox's rows as dicts, the rows of a trace: a notebook reads their fields by name."""
     return [structs.asdict(row) for row in reported]
 
@@ -82,7 +56,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
     """
 
     def __init__(
-        self, ask: Callable[..., TracePage], filters: Mapping[str, str] = MappingProxyType({}), until: float = inf
+        self, ask: Callable[..., wire.TracePage], filters: Mapping[str, str] = MappingProxyType({}), until: float = inf
     ) -> None:
         self.ask, self.filters = ask, filters
         self.latest, newer, more = Rows(), 0, True
@@ -136,7 +110,7 @@ class Exchange:
 
     def __init__(self, row: dict[str, Any], context: TraceContext) -> None:
         self._row = row
-        self._call = call_of(row)
+        self._call = wire.call_of(row)
         self._context = context
 
     @property
@@ -210,7 +184,7 @@ class Exchange:
         return bundle(repr(self), html)
 
 
-def _message(first_line: str, sent: TracedRequest | TracedResponse) -> str:
+def _message(first_line: str, sent: wire.TracedRequest | wire.TracedResponse) -> str:
     """A request or a response as text: the first line, the headers, and the body with indented JSON."""
     lines = [first_line, *(f"{name}: {value}" for name, value in sent.headers.items())]
     return "\n".join([*lines, "", indented(sent.body)] if sent.body else lines)
@@ -341,15 +315,15 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
 
     def only(self, *kinds: str) -> "Trace":
         """The rows of some kinds. Raises ValueError: no such kind."""
-        if unknown := set(kinds) - set(KINDS):
-            message = f"kinds are {', '.join(KINDS)}, not {', '.join(sorted(unknown))}"
+        if unknown := set(kinds) - set(wire.KINDS):
+            message = f"kinds are {', '.join(wire.KINDS)}, not {', '.join(sorted(unknown))}"
             raise ValueError(message)
         return self._with(_chosen(self._rows, "kind", ",".join(kinds)))
 
     @property
     def exchanges(self) -> Exchanges:
         """The calls, each as raw request and response; the last is `exchanges[-1]`."""
-        return Exchanges(_chosen(self._rows, "kind", CALL), self._context)
+        return Exchanges(_chosen(self._rows, "kind", wire.CALL), self._context)
 
     @property
     def sequence(self) -> SequenceDiagram:
@@ -361,12 +335,12 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         """The latest rows as a record: the sequence, the ledger, the phone's last screen, and the table."""
         latest, steps = [*self._rows[-MOST_ROWS:]], self._table()
         texts, came = [str(steps)], ""
-        if entries := [row for row in latest if row["kind"] == ENTRY]:
+        if entries := [row for row in latest if row["kind"] == wire.ENTRY]:
             accounts, sums, named = _accounts_of(entries)
             texts.append(f"{sums}\n{named}\n\n{accounts!r}")
             came += f"<section><p>{sums}</p><div>{escape(named)}</div>{accounts.html}</section>"
-        if screens := [row for row in latest if row["kind"] == SCREEN]:
-            at, screen = screens[-1]["at"], screen_of(screens[-1])
+        if screens := [row for row in latest if row["kind"] == wire.SCREEN]:
+            at, screen = screens[-1]["at"], wire.screen_of(screens[-1])
             number, lines = visible(screen.phone), [visible(line) for line in screen.words.split("\n")]
             status = f"{clock_of(at)[11:]} in Lusaka"
             shown = receipt(number, lines[0], number, lines, status, hover=utc_of(at))
@@ -436,16 +410,16 @@ def _filtered(rows: AnyRows, name: str, value: str) -> Rows:
 def _is_about(row: dict[str, Any], identifier: str) -> bool:
     """True if the object in a call's response, or in a webhook, has this id."""
     marker = f'"id":"{identifier}"'
-    if row["kind"] == CALL:
-        return marker in call_of(row).response.body
-    return row["kind"] == WEBHOOK and marker in webhook_of(row).body
+    if row["kind"] == wire.CALL:
+        return marker in wire.call_of(row).response.body
+    return row["kind"] == wire.WEBHOOK and marker in wire.webhook_of(row).body
 
 
 def _accounts_of(entries: Rows) -> tuple[TAccounts, str, str]:
     """The accounts of some entries, the sums of both sides by currency, and the entries' names."""
     postings, sums = list[dict[str, Any]](), dict[str, list[int]]()
     for place, row in enumerate(entries, start=1):
-        for side, account, minor, currency in entry_of(row).postings:
+        for side, account, minor, currency in wire.entry_of(row).postings:
             code = next((code for name, code in _CODES.items() if name.fullmatch(account)), 0)
             posting = {"account": account, "code": code, "side": side, "amount_minor": minor, "currency": currency}
             postings.append({**posting, "number": place})
