@@ -61,21 +61,24 @@ class Watchers:
 
     def _run(self) -> None:
         while not self._ended.is_set():
-            if self._has_news():
-                self._news.clear()
-                self._notify_all()
-                self._ended.wait(_REST_S)
-
-    def _has_news(self) -> bool:
-        if self._position is None:
-            self._news.wait()
-            self._ended.wait(_GATHER_S)
-            return True
-        self._ended.wait(_ASK_EVERY_S)
-        if not self._callbacks:
-            return False
-        before, self._known = self._known, self._where()
-        return self._known != before
+            if self._position is None:
+                self._news.wait()
+                self._ended.wait(_GATHER_S)
+            else:
+                self._ended.wait(_ASK_EVERY_S)
+                before = self._known
+                self._known = self._where() if self._callbacks else before
+                if self._known == before:
+                    continue
+            self._news.clear()
+            for callback in [*self._callbacks]:
+                if self._ended.is_set():
+                    return
+                try:
+                    callback()
+                except Exception:
+                    logging.getLogger("workbench").exception("The code that watches the sandbox failed.")
+            self._ended.wait(_REST_S)
 
     def _where(self) -> object:
         """The sandbox's position; None while the sandbox does not respond, which is news once."""
@@ -83,12 +86,3 @@ class Watchers:
             return self._position() if self._position else None
         except Exception:  # noqa: BLE001  a server that is down or gone: the callback shows that
             return None
-
-    def _notify_all(self) -> None:
-        for callback in [*self._callbacks]:
-            if self._ended.is_set():
-                return
-            try:
-                callback()
-            except Exception:
-                logging.getLogger("workbench").exception("The code that watches the sandbox failed.")
