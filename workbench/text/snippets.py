@@ -321,10 +321,7 @@ def _curl(request: UnsentRequest) -> str:
 def _javascript(request: UnsentRequest) -> str:
     """The request as `fetch` sends it, in a browser or in Node."""
     key = Variable(request.key)
-    credentials = {
-        "Bearer": _js_text(["Bearer ", key]),
-        "Basic": f'"Basic " + btoa({_js_text([key, ":"])})',
-    }
+    credentials = {"Bearer": _js_text(["Bearer ", key]), "Basic": f'"Basic " + btoa({_js_text([key, ":"])})'}
     headers = {
         name: _js_text([value]) for name, value in request.headers.items() if value or not _is_content_type(name)
     }
