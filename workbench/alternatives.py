@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from workbench.errors import GapRefused
 
 if TYPE_CHECKING:
-    from workbench.control import SandboxControl
     from workbench.domain.wire.ledger_and_trace import TraceRow
     from workbench.sandbox.engine import Engine
+    from workbench.session import SandboxControl
 
 GAPS: Final = "WORKBENCH_GAPS"
 """The environment variable with the rows that a run switches: a JSON object, row → value.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NoReturn, Self
 from urllib.parse import urlsplit
 
 from workbench.alternatives import reporting, switched
-from workbench.control import Phone
 from workbench.domain.gaps import Gaps
 from workbench.domain.interface import PAGE
 from workbench.domain.masking import Secret, mask
@@ -20,7 +19,7 @@ from workbench.merchant.calls import checked_text
 from workbench.merchant.receiver import Receiver
 from workbench.register import GapRows
 from workbench.resources import Closing
-from workbench.session import Session
+from workbench.session import Phone, Session
 from workbench.text.render import is_docked
 from workbench.text.snippets import IN_PROCESS_URL
 from workbench.traffic.trace import PagedRows, Trace

@@ -15,13 +15,13 @@ import pytest
 from workbench import Workbench
 from workbench.analysis.simulate import Month, Simulation, Traffic
 from workbench.analysis.simulate.plan import UNREPORTED, Chances, Plan
-from workbench.control import SandboxControl
 from workbench.domain.moments import START, day_start_ms, milliseconds
 from workbench.domain.money import Money
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.sandbox_controls import MAX_COMMANDS, SIMULATED, Simulated, SimulatedCommand
 from workbench.errors import PaymentDeclined, ServiceUnreachable, StateConflict
 from workbench.sandbox import month as sandbox_month
+from workbench.session import SandboxControl
 
 if TYPE_CHECKING:
     from tests.conftest import Serving

@@ -15,7 +15,6 @@ import pytest
 from tests.conftest import INTENT, Caller, bearer, charge_of, is_true_soon, method_on, refusal
 from workbench import Workbench
 from workbench.analysis.frames import money
-from workbench.control import Phone
 from workbench.domain.money import ISO_4217
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.domain.wire.payments_and_payouts import Charge
@@ -30,6 +29,7 @@ from workbench.errors import (
     WaitExpired,
 )
 from workbench.merchant import receiver
+from workbench.session import Phone
 
 PHONE, AIRTEL, ZED = "+260961234567", "+260971234567", "+260981234567"
 APPROVES, BROKE, NOBODY_ANSWERS, COMES_LATE, UNKNOWN = (f"+2609600000{end}" for end in ("01", "02", "05", "10", "12"))

@@ -21,11 +21,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from workbench import Workbench
-from workbench.control import SandboxControl
 from workbench.domain.wire.base import Found, View, to_json
 from workbench.domain.wire.sandbox_controls import LoggedRequest
 from workbench.errors import ApiError
 from workbench.sandbox import controls, operations
+from workbench.session import SandboxControl
 from workbench.text.snippets import BENCH_CALLS, BenchCall, ClientCall, Snippet, client_calls, snippet
 from workbench.traffic.trace import Trace, rows_of
 

@@ -14,12 +14,12 @@ from msgspec.structs import asdict
 
 from workbench.analysis.frames import frame, table, typed
 from workbench.analysis.shapes import ACCOUNTS, ENTRIES, LEDGER_MOVEMENT, POSTINGS, TRIAL_BALANCE, Columns
-from workbench.control import SandboxControl
 from workbench.domain.ledger import CHART, DEBIT, IN, KIND_BY_CODE, SUSPENSE, TRACKED
 from workbench.domain.moments import LUSAKA, milliseconds, moment, rfc3339
 from workbench.domain.phones import OPERATORS
 from workbench.domain.wire.ledger_and_trace import LedgerVerified
 from workbench.errors import LedgerRefused, StateConflict
+from workbench.session import SandboxControl
 from workbench.traffic.trace import TAccounts
 
 

@@ -11,7 +11,6 @@ from msgspec import UnsetType
 
 from workbench.analysis.frames import table, typed
 from workbench.analysis.shapes import CHARGES, DELIVERIES, EVENTS, PAYMENTS, PAYOUTS, REFUNDS, SUSPENSE, Columns
-from workbench.control import SandboxControl
 from workbench.domain.moments import business_date, milliseconds_in, moment
 from workbench.domain.money import ISO_4217, money_from_major
 from workbench.domain.wire.endpoints_and_events import Delivery, Event
@@ -26,6 +25,7 @@ from workbench.domain.wire.payments_and_payouts import (
 )
 from workbench.errors import UnexpectedResponse
 from workbench.merchant.client import PaymentsClient
+from workbench.session import SandboxControl
 
 T = TypeVar("T")
 Row = dict[str, Any]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from http.client import responses
@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 from msgspec import structs, to_builtins
 
-from workbench.control import SandboxControl, receipt
 from workbench.domain.ledger import CHART, DEBIT, TAccount, t_accounts
 from workbench.domain.masking import mask
 from workbench.domain.moments import lusaka_text
@@ -23,7 +22,8 @@ from workbench.domain.money import money_text
 from workbench.domain.wire import ledger_and_trace as wire
 from workbench.domain.wire.sandbox_controls import Payment
 from workbench.errors import InvalidRequest, NotFound
-from workbench.merchant.calls import Latencies, checked_text
+from workbench.merchant.calls import checked_text
+from workbench.session import SandboxControl, TraceContext, receipt
 from workbench.text import svg
 from workbench.text.diagram import MASK_NOTE, MOST_ROWS, TIME, SequenceDiagram, clock_of, short, utc_of
 from workbench.text.render import Column, Saved, Table, Tabular, bundle, indented, is_live, preformatted, table
@@ -95,14 +95,6 @@ class PagedRows(Sequence["dict[str, Any]"]):
 
 
 AnyRows: TypeAlias = Rows | PagedRows
-
-
-@dataclass(frozen=True)
-class TraceContext:
-    """Facts that a trace's rows lack: the sandbox's address, and the times of its responses."""
-
-    base_url: str = ""
-    latencies: Latencies = field(default_factory=Latencies)
 
 
 class Exchange:

@@ -40,7 +40,6 @@ from workbench.analysis.simulate.plan import (
 )
 from workbench.analysis.simulate.rows import ACCOUNTS, FILES, Known, Row, known_from, statement_row
 from workbench.analysis.statements import LAYOUTS, Preamble, statement_writer
-from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK
 from workbench.domain.moments import business_date, day_start_ms
@@ -49,7 +48,7 @@ from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, TIME
 from workbench.domain.webhooks import types_of
 from workbench.domain.wire.sandbox_controls import MAX_COMMANDS, SimulatedCommand
 from workbench.errors import SimulationRefused
-from workbench.session import Session
+from workbench.session import SandboxControl, Session
 from workbench.text.render import Column, Table, Tabular, table
 
 __all__ = ["MAX_DAYS", "MAX_PAYMENTS", "Simulation", "Traffic", "simulate"]
