@@ -4,7 +4,6 @@ import os
 import re
 import tempfile
 import tomllib
-from difflib import get_close_matches
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -91,6 +90,8 @@ def notebook(given: str) -> Path:
     slug = _slug(given.removesuffix(".ipynb"))
     if slug in shipped:
         return shipped[slug]
+    from difflib import get_close_matches
+
     close = get_close_matches(slug, shipped, n=1, cutoff=0.5)
     hint = f"Did you mean {shipped[close[0]].stem}?" if close else f"The shipped notebooks are: {', '.join(course())}."
     raise RunRefused(f"{given} is not a notebook here, and no shipped notebook has that name.", hint=hint)

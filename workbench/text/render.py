@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from html import escape
-from importlib.resources import files
 from io import BytesIO
 from itertools import chain, pairwise, repeat, zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -352,6 +351,8 @@ def templates(package: str = "workbench", finalize: Callable[[Any], Any] | None 
 
     `finalize` converts each value before a template writes it.
     """
+    from importlib.resources import files
+
     from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape
     from markupsafe import Markup
 
