@@ -229,9 +229,8 @@ class Workbench(Session):
         """
         if self.webhook_url or self.started is None or engine.signing_secret(url):
             return False
-        own = [
-            registered.id for registered in self.looking().webhook_endpoints.each() if registered.url == RECEIVER_URL
-        ]
+        known = self.looking().webhook_endpoints.each()
+        own = [endpoint.id for endpoint in known if endpoint.url == RECEIVER_URL]
         for endpoint_id in own:
             self.acting.webhook_endpoints.update(endpoint_id, url=url)
         self.started = None
@@ -308,10 +307,8 @@ class Workbench(Session):
 
         `endpoint` is the id of an endpoint; without it, every endpoint is changed.
         """
-        named = (
-            [registered.id for registered in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
-        )
-        for endpoint_id in named:
+        known = [known.id for known in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
+        for endpoint_id in known:
             self.control.set_delivery_faults(endpoint_id, list(faults))
 
     def reset(self) -> None:

@@ -63,13 +63,12 @@ class SandboxControl:
     def check(self) -> None:
         """Raises UnexpectedResponse unless a sandbox answers; AuthenticationFailed or PermissionDenied: a wrong key."""
         try:
-            is_sandbox = self.clock().object == "clock"
-        except (AuthenticationFailed, PermissionDenied):
-            raise
-        except (ApiError, UnexpectedResponse):
-            is_sandbox = False
-        if not is_sandbox:
-            raise UnexpectedResponse(f"{self.client.base_url} answers, but not like `workbench serve`.")
+            if self.clock().object == "clock":
+                return
+        except (ApiError, UnexpectedResponse) as error:
+            if isinstance(error, AuthenticationFailed | PermissionDenied):
+                raise
+        raise UnexpectedResponse(f"{self.client.base_url} answers, but not like `workbench serve`.")
 
     def clock(self) -> wire.Clock:
         """The clock's time and its mode, manual or running."""
@@ -604,9 +603,8 @@ class Session(Closing):
 
     def _enabled_endpoints(self) -> dict[str, str]:
         """URL → id of the enabled endpoints, newest first."""
-        return {
-            endpoint.url: endpoint.id for endpoint in self._quiet.webhook_endpoints.each() if endpoint.status == ENABLED
-        }
+        known = self._quiet.webhook_endpoints.each()
+        return {endpoint.url: endpoint.id for endpoint in known if endpoint.status == ENABLED}
 
     def sign(
         self, body: object, how: str = "right", *, message_id: str | None = None, endpoint: str | None = None

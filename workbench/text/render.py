@@ -8,6 +8,7 @@ import textwrap
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -49,14 +50,11 @@ def with_widget(shown: Mapping[str, object], widget: Callable[[], Widget]) -> di
 
     A headless run adds nothing: the id of a model differs in every run.
     """
-    if not is_live():
-        return {**shown}
-    try:
-        view = widget().model_id
-    except ExtraMissing:
-        # A kernel elsewhere than JupyterLab, without the extra: it shows what a headless run does.
-        return {**shown}
-    return {**shown, _VIEW: {"version_major": 2, "version_minor": 0, "model_id": view}}
+    if is_live():
+        # A kernel elsewhere than JupyterLab, without the extra, shows what a headless run does.
+        with suppress(ExtraMissing):
+            return {**shown, _VIEW: {"version_major": 2, "version_minor": 0, "model_id": widget().model_id}}
+    return {**shown}
 
 
 def is_docked() -> bool:

@@ -40,6 +40,9 @@ _LISTED: Final = 10
 """The most payments in a saved console."""
 _LIST: Final = (TIME, Column("amount", numeric=True), "description", "status", "customer", "payment")
 _CODES: Final = {re.compile(re.sub(r"{\w+}", "[^:]+", kind.name)): kind.code for kind in CHART}
+_BODY_OF: Final[Mapping[str, Callable[[dict[str, Any]], str]]] = {
+    wire.CALL: lambda row: wire.call_of(row).response.body, wire.WEBHOOK: lambda row: wire.webhook_of(row).body,
+}  # fmt: skip
 _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 
@@ -395,16 +398,12 @@ def _chosen(rows: AnyRows, name: str, value: str) -> AnyRows:
 def _filtered(rows: AnyRows, name: str, value: str) -> Rows:
     if name == "kind":
         return [row for row in rows if row["kind"] in value.split(",")]
-    related = {row["payment"] for row in rows if row["payment"] and _is_about(row, value)}
-    return [row for row in rows if row["payment"] in {value, *related}]
-
-
-def _is_about(row: dict[str, Any], identifier: str) -> bool:
-    """True if the object in a call's response, or in a webhook, has this id."""
-    marker = f'"id":"{identifier}"'
-    if row["kind"] == wire.CALL:
-        return marker in wire.call_of(row).response.body
-    return row["kind"] == wire.WEBHOOK and marker in wire.webhook_of(row).body
+    # An object with this id in a call's response, or in a webhook, leads to its payment.
+    marker, related = f'"id":"{value}"', {value}
+    for row in rows:
+        if row["payment"] and row["kind"] in _BODY_OF and marker in _BODY_OF[row["kind"]](row):
+            related.add(row["payment"])
+    return [row for row in rows if row["payment"] in related]
 
 
 def _accounts_of(entries: Rows) -> tuple[TAccounts, str, str]:
