@@ -58,15 +58,13 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     // Digits typed for one payment are no part of the PIN for the next.
     setPin("");
     task.forget();
-    if (!prompt) return undefined;
     used.current = performance.now();
-    setRings(true);
-    if (loud) beep();
-    const calm = setTimeout(() => setRings(false), RING_MS);
-    return () => {
-      clearTimeout(calm);
-      setRings(false);
-    };
+    setRings(Boolean(prompt));
+    if (prompt && loud) beep();
+    // Keys that are struck too often are the phone's for a moment after the end; then the page has the keyboard back.
+    const rest = () => document.activeElement === field.current && leave();
+    const calm = setTimeout(prompt ? () => setRings(false) : rest, prompt ? RING_MS : KEEPS_MS);
+    return () => clearTimeout(calm);
   }, [prompt]);
   const isFront = store.state.pane === "phone";
   const take = () => {
@@ -104,8 +102,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   });
   const enter = () => waits && pin && !task.busy && press("input", { text: pin });
   const leave = () => {
-    if (pin) setPin("");
-    else if (back.current?.isConnected && back.current !== document.body) back.current.focus();
+    if (back.current?.isConnected && back.current !== document.body) back.current.focus();
     else document.activeElement.blur();
   };
   const keydown = (event) => {
@@ -116,6 +113,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     if (event.target.tagName === "SELECT" || event.key === "Tab") return;
     if (/^\d$/.test(event.key)) type(event.key);
     else if (event.key === "Backspace") setPin((before) => before.slice(0, -1));
+    else if (event.key === "Escape" && pin) setPin("");
     else if (event.key === "Escape") leave();
     else if (event.key === "Enter" && event.target === field.current) enter();
     else return;
