@@ -33,7 +33,9 @@ ENTER = """(pin) => new Promise((resolve) => {
 })"""
 """Milliseconds from Enter to the frame that shows what came of it; ten seconds where nothing came."""
 KINDS = "() => window.jupyterapp.shell.currentWidget.model.sharedModel.cells.map((cell) => cell.cell_type)"
-IS_NOTEBOOKS = "Boolean(document.activeElement.closest('.jp-Notebook') && !document.activeElement.closest('.wb-console'))"
+IS_NOTEBOOKS = (
+    "Boolean(document.activeElement.closest('.jp-Notebook') && !document.activeElement.closest('.wb-console'))"
+)
 GONE = "Run the notebook's cells again to go on."
 
 
