@@ -127,9 +127,7 @@ def test_what_is_refused_is_said_in_a_line_and_nothing_is_served(
 
 
 @pytest.mark.thorough
-def test_a_kept_sandbox_from_its_first_start_to_its_third(
-    serving: "Serving", tmp_path: Path, new_number: Callable[..., str]
-):
+def test_a_kept_sandbox_from_first_start_to_third(serving: "Serving", tmp_path: Path, new_number: Callable[..., str]):
     store, rows, hooks = tmp_path / "kept" / "sandbox.db", tmp_path / "gaps.toml", Receiver()
     store.parent.mkdir()
     rows.write_text('prompt_timeout_s = 60\nretry_schedule_s = [0]\ncharge_amount_unit = "major"\n')

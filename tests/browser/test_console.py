@@ -373,9 +373,7 @@ class TestPhone:
         console.page.keyboard.press("Escape")
         expect(console.page.get_by_role("link", name="Money")).to_be_focused()
 
-    def test_it_has_the_keyboard_back_from_a_page_that_takes_it_and_not_from_somebody_who_moves_it(
-        self, console: Console
-    ):
+    def test_it_has_the_keyboard_back_from_a_page_that_takes_it_and_not_from_who_moves_it(self, console: Console):
         takes = "() => document.querySelector('nav a').focus()"
         console.open()
         made = console.ask()
@@ -560,7 +558,7 @@ class TestPayment:
         console.open()
         console.press("Refund…")
         console.sees(
-            re.compile("back to .26096••••567 through MTN MoMo.*The fee of the payment is kept"), within=console.dialog
+            re.compile("back to .26096••••567 through MTN MoMo.*fee of the payment is kept"), within=console.dialog
         )
         console.dialog.get_by_label("Amount in ZMW").fill("150.01")
         console.press("Refund", console.dialog)
@@ -838,11 +836,9 @@ class TestRequests:
         watch.expect("401")
         console.sell()
         described = httpx.get(f"{console.url}/openapi.json").json()["paths"].values()
-        operations = [
-            each["operationId"] for methods in described for each in methods.values() if "operationId" in each
-        ]
+        names = [each["operationId"] for methods in described for each in methods.values() if "operationId" in each]
         console.open("requests/try")
-        for operation in operations:
+        for operation in names:
             console.go(f"requests/try/{operation}")
             expect(console.page.get_by_role("form", name=f"Try {operation}", exact=True)).to_be_visible()
         console.page.get_by_label("Search operations").fill("createcharge")
@@ -857,9 +853,7 @@ class TestRequests:
         console.press("Send", console.detail)
         expect(came.get_by_role("region", name="Response")).to_contain_text("401")
 
-    def test_the_reference_leads_to_each_operation_filled_in_with_its_example_and_with_what_is_there(
-        self, console: Console
-    ):
+    def test_the_reference_leads_to_each_operation_filled_in_by_its_example_and_what_is_there(self, console: Console):
         sold = console.bench.client.payment_intents.retrieve(console.sell())
         console.page.goto(f"{console.url}/docs#createRefund")
         links = console.page.get_by_role("link", name=re.compile("^Try it out"))
@@ -942,9 +936,7 @@ class TestSandbox:
         console.page.get_by_role("link", name="Payments").click()
         expect(console.page.get_by_role("button", name=re.compile("Take a first payment"))).to_be_visible()
 
-    def test_a_key_that_the_console_calls_with_is_rolled_and_not_revoked(
-        self, serving: "Serving", context: "BrowserContext"
-    ):
+    def test_the_key_of_the_console_is_rolled_and_not_revoked(self, serving: "Serving", context: "BrowserContext"):
         with serving("--port", "0", "--json") as server:
             page = context.new_page()
             page.goto(server.console_url)

@@ -303,9 +303,7 @@ def test_a_picture_has_its_description_and_the_colours_of_the_theme(page: "Page"
             assert shot.convert("RGB").getpixel((8, 30)) == paper
 
 
-def test_it_is_the_phone_of_the_notebook_in_front_or_of_the_one_that_rings(
-    page: "Page", docked: Docked, opened: Opened
-):
+def test_it_is_the_phone_of_the_notebook_in_front_or_of_one_that_rings(page: "Page", docked: Docked, opened: Opened):
     nbformat.write(made_of([MADE.replace("7", "8"), "'nothing'"]), opened.folder / "other.ipynb")
     docked.switch_on("seed=7")
     expect(docked.root).to_contain_text("No customer was asked yet.", timeout=READY_MS)

@@ -237,10 +237,7 @@ def openapi(out: Path | None) -> None:
     from workbench.sandbox.openapi.document import document
 
     text = laid_out(document(Gaps()))
-    if out is None:
-        click.echo(text)
-        return
-    write_out(out, f"{text}\n")
+    write_out(out, f"{text}\n") if out else click.echo(text)
 
 
 @click.command()
