@@ -26,9 +26,10 @@ from workbench.traffic import evidence
 from workbench.traffic.evidence import TOGETHER, Evidence, fit
 from workbench.traffic.har import About, recorded
 
-EIGHT: dict[str, Value] = {
+SWITCHED: dict[str, Value] = {
     "success_status": "201_created", "charge_amount_unit": "major", "operator_ids": "long", "error_format": "envelope",
     "event_types": "collection", "signature_scheme": "stripe", "pagination": "page", "prompt_timeout_s": 180,
+    "declined_status": "200",
 }  # fmt: skip
 HIDDEN = {gap.name: [each for each in gap.alternatives if {None, each} & {*gap.unseen}] for gap in REGISTER}
 SEEN = [{gap.name: each} for gap in REGISTER for each in gap.alternatives if each not in HIDDEN[gap.name]]
@@ -217,7 +218,7 @@ def default(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def eight(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return recording(tmp_path_factory.mktemp("eight") / "eight.har", EIGHT)
+    return recording(tmp_path_factory.mktemp("eight") / "eight.har", SWITCHED)
 
 
 def contradicted(found: Evidence) -> list[Any]:
@@ -246,7 +247,7 @@ def test_of_a_sandbox_at_its_defaults_nothing_is_switched_and_what_can_be_is_sho
 
 def test_eight_rows_are_found_and_none_is_invented(eight: Path):
     found = fit(eight)
-    assert (switched(found), contradicted(found), foreign(found)) == (EIGHT, [], [])
+    assert (switched(found), contradicted(found), foreign(found)) == (SWITCHED, [], [])
     assert fit(eight.parent).toml == found.toml
 
 
@@ -268,14 +269,14 @@ def test_the_command_writes_the_rows_and_a_letter_that_asks_to_confirm_them(eigh
     assert "major (eight.har #" in table.stdout
     records = json.loads(run(eight, "--json").stdout)
     told = {each["name"]: each["values"][0]["value"] for each in records if each["result"] == "shown"}
-    assert {name: value for name, value in told.items() if name in EIGHT} == EIGHT
-    assert Gaps.chosen(read_toml(rows.read_bytes())).changed() == EIGHT
+    assert {name: value for name, value in told.items() if name in SWITCHED} == SWITCHED
+    assert Gaps.chosen(read_toml(rows.read_bytes())).changed() == SWITCHED
     asked = letter.read_text()
     assert "- We saw: major units: 150 is 150.00 ZMW. Is that right?" in asked
     assert "We assume: 2.5 % half-up" in asked
     assert len(asked.partition("## Appendix")[0].split()) <= 700
     with Workbench(seed=7, gaps=fit(eight).values) as bench:
-        assert {row["name"]: row["value"] for row in bench.gaps.changed} == EIGHT
+        assert {row["name"]: row["value"] for row in bench.gaps.changed} == SWITCHED
 
 
 def entry(method: str, url: str, status: int, asked: object, body: object, **headers: str) -> dict[str, Any]:
@@ -405,32 +406,68 @@ def test_what_shows_a_part_of_a_value_does_not_show_the_value(seen: str, tmp_pat
     assert seen in fit(file).seen[name]
 
 
-@pytest.mark.parametrize(
-    ("row", "what", "exchanges"),
-    [
-        ("intent_amount_scale", "10.015 becomes 10.01", [asked(200, {"id": "x", "amount": 10.01}, amount=10.015)]),
-        ("amount_bounds", "0.50 is accepted, 30000.00 is rejected",
-         [asked(200, amount=0.5), asked(400, amount=30_000)]),
-        ("channel_and_provider", "channel mtn and provider airtel for airtel and a number of mtn",
-         [asked(200, None, CHARGES, phone=PHONE, channel="airtel") | {"response": entry("", "", 200, {}, {
-             "id": "c", "channel": "mtn", "provider": "airtel"})["response"]}]),
-        ("error_format", "members errors", [asked(400, {"errors": [{"reason": "no"}]}, amount=5)]),
-        ("event_payload", "members id, type, data", [hook(200, "06:00:00")]),
-    ],
-)  # fmt: skip
-def test_what_fits_no_value_is_told_as_it_is(row: str, what: str, exchanges: list[dict[str, Any]], tmp_path: Path):
-    (found,) = [each for each in fit(saved(tmp_path / "a.har", *exchanges)).findings if each.gap.name == row]
-    assert ([*found.shown], found.value) == ([Other(what)], None)
+def made_at(time: str) -> dict[str, Any]:
+    """An event that was made at this time, and came at 06:00:00."""
+    event = {"id": "e", "type": "charge.succeeded", "timestamp": f"2026-01-05T{time}Z", "data": {"object": {"id": "c"}}}
+    return at("05T06:00:00", entry("POST", "https://shop.example/in", 200, event, {}, **HOOK))
 
 
-@pytest.mark.parametrize(("made", "shown"), [("05:59:30", ["thirty_seconds"]), ("06:00:20", [])])
-def test_an_event_that_came_before_it_was_made_does_not_tell_how_late_events_come(
-    made: str, shown: list[str], tmp_path: Path
-):
-    event = {"id": "e", "type": "charge.succeeded", "timestamp": f"2026-01-05T{made}Z", "data": {"object": {"id": "c"}}}
-    posted = entry("POST", "https://shop.example/in", 200, event, {}, **HOOK)
-    file = saved(tmp_path / "a.har", at("05T06:00:00", posted))
-    assert [[*each.shown] for each in fit(file).findings if each.gap.name == "lateness"] == [shown]
+def refreshed(length: str) -> dict[str, Any]:
+    """A refresh whose request was not saved, of a length."""
+    url = "https://live.example/v1/auth/refresh"
+    refresh = entry("POST", url, 200, {}, {"access_token": "a"}, Authorization="Bearer a", Content_Length=length)
+    del refresh["request"]["postData"]
+    return refresh
+
+
+MOVED = {"id": "c", "channel": "mtn", "provider": "airtel"}
+ALIKE: dict[str, tuple[str, Value | Other | None, list[dict[str, Any]]]] = {
+    "an amount that is rounded in no known way": (
+        "intent_amount_scale", Other("10.015 becomes 10.01"),
+        [asked(200, {"id": "x", "amount": 10.01}, amount=10.015)]),
+    "an amount of two decimals": ("intent_amount_scale", None, [asked(200, {"id": "x", "amount": 1.05}, amount=1.05)]),
+    "bounds of no value": (
+        "amount_bounds", Other("0.50 is accepted, 30000.00 is rejected"),
+        [asked(200, amount=0.5), asked(400, amount=30_000)]),
+    "a channel of the number's operator": (
+        "channel_and_provider", Other("channel mtn and provider airtel for airtel and a number of mtn"),
+        [asked(200, None, CHARGES, phone=PHONE, channel="airtel")
+         | {"response": entry("", "", 200, {}, MOVED)["response"]}]),
+    "an error of another form": (
+        "error_format", Other("members errors"), [asked(400, {"errors": [{"reason": "no"}]}, amount=5)]),
+    "an event of another form": ("event_payload", Other("members id, type, data"), [hook(200, "06:00:00")]),
+    "a 429 without a policy": ("rate_limit", Other("429, with no policy told"), [asked(429)]),
+    "a policy of ours": (
+        "rate_limit", "100_per_60", [at("05T06:00:00", asked(200), ratelimit_policy='"a";q=100;w=60')]),
+    "another policy": (
+        "rate_limit", Other('"a";q=5;w=1'), [at("05T06:00:00", asked(429), ratelimit_policy='"a";q=5;w=1')]),
+    "a state that is added": ("intent_states", "failed", [asked(200, {"id": "x", "status": "failed"})]),
+    "a state that stands for it": ("intent_states", "retryable", [
+        asked(200, {"id": "x", "status": "requires_payment_method", "last_payment_error": {"code": "wrong_pin"}})]),
+    "a state of both": ("intent_states", None, [asked(200, {"id": "x", "status": "requires_payment_method"})]),
+    "a foreign state": ("intent_states", Other("the state on_hold"), [asked(200, {"id": "x", "status": "on_hold"})]),
+    "an event that came late": ("lateness", "thirty_seconds", [made_at("05:59:30")]),
+    "an event that came before it was made": ("lateness", None, [made_at("06:00:20")]),
+    "a charge that waited": ("charge_wait", "answered", [asked(200, {"id": "c", "status": "succeeded"}, CHARGES)]),
+    "a charge that is pending for ever": ("charge_wait", None, [asked(200, {"id": "c", "status": "pending"}, CHARGES)]),
+    "a charge whose response was not saved": ("charge_wait", None, [asked(200, ["no", "body"], CHARGES)]),
+    "a refresh without a body": ("refresh_request", "body_or_header", [refreshed("0")]),
+    "a refresh whose body was not saved": ("refresh_request", None, [refreshed("42")]),
+    "an intent that shows no amount, and its charge": ("charge_amount_unit", "minor", [
+        asked(200, {"id": "pi"}, amount=87.35),
+        entry("GET", f"{CHARGES}/c", 200, {}, {"id": "c", "payment_intent": "pi", "amount": 8735})]),
+    "a call that was refused the second time": (
+        "idempotency_retention_s", None, [with_key("05T06:00:00"), with_key("05T06:00:02", 503)]),
+}  # fmt: skip
+"""Some exchanges → the row, and what they show of it: a value, what fits no value, or nothing."""
+
+
+@pytest.mark.parametrize("exchanges", ALIKE)
+def test_what_exchanges_show_of_a_row_is_told_as_it_is(exchanges: str, tmp_path: Path):
+    row, shown, entries = ALIKE[exchanges]
+    (found,) = [each for each in fit(saved(tmp_path / "a.har", *entries)).findings if each.gap.name == row]
+    assert [*found.shown] == [shown] * (shown is not None)
+    assert found.value == (None if isinstance(shown, Other) else shown)
 
 
 def of_any(_method: str, _url: str) -> About:
@@ -554,35 +591,6 @@ def test_a_body_that_was_not_saved_shows_nothing(
     found = altered(tmp_path / eight.name, alter, eight)
     assert [each.gap.name for each in found.findings if not {*each.shown} <= {*whole[each.gap.name]}] == []
     assert hidden.isdisjoint(found.values)
-
-
-def test_a_charge_whose_response_was_not_saved_does_not_tell_whether_it_waited(tmp_path: Path):
-    cases = {"succeeded": {"answered"}, "pending": set(), "": set()}
-    for status, shown in cases.items():
-        told = {"id": "c", "status": status} if status else ["no", "body"]
-        found = fit(saved(tmp_path / "a.har", asked(200, told, CHARGES, amount=5)))
-        assert {value for each in found.findings if each.gap.name == "charge_wait" for value in each.shown} == shown
-
-
-@pytest.mark.parametrize(("length", "shown"), [("0", ["body_or_header"]), ("42", [])])
-def test_a_refresh_whose_length_is_not_0_had_a_body(length: str, shown: list[str], tmp_path: Path):
-    url = "https://live.example/v1/auth/refresh"
-    refresh = entry("POST", url, 200, {}, {"access_token": "a"}, Authorization="Bearer a", Content_Length=length)
-    del refresh["request"]["postData"]
-    found = {each.gap.name: [*each.shown] for each in fit(saved(tmp_path / "a.har", refresh)).findings}
-    assert found["refresh_request"] == shown
-
-
-def test_the_unit_of_a_charge_is_shown_beside_what_an_intent_was_asked_for(tmp_path: Path):
-    intent = entry("POST", CHARGES.replace("charges", "payment_intents"), 200, {"amount": 87.35}, {"id": "pi"})
-    charge = entry("GET", f"{CHARGES}/c", 200, {}, {"id": "c", "payment_intent": "pi", "amount": 8735})
-    assert fit(saved(tmp_path / "a.har", intent, charge)).values["charge_amount_unit"] == "minor"
-
-
-def test_a_request_that_was_refused_the_second_time_was_not_forgotten(tmp_path: Path):
-    file = saved(tmp_path / "a.har", with_key("05T06:00:00"), with_key("05T06:00:02", 503))
-    found = {each.gap.name: each.shown for each in fit(file).findings}
-    assert found["idempotency_retention_s"] == {}
 
 
 def test_of_many_small_exchanges_the_first_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

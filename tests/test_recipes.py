@@ -18,8 +18,7 @@ import pytest
 
 from tests.conftest import free_port
 from workbench.certify.checks import CHECKS
-from workbench.certify.exam import ShopOrder, Target
-from workbench.certify.shop import output_of, read_orders, running
+from workbench.certify.shop import ShopOrder, Target, output_of, read_orders, running
 from workbench.domain.signatures import headers_for
 from workbench.resources import fixture
 

@@ -1,19 +1,31 @@
-"""The environment that `workbench each` gives to a command, and the rows that its sandboxes report as relied on."""
+"""Runs a command once for every alternative of the register, beside a sandbox with this alternative in force.
+
+The environment tells the command's own sandboxes which rows to switch, and where to report the rows they relied on.
+pytest loads this module wherever the package is installed, so slow imports wait until a run begins.
+"""
 
 import json
 import os
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from threading import Event
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from workbench.errors import GapRefused
+from workbench.errors import CommandRefused, GapRefused
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from workbench.domain.signs import Value
     from workbench.domain.wire.ledger_and_trace import TraceRow
     from workbench.sandbox.engine import Engine
     from workbench.session import SandboxControl
+    from workbench.text.render import Table
 
 GAPS: Final = "WORKBENCH_GAPS"
 """The environment variable with the rows that a run switches: a JSON object, row → value.
@@ -27,6 +39,19 @@ The first says that the sandbox has opened; the second has the rows on which it 
 """
 JUNIT: Final = "WORKBENCH_JUNIT"
 """The environment variable with the path at which `each` looks for the run's test report."""
+FOLDER: Final = "WORKBENCH_RUN_FOLDER"
+FIRST_S: Final = 600.0
+"""The usual time limit of the first run, in seconds."""
+_TIMES, _MORE_S = 10, 10.0
+"""The usual time limit of a later run: this many times the duration of the first run, and these seconds more."""
+_TELLS_S: Final = 10.0
+_MOST_SAID: Final = 2_000
+"""The most characters that are kept of a report's text about a failed test."""
+_SILENT: Final = {"rate_limit", "version_header"}
+"""Rows that are never skipped: at their default, no response shows whether the command relies on them."""
+
+
+# The sandboxes of a run
 
 
 def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -38,24 +63,22 @@ def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
     return {**within, **(rows or {})}
 
 
-class Relied:
-    """Collects the names of the register's rows that decided something in a sandbox, across its resets.
+def relying(engine: "Engine", counts: Callable[["TraceRow"], bool] = lambda _: True) -> Callable[[], set[str]]:
+    """A function that returns the rows of the register on which a sandbox has relied so far, across its resets.
 
     `counts` returns False for an entry of the trace that is to be ignored.
     """
+    from workbench.sandbox.provenance import relied_on
 
-    def __init__(self, engine: "Engine", counts: Callable[["TraceRow"], bool] = lambda _: True) -> None:
-        self._engine, self._counts = engine, counts
-        self._found: set[str] = set()
-        engine.store.before_reset.append(self.rows)
+    found: set[str] = set()
 
-    def rows(self) -> set[str]:
-        """The rows of the register that the sandbox has relied on so far."""
-        from workbench.domain.reliance import relied_on
+    def rows() -> set[str]:
+        with looking_at(engine) as control:
+            found.update(relied_on(filter(counts, control.trace())))
+        return found
 
-        with looking_at(self._engine) as control:
-            self._found |= relied_on(filter(self._counts, control.trace())).keys()
-        return self._found
+    engine.store.before_reset.append(rows)
+    return rows
 
 
 @contextmanager
@@ -80,9 +103,15 @@ def reporting(engine: "Engine") -> Callable[[], None]:
     if RELIED not in os.environ:
         return lambda: None
     file, which = Path(os.environ[RELIED]), f"{os.getpid()}.{id(engine)}.{time.monotonic_ns()}"
-    _append(file, {"sandbox": which})
-    relied = Relied(engine)
-    return lambda: _append(file, {"sandbox": which, "rows": sorted(relied.rows())})
+
+    def report(**more: object) -> None:
+        # One write at the file's end: lines of several processes do not mix.
+        with file.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps({"sandbox": which, **more}) + "\n")
+
+    report()
+    rows = relying(engine)
+    return lambda: report(rows=sorted(rows()))
 
 
 def reported(file: Path) -> set[str] | None:
@@ -101,7 +130,263 @@ def reported(file: Path) -> set[str] | None:
     return {row for rows in rows_of.values() for row in rows} if is_whole else None
 
 
-def _append(file: Path, line: Mapping[str, object]) -> None:
-    # One write at the file's end: lines of several processes do not mix.
-    with file.open("a", encoding="utf-8") as lines:
-        lines.write(json.dumps(line) + "\n")
+# The runs of a command
+
+
+class Failure(NamedTuple):
+    """A test that failed: its class or file, its name, and the report's text about the failure."""
+
+    home: str
+    name: str
+    says: str
+
+
+class Run(NamedTuple):
+    """One run of the command: the switched row and its value, how the run ended, and the failed tests, if known."""
+
+    row: str
+    """The switched row; empty, with the value None, for the run with nothing switched."""
+    value: "Value | None"
+    status: int | None
+    """The exit status; None if the run had not ended in time."""
+    took_s: float
+    reached: bool
+    """True if the command called the sandbox, or opened one."""
+    relied: set[str] | None
+    """In the run with nothing switched, the rows on which its sandboxes relied; None if they are not known."""
+    failed: tuple[Failure, ...] = ()
+    printed: str = ""
+    """The report's texts about failed tests, and the command's output; empty if the run passed."""
+
+    @property
+    def passed(self) -> bool:
+        """True if neither the command's status nor its report shows a failure."""
+        return self.status == 0 and not self.failed
+
+    @property
+    def switched(self) -> str:
+        """The row with its value as text; `nothing switched` without a row."""
+        from workbench.domain.gaps import written
+
+        return f"{self.row} = {written(self.value)}" if self.row else "nothing switched"
+
+    @property
+    def why(self) -> str:
+        """The failure in words, for a run without named tests."""
+        return f"not ended after {self.took_s:.0f} s" if self.status is None else f"exit status {self.status}"
+
+
+@dataclass(eq=False)
+class Each:
+    """Runs a command under the alternatives, and holds the results of all runs so far.
+
+    `rows` is row → the values to run the command under; a row that the first run does not rely on is left out.
+    `webhook` is the path at which the command takes webhooks, on the port in PORT; empty for none. `junit` is the file,
+    or the folder of files, to which the command writes its report; by default the file in WORKBENCH_JUNIT. `limit_s` is
+    how many seconds a run may take, `jobs` how many runs go side by side.
+    """
+
+    command: Sequence[str]
+    rows: Mapping[str, "Collection[Value]"]
+    webhook: str = "/webhooks"
+    junit: Path | None = None
+    limit_s: float | None = None
+    jobs: int = 1
+    first: Run | None = None
+    """The run with nothing switched."""
+    left: int = 0
+    """The number of runs to come."""
+    runs: list[Run] = field(default_factory=list)
+    """The runs under alternatives."""
+    skipped: list[str] | None = field(default_factory=list)
+    """Rows on which the first run did not rely; None if one of its sandboxes did not report its rows."""
+    _closers: "ThreadPoolExecutor" = field(init=False)
+    """Closes the sandboxes, which takes a while: the next run does not wait for it."""
+    _given_up: Event = field(default_factory=Event, init=False)
+
+    def run(self, ended: Callable[[Run, int, int], object]) -> None:
+        """Run the command with nothing switched, then under each alternative of the rows that this first run relied on.
+
+        `ended` receives each run that ends, the number of ended runs and the number of all runs. SIGTERM and Ctrl-C end
+        the runs in progress.
+        Raises CommandRefused: the command cannot be started, fails with nothing switched, or calls no sandbox.
+        """
+        from concurrent.futures import ThreadPoolExecutor, as_completed
+
+        from workbench.process import NOTHING, ended_when_asked
+
+        with ended_when_asked(), ThreadPoolExecutor() as self._closers, ThreadPoolExecutor(self.jobs) as runners:
+            try:
+                first = self._run("", None, self.limit_s or FIRST_S)
+                if not first.passed:
+                    names = ", ".join(failure.name for failure in first.failed)
+                    why = f"{first.why}; these tests failed: {names}" if names else first.why
+                    said = f"With nothing switched, the command must pass, and it did not ({why}); it printed:"
+                    raise CommandRefused(f"{said}\n{first.printed or NOTHING}")
+                if not first.reached:
+                    raise CommandRefused(
+                        "The command called no sandbox, so that no alternative would tell anything.",
+                        hint="Let it call the sandbox at PAYMENTS_BASE_URL, or open one with Workbench() or workbench "
+                        "serve.",
+                    )
+                kept = [row for row in self.rows if first.relied is None or row in first.relied | _SILENT]
+                self.skipped = None if first.relied is None else [row for row in self.rows if row not in kept]
+                switched: list[tuple[str, Value | None]] = [(row, value) for row in kept for value in self.rows[row]]
+                self.first, self.left, all_ = first, len(switched), len(switched) + 1
+                ended(first, 1, all_)
+                limit_s = self.limit_s or first.took_s * _TIMES + _MORE_S
+                later = [runners.submit(self._run, *one, limit_s) for one in switched]
+                for run in (done.result() for done in as_completed(later)):
+                    if run.passed and not run.reached:
+                        raise CommandRefused(
+                            f"The command passed with {run.switched} and called no sandbox, which it did before.",
+                            hint="If it keeps the results of earlier runs, switch that off, such as by go test "
+                            "-count=1.",
+                        )
+                    self.runs.append(run)
+                    # Of runs side by side, a later run may end first.
+                    self.runs.sort(key=lambda other: switched.index((other.row, other.value)))
+                    self.left -= 1
+                    ended(run, all_ - self.left, all_)
+            finally:
+                self._given_up.set()
+                runners.shutdown(cancel_futures=True)
+
+    def _run(self, row: str, value: "Value | None", limit_s: float) -> Run:
+        """Runs the command beside a sandbox of its own, until it has ended, used up its time, or is given up."""
+        from workbench.domain.gaps import Gaps
+        from workbench.domain.masking import mask
+        from workbench.domain.wire.ledger_and_trace import WEBHOOK
+        from workbench.process import Process, printed
+        from workbench.sandbox.addresses import LOOPBACK, free_port
+        from workbench.sandbox.engine import Engine
+        from workbench.sandbox.server import listening
+        from workbench.sandbox.store import Settings
+        from workbench.visible import visible
+
+        gaps = {row: value} if row else {}
+        with ExitStack() as opened:
+            folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="workbench-each-")))
+            log = opened.enter_context(tempfile.TemporaryFile())
+            engine = Engine(Settings(seed="each", clock="running", gaps=Gaps.chosen(gaps)), raise_bugs=False)
+            opened.callback(engine.close, patience_s=0)
+            base_url = opened.enter_context(listening(engine, 0, ticks=True))
+            port, relied_file = free_port(LOOPBACK, 0).port, folder / "relied"
+            environment = {
+                "PAYMENTS_BASE_URL": base_url,
+                "PAYMENTS_SECRET_KEY": engine.store.key("secret"),
+                "PAYMENTS_PUBLISHABLE_KEY": engine.store.key("publishable"),
+                "PORT": str(port),
+                FOLDER: str(folder),
+                JUNIT: str(folder / "junit.xml"),
+                GAPS: json.dumps(gaps),
+                RELIED: str(relied_file),
+            }
+            if self.webhook:
+                environment["PAYMENTS_WEBHOOK_SECRET"] = engine.registered(f"http://{LOOPBACK}:{port}{self.webhook}")
+            with looking_at(engine) as control:
+                own = {endpoint.id for endpoint in control.delivery_faults()}
+            before_it = _last(engine)
+
+            def counts(row: "TraceRow") -> bool:
+                """False for rows from before the command, and for messages to its endpoint while nobody listened."""
+                if row.kind == WEBHOOK and row.detail["endpoint"] in own:
+                    return "ConnectError" not in (row.detail["fault"] or "")
+                return row.seq > before_it
+
+            relied = None if row else relying(engine, counts)
+            report = self.junit or folder / "junit.xml"
+            before, began = _ages(report), time.monotonic()
+            process = Process(self.command, environment, log)
+            opened.callback(process.end)
+            process.wait(limit_s, until=self._given_up.is_set)
+            status, took_s = process.status, time.monotonic() - began
+            # A server that the command started reports its rows when it ends, which takes a while.
+            process.end(_TELLS_S if relied else None)
+            failed = tuple(_failed(file for file, age in _ages(report).items() if before.get(file) != age))
+            reached = relied_file.exists() or _last(engine) > before_it
+            others = reported(relied_file) if relied else None
+            told = others | relied() if relied and others is not None else None
+            run = Run(row, value, status, took_s, reached, told, failed)
+            if not run.passed:
+                said = [visible(mask(f"{test.name}: {test.says}"), lines=True) for test in failed if test.says]
+                run = run._replace(printed="\n\n".join(filter(None, [*said, printed(log)])))
+            self._closers.submit(opened.pop_all().close)
+            return run
+
+    @property
+    def depends(self) -> list[Run]:
+        """The runs that failed."""
+        return [run for run in self.runs if not run.passed]
+
+    def tests(self, run: Run) -> list[str]:
+        """The names of the run's failed tests, sorted; with class or file if several tests share the name."""
+        same = Counter(name for _, name in {test[:2] for other in self.runs for test in other.failed})
+        failed = sorted({test[:2] for test in run.failed})
+        return [name if same[name] == 1 else f"{home}::{name}" for home, name in failed]
+
+    def table(self) -> "Table":
+        """The alternatives under which the command failed, with the failed tests."""
+        from workbench.text.render import table
+
+        rows = [
+            (run.switched if number == 0 else "", test)
+            for run in self.depends
+            for number, test in enumerate(self.tests(run) or [run.why])
+        ]
+        return table("What your code depends on", ("if this differs", "these fail"), rows)
+
+    def sentences(self) -> Iterator[str]:
+        """The sentences below the table."""
+        left = f"; {self.left} were not run any more" if self.left else ""
+        ran = "1 alternative" if len(self.runs) == 1 else f"{len(self.runs)} alternatives"
+        yield f"{ran} run, {len(self.depends)} of them failed{left}."
+        if self.skipped is None:
+            yield "No row was left out, as a sandbox of the command did not tell on which rows it had relied."
+        elif self.skipped:
+            yield f"Not run, as the first run relied on none of these rows: {', '.join(self.skipped)}."
+        if passed := {run.row for run in self.runs} - {run.row for run in self.depends}:
+            yield f"Passed, as no test of yours saw a difference: {', '.join(sorted(passed))}."
+        if any(not run.failed for run in self.depends):
+            yield "To have the tests named, let them write a JUnit report: `workbench docs testing` says how."
+        if self.depends:
+            one = self.depends[0]
+            yield f"`workbench gaps {one.row}` explains the first row, and --row '{one.switched}' runs it again."
+            yield "--json has what failed tests and the command said."
+        if self.depends and self.jobs > 1:
+            yield "Runs went side by side: if your tests share a file or a port, run those that failed with --jobs 1."
+
+    def as_record(self) -> dict[str, Any]:
+        """The result as JSON types."""
+        runs = [
+            {
+                "row": run.row or None, "value": run.value, "passed": run.passed, "status": run.status,
+                "took_s": round(run.took_s, 2), "failed": self.tests(run), "printed": run.printed,
+            }
+            for run in (*([self.first] if self.first else []), *self.runs)
+        ]  # fmt: skip
+        return {"runs": runs, "skipped": self.skipped, "left": self.left}
+
+
+def _last(engine: "Engine") -> int:
+    """The latest `seq` of a sandbox; a reset does not set it back."""
+    with engine.store.reading() as tx:
+        return tx.last("seq")
+
+
+def _ages(report: Path) -> dict[Path, int]:
+    """File of a report, or of a folder of reports → the time of its last change, in nanoseconds."""
+    files = report.rglob("*.xml") if report.is_dir() else [report]
+    return {file: file.stat().st_mtime_ns for file in files if file.exists()}
+
+
+def _failed(files: Iterable[Path]) -> Iterator[Failure]:
+    """The failed tests in JUnit reports; a file that is no XML is skipped."""
+    import xml.etree.ElementTree as ET
+
+    for file in sorted(files):
+        with suppress(ET.ParseError):
+            for case in ET.parse(file).iter("testcase"):  # noqa: S314  the report of the user's own tests
+                for fault in (*case.findall("failure"), *case.findall("error"))[:1]:
+                    home, says = case.get("classname") or case.get("file"), fault.text or fault.get("message") or ""
+                    yield Failure(home or "", case.get("name", ""), says.strip()[:_MOST_SAID])

@@ -7,7 +7,7 @@ evaluated once, as before; an assert with a message of its own stays as it is.
 import ast
 import builtins
 import reprlib
-from typing import Final, Protocol
+from typing import Any, Final
 
 from workbench.domain.masking import mask, shortened
 
@@ -23,13 +23,7 @@ _OPERATORS: Final = {
 }  # fmt: skip
 
 
-class _Shell(Protocol):
-    """IPython's shell."""
-
-    ast_transformers: list[ast.NodeTransformer]
-
-
-def load_ipython_extension(shell: _Shell) -> None:
+def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401  IPython's shell, which this module does not load
     """Load the extension; IPython calls this."""
     setattr(builtins, _EXPLAIN, _explained)
     shell.ast_transformers.append(_Asserts())

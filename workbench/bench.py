@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 from urllib.parse import urlsplit
 
 from workbench.alternatives import reporting, switched
-from workbench.domain.gaps import Gaps
-from workbench.domain.interface import PAGE
+from workbench.domain.gaps import PAGE, Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
 from workbench.domain.webhooks import types_of

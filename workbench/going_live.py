@@ -14,10 +14,10 @@ import msgspec
 from workbench.domain.gaps import REGISTER, Gaps, written
 from workbench.domain.moments import in_lusaka, milliseconds, span
 from workbench.domain.payments import offer_again_s
-from workbench.domain.reliance import relied_on
 from workbench.domain.wire.ledger_and_trace import CALL, DETAILS, TraceRow
 from workbench.errors import CheckLiveRefused
 from workbench.register import GapRow
+from workbench.sandbox.provenance import relied_on
 from workbench.text.render import Table, Tabular, page, table
 from workbench.traffic.har import TRACE
 from workbench.visible import visible

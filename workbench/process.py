@@ -15,7 +15,7 @@ from workbench.domain.masking import mask
 from workbench.errors import CommandRefused
 from workbench.visible import visible
 
-POLL_S: Final = 0.02
+_POLL_S: Final = 0.02
 NOTHING: Final = "(nothing)"
 _END_S: Final = 3.0
 _SHOWN_LINES: Final = 40
@@ -53,14 +53,11 @@ class Process:
         """The exit status; None while the program runs, or the negative number of the signal that ended it."""
         return self._process.poll()
 
-    def wait(self, limit_s: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Waits until the command has ended or `until` is true; False after `limit_s` seconds without either."""
+    def wait(self, limit_s: float, until: Callable[[], bool] = lambda: False) -> None:
+        """Waits until the command has ended or `until` is true, at most `limit_s` seconds."""
         end = time.monotonic() + limit_s
-        while not until() and self.status is None:
-            if time.monotonic() > end:
-                return False
-            time.sleep(POLL_S)
-        return True
+        while self.status is None and not until() and time.monotonic() <= end:
+            time.sleep(_POLL_S)
 
     def end(self, patience_s: float | None = None) -> None:
         """Asks all processes of the group to end, waits `patience_s` seconds (3 by default), and kills the rest."""
@@ -68,7 +65,7 @@ class Process:
             until = time.monotonic() + (_END_S if patience_s is None else patience_s)
             while self._signalled(None) and time.monotonic() < until:
                 self._process.poll()
-                time.sleep(POLL_S)
+                time.sleep(_POLL_S)
             self._signalled(signal.SIGKILL)
         self._process.wait()
 

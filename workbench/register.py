@@ -5,14 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex, overload
 
-from workbench.domain.gaps import REGISTER, Choice, choices_of, written
-from workbench.domain.interface import PAGE
-from workbench.domain.reliance import relied_on
+from workbench.domain.gaps import PAGE, REGISTER, Choice, choices_of, written
 from workbench.domain.wire.ledger_and_trace import TraceRow
 from workbench.errors import GapRefused
 from workbench.extras import extras_named
 from workbench.resources import notebook_name
-from workbench.text.render import Column, Tabular, bundle, preformatted, table
+from workbench.text.render import Column, Table, Tabular, bundle, preformatted, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,6 +122,8 @@ class GapRows(Tabular, list[GapRow]):
     @property
     def used(self) -> "GapRows":
         """The rows that this run relied on so far; `used_by` lists the calls that relied on a row, by frequency."""
+        from workbench.sandbox.provenance import relied_on
+
         uses = relied_on(self._trace())
         return self._with({**row, "used_by": uses[row["name"]]} for row in self if row["name"] in uses)
 
@@ -147,11 +147,11 @@ class GapRows(Tabular, list[GapRow]):
         headings = ("section", "name, and what the sandbox does", "what else it may do")
         return table(_CAPTION, headings, (line for row in self for line in _lines(row, width))).text(width)
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+    def _table(self) -> Table:
         cells = ([row.cells[name] for name in COLUMNS] for row in self)
         links = {"section": f"{self._page}#section-{{}}"}
         headings = [Column(heading, link=links.get(name, "")) for name, heading in COLUMNS.items()]
-        return bundle(repr(self), table(_CAPTION, headings, cells).html())
+        return table(_CAPTION, headings, cells)
 
 
 def _lines(row: GapRow, width: int | None) -> Iterator[tuple[str, ...]]:

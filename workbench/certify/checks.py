@@ -1,29 +1,42 @@
-"""The checks of an exam: the functions that send their messages, and the judges of the responses.
+"""Makes the payments of an exam and sends their events, genuine and forged: the checks, and the judges of responses.
 
 To add a check, add its texts to `checks.toml`, and to `_RUNS` the function that sends its messages.
 """
 
 import base64
+import json
+import secrets
 import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from workbench.certify.exam import Event, Exam, Exchange, NotExamined, Payment, is_accepted
-from workbench.domain.signatures import ID_HEADER, SECRET_PREFIX, STANDARD
+from workbench.certify.report import NOT_EXAMINED, Row, switched_text
+from workbench.certify.shop import NotExamined, Orders, ShopOrder, Target
+from workbench.domain.payments import REQUIRES_PAYMENT_METHOD
+from workbench.domain.signatures import ID_HEADER, SCHEMES, SECRET_PREFIX, STANDARD, headers_for
 from workbench.domain.signing import other_secret
+from workbench.domain.wire.base import to_json
+from workbench.domain.wire.sandbox_controls import DASHBOARD
+from workbench.errors import ExamRefused, SignatureRefused, WorkbenchError
+from workbench.resources import notebook_name
 from workbench.sandbox.outbound import Reply
+from workbench.session import Session
 
 BURST: Final = 200
 _BURST_S: Final = 30
 LARGE_BYTES: Final = 256 * 1024
 _HOUR_S: Final = 3600
 _AT_ONCE: Final = 4
+_ACCEPTED: Final = range(200, 300)
 REFUSED: Final = range(400, 500)
 _REDIRECTS: Final = range(300, 400)
 _GONE: Final = 410
@@ -34,6 +47,271 @@ _TO_COME: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """Scheme → a header's value with a signature of a future version of the scheme; `{}` is the known signature."""
 
+_PATIENCE_S: Final = 5
+"""The exam waits this many seconds beyond the limit, because a late response is another fault than no response."""
+_AMOUNT: Final = Decimal("87.35")
+_CUSTOMERS: Final = {
+    "paid": ("+260960000001", 6, ("succeeded", "successful")),
+    "failed": ("+260960000002", 6, ("failed",)),
+    "late": ("+260960000010", 61, ("late_success",)),
+}
+"""Outcome → a customer's phone, the seconds to wait, and endings of the last event's type under any `event_types`.
+
+The customers approve after five seconds, have too little money, or approve a minute after the prompt has expired.
+"""
+
+
+# Payments and messages
+
+
+class NoAnswer(Exception):
+    """A response did not come in time; the check's other messages would wait as long."""
+
+
+def check_secret(secret: str, scheme: str) -> None:
+    """Checks a secret's form. Raises ExamRefused: the scheme does not accept the secret."""
+    try:
+        SCHEMES[scheme].key(secret)
+    except SignatureRefused as refused:
+        raise ExamRefused(refused.message, hint="It is not shown here.") from None
+
+
+class Event(NamedTuple):
+    """An event, and the bytes that the exam sends for it."""
+
+    id: str
+    type: str
+    body: bytes
+
+    @classmethod
+    def read(cls, body: bytes) -> "Event":
+        """Reads an event from its bytes."""
+        members = json.loads(body)
+        return cls(members["id"], members["type"], body)
+
+    def altered(self, new_id: str, *, object_members: dict[str, Any] | None = None, **members: object) -> "Event":
+        """A copy of this event with the id `new_id`.
+
+        `members` of its body and `object_members` of its object are changed or added.
+        """
+        changed = {**json.loads(self.body, parse_float=Decimal), "id": new_id, **members}
+        if object_members is not None:
+            data = changed["data"]
+            changed["data"] = {**data, "object": {**data["object"], **object_members}}
+        return Event.read(to_json(changed))
+
+    def about(self, ids: tuple[str, ...], others: tuple[str, ...], new_id: str) -> "Event":
+        """This event about another payment, with the id `new_id`.
+
+        Each id in `ids` becomes the id at the same place in `others`.
+        """
+        body = self.body
+        for own_id, other_id in zip((self.id, *ids), (new_id, *others), strict=False):
+            body = body.replace(own_id.encode(), other_id.encode())
+        return Event.read(body)
+
+
+class Payment(NamedTuple):
+    """A payment and its events in order; `ids` are the ids of the intent and its charge, or only of the charge."""
+
+    ids: tuple[str, ...]
+    events: list[Event]
+
+    @property
+    def success(self) -> Event:
+        """The last event, which reports that the payment succeeded."""
+        return self.events[-1]
+
+
+class Exchange(NamedTuple):
+    """A message with a short label, and the response to it."""
+
+    label: str
+    reply: Reply
+    body: bytes = b""
+
+    @property
+    def is_accepted(self) -> bool:
+        """True if the response is any 2xx."""
+        return self.reply.status_code in _ACCEPTED
+
+
+@dataclass(eq=False, repr=False)
+class Exam:
+    """Makes payments, sends their events genuine and forged, and keeps the responses until the check is judged.
+
+    The first fields are the arguments of `certify`. Raises ExamRefused: the URL is not on this machine, or the secret
+    is invalid.
+    """
+
+    session: Session
+    url: str
+    secret: str
+    checkout: Callable[[str], object] | None = None
+    orders: Orders | None = None
+    printed: Callable[[], str] = str
+    restart: Callable[[], object] | None = None
+    limit_s: int | None = None
+    first: Payment = field(init=False)
+    """The payment of the first check."""
+    yesterday: Payment = field(init=False)
+    """A payment of a day ago; the exam has sent none of its events yet."""
+    known: dict[str, int | ShopOrder] = field(default_factory=dict)
+    """The shop's orders before its restart."""
+    exchanges: list[Exchange] = field(default_factory=list)
+    """The exchanges of the current check."""
+    slowest: Exchange = field(init=False)
+    """The slowest response to a genuine message."""
+    waited_ms: int = 0
+    spelling: int | None = None
+    """The place, among the ways to write JSON, of the one whose bytes the shop verifies; None if it is not known."""
+
+    def __post_init__(self) -> None:
+        register = self.session.control.gaps()
+        self.rows = {row["name"]: row["value"] for row in register}
+        self.switched = {row["name"]: row["value"] for row in register if row["value"] != row["default"]}
+        self.limit_ms = 1000 * (self.limit_s or int(self.rows["delivery_timeout_s"]))
+        self.target = Target(self.url, patience_s=self.limit_ms // 1000 + _PATIENCE_S)
+        self.scheme = self.rows["signature_scheme"]
+        check_secret(self.secret, self.scheme)
+        self.way, self.slowest = SCHEMES[self.scheme], Exchange("", Reply(None))
+        # Lists and events may be reserved for the dashboard.
+        self._client = self.session.acting
+        # A shop may remember the ids of earlier exams.
+        self._new_ids = map(f"evt_exam{secrets.token_hex(4)}{{:04}}".format, count(1))
+
+    def new_id(self) -> str:
+        """A new event id."""
+        return next(self._new_ids)
+
+    def made(self, outcome: str = "paid", **asked: Any) -> Payment:  # noqa: ANN401  the fields of its intent
+        """Makes a payment with an outcome of `_CUSTOMERS`; without a checkout, its intent has the fields `asked`.
+
+        Raises NotExamined: the payment came to another outcome, or the checkout created none.
+        """
+        phone, seconds, ending = _CUSTOMERS[outcome]
+        intents = self.session.client.payment_intents
+        if self.checkout is None:
+            payment = intents.create(**{"amount": _AMOUNT, **asked}).id
+        else:
+            payment = self._checked_out(self.checkout, phone)
+        if payment.startswith("pi_"):
+            intent = self._client.payment_intents.retrieve(payment)
+            if intent.status == REQUIRES_PAYMENT_METHOD:
+                intents.confirm(payment, phone=phone, provider="mtn", client_secret=intent.client_secret or None)
+        self.session.clock.advance(seconds + (self.rows["prompt_timeout_s"] if outcome == "late" else 0))
+        charges = [charge.id for charge in self._client.charges.list() if charge.payment_intent == payment]
+        events = self._events(payment)
+        if not events or not events[-1].type.endswith(ending):
+            came = events[-1].type if events else "no event"
+            why = switched_text(self.switched) or "let --checkout use that number"
+            raise NotExamined(f"the payment of the customer {phone} came to {came}: {why}")
+        return Payment((payment, *charges[:1]), events)
+
+    def refunded(self) -> tuple[Payment, Sequence[Event]]:
+        """Makes a payment, refunds it in full, and returns both the payment and the refund's events.
+
+        Raises NotExamined: the payment has another outcome, or the sandbox has no events of refunds.
+        """
+        payment = self.made()
+        self._client.refunds.create(charge=payment.ids[-1])
+        self.session.clock.advance(_CUSTOMERS["paid"][1])
+        events = self._events(payment.ids[0])[len(payment.events) :]
+        if not events:
+            raise NotExamined(f"no event tells of a refund: {switched_text(self.switched)}")
+        return payment, events
+
+    def _checked_out(self, checkout: Callable[[str], object], phone: str) -> str:
+        """The id of the intent that the shop's checkout created, or else of the charge.
+
+        Raises, if there is no new payment, the WorkbenchError of the checkout, or else NotExamined.
+        """
+        known = self._ids()
+        broke: WorkbenchError | None = None
+        try:
+            checkout(phone)
+        except WorkbenchError as error:
+            # A checkout may fail because its payment is declined at once.
+            broke = error
+        for payment in self._ids():
+            if payment not in known:
+                return payment
+        raise broke or NotExamined("the checkout created no payment in this sandbox: does it call PAYMENTS_BASE_URL?")
+
+    def _ids(self) -> list[str]:
+        """The ids of the latest intents, then of the latest charges."""
+        client = self._client
+        lists = (client.payment_intents.list(limit=100), client.charges.list(limit=100))
+        return [payment.id for payments in lists for payment in payments]
+
+    def _events(self, payment: str) -> list[Event]:
+        """A payment's events, oldest first, with exactly the bytes that the sandbox sends."""
+        response = self.session.http.get(
+            f"{DASHBOARD if '/events'.startswith(self.session.on_dashboard) else '/v1'}/events",
+            params={"search": payment, "limit": "100"},
+            headers={"Authorization": f"Bearer {self.session.secret_key!s}"},
+        )
+        listed = msgspec.json.decode(response.content, type=dict[str, msgspec.Raw])["data"]
+        return [Event.read(bytes(body)) for body in reversed(msgspec.json.decode(listed, type=list[msgspec.Raw]))]
+
+    def signed(self, event: Event, *, away_s: int = 0, secret: str = "", also: tuple[str, ...] = ()) -> dict[str, str]:
+        """The headers of an event, signed for the moment `away_s` seconds from now.
+
+        The signatures are by `secret`, by default the exam's own, and by each secret in `also`.
+        """
+        at_s = int(time.time()) + away_s
+        return headers_for(secret or self.secret, event.id, at_s, event.body, also=also, scheme=self.scheme)
+
+    def signed_success(self, **signing: Any) -> tuple[Event, dict[str, str]]:  # noqa: ANN401  as `signed` takes it
+        """The last event of a new payment that succeeded, and the event's headers."""
+        event = self.made().success
+        return event, self.signed(event, **signing)
+
+    def send(self, label: str, body: bytes, headers: dict[str, str]) -> None:
+        """Sends one message unchanged and notes the exchange."""
+        self.note(Exchange(label, self.target.post(body, headers), body))
+
+    def deliver_payment(self, payment: Payment, *, backwards: bool = False) -> Payment:
+        """Delivers a payment's events and returns the payment.
+
+        With `backwards`, the last event goes first, and rejected events are sent a second time.
+        """
+        self.deliver(payment.events[:: -1 if backwards else 1], again=backwards)
+        return payment
+
+    def deliver(self, events: Sequence[Event], *, again: bool = False, at_once: bool = False) -> None:
+        """Sends genuine events one after the other, or all at the same moment.
+
+        With `again`, rejected events are sent once more after all other events, as the service would do.
+        """
+        sent = len(self.exchanges)
+        exchanges: Iterable[Exchange] = map(self.delivered, events)
+        if at_once:
+            with ThreadPoolExecutor(len(events)) as threads:
+                exchanges = list(threads.map(self.delivered, events))
+        for exchange in exchanges:
+            if exchange.reply.latency_ms >= self.slowest.reply.latency_ms:
+                self.slowest = exchange
+            self.note(exchange)
+        for place, event in enumerate(events if again else (), start=sent):
+            if not self.exchanges[place].is_accepted:
+                self.exchanges[place] = self.delivered(event)
+
+    def delivered(self, event: Event, spelling: bytes = b"") -> Exchange:
+        """Sends a genuine event, with the signature of another spelling of its body if one is given."""
+        headers = self.signed(event._replace(body=spelling or event.body))
+        return Exchange(event.type, self.target.post(event.body, headers), event.body)
+
+    def note(self, exchange: Exchange) -> None:
+        """Keeps an exchange for the check. Raises NoAnswer: no response came in `patience_s` seconds."""
+        self.exchanges.append(exchange)
+        self.waited_ms += exchange.reply.latency_ms
+        if exchange.reply.status_code is None and exchange.reply.latency_ms >= self.target.patience_s * 1000:
+            raise NoAnswer
+
+
+# The judges
+
 Run = Callable[[Exam], Payment | None]
 """Sends a check's messages; returns the payment whose order is checked at the end of the exam."""
 Judge = Callable[[Reply, int], str]
@@ -42,7 +320,7 @@ Judge = Callable[[Reply, int], str]
 
 def accepted(reply: Reply, _: int) -> str:
     """Expects a 2xx response to a genuine message; returns the fault, or an empty text."""
-    return "" if is_accepted(reply) else shown(reply)
+    return "" if reply.status_code in _ACCEPTED else shown(reply)
 
 
 def refused(reply: Reply, _: int) -> str:
@@ -52,7 +330,7 @@ def refused(reply: Reply, _: int) -> str:
     """
     if reply.status_code == _GONE:
         return f"{shown(reply)}, which disables the endpoint"
-    if is_accepted(reply):
+    if reply.status_code in _ACCEPTED:
         return f"{shown(reply)}: accepted as genuine"
     return "" if reply.status_code in REFUSED else shown(reply)
 
@@ -74,43 +352,7 @@ def shown(reply: Reply) -> str:
     return f"{reply.status_code} {text[:60]!r}" if text else str(reply.status_code)
 
 
-class Order(NamedTuple):
-    """The order's expected fulfilments and status after a check, why they matter, and how to fix the shop."""
-
-    fulfilled: int
-    why: str
-    fix: str
-    status: str = ""
-
-
-class Check(NamedTuple):
-    """A check of an endpoint: its texts, the function that sends the messages, and the judge of each response."""
-
-    run: Run
-    judge: Judge
-    name: str
-    title: str
-    sent: str
-    expected: str
-    why: str
-    fix: str
-    notebook: str
-    order: Order | None = None
-    warns: bool = False
-    """True if a fault is only a warning, because the case may never occur in this shop."""
-
-
-class Result(NamedTuple):
-    """The outcome of a check: its verdict, the responses in words (`came`), and the exchanges at fault."""
-
-    check: Check
-    verdict: str
-    came: str
-    payment: Payment | None = None
-    printed: str = ""
-    faulty: Sequence[Exchange] = ()
-    broke: bool = False
-    """True if one of the user's commands failed."""
+# The messages of each check
 
 
 def _valid(exam: Exam) -> Payment:
@@ -119,11 +361,11 @@ def _valid(exam: Exam) -> Payment:
 
 
 def _duplicate(exam: Exam) -> Payment:
+    """Repeats every event: a shop may fulfil on another than the last one."""
     payment = exam.made()
-    exam.deliver(payment.events[:-1])
-    exam.deliver([payment.success] * _AT_ONCE, again=True, at_once=True)
-    exam.deliver([payment.success])
-    return payment
+    for event in payment.events:
+        exam.deliver([event] * _AT_ONCE, again=True, at_once=True)
+    return exam.deliver_payment(payment)
 
 
 def _unknown_type(exam: Exam) -> None:
@@ -173,16 +415,14 @@ def _wrong_secret(exam: Exam) -> Payment:
 
 
 def _away(label: str, away_s: int, exam: Exam) -> None:
-    event = exam.made().success
-    headers = exam.signed(event, away_s=away_s)
+    event, headers = exam.signed_success(away_s=away_s)
     if exam.way.read(headers).sent_s is None:
         raise NotExamined(f"a signature of the scheme {exam.scheme} has no timestamp")
     exam.send(label, event.body, headers)
 
 
 def _missing_headers(exam: Exam) -> None:
-    event = exam.made().success
-    headers = exam.signed(event)
+    event, headers = exam.signed_success()
     for missing in headers:
         kept = {name: value for name, value in headers.items() if name != missing}
         exam.send(f"without {missing}", event.body, kept)
@@ -191,8 +431,7 @@ def _missing_headers(exam: Exam) -> None:
 
 
 def _malformed_headers(exam: Exam) -> None:
-    event = exam.made().success
-    headers = exam.signed(event)
+    event, headers = exam.signed_success()
     *_, last = headers
     signed_at = exam.way.read(headers).sent_s
     malformed = [{last: "nonsense"}, *(exam.way.write(event.id, signed_at or 0, [text]) for text in ("nonsense", ""))]
@@ -205,8 +444,7 @@ def _malformed_headers(exam: Exam) -> None:
 
 
 def _several_signatures(exam: Exam) -> None:
-    event = exam.made().success
-    headers = exam.signed(event)
+    event, headers = exam.signed_success()
     *_, last = headers
     two_signatures = _with_future_signature(exam)
     exam.send(two_signatures.format("…"), event.body, {**headers, last: two_signatures.format(headers[last])})
@@ -216,8 +454,8 @@ def _rolled_secret(exam: Exam) -> None:
     _with_future_signature(exam)
     other = other_secret(exam.secret, exam.scheme)
     for label, secret, also in (("new, old", other, exam.secret), ("old, new", exam.secret, other)):
-        event = exam.made().success
-        exam.send(f"the signatures {label}", event.body, exam.signed(event, secret=secret, also=(also,)))
+        event, headers = exam.signed_success(secret=secret, also=(also,))
+        exam.send(f"the signatures {label}", event.body, headers)
 
 
 def _restart(exam: Exam) -> Payment:
@@ -289,30 +527,52 @@ _RUNS: Final[Mapping[str, tuple[Run, Judge]]] = {
 """Check → the function that sends its messages, and the judge of each response."""
 
 
-# The texts
+# The checks
 
-_FILE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-_SHARED: Final = _FILE["shared"]
-_FIGURES: Final = {"at_once": _AT_ONCE, "burst": BURST, "large_kib": LARGE_BYTES // 1024}
+_TOML: Final = Path(__file__).with_suffix(".toml").read_text("utf-8")
+_SHARED: Final = tomllib.loads(_TOML)["shared"]
+_TEXTS: Final = tomllib.loads(_TOML.format(**_SHARED, at_once=_AT_ONCE, burst=BURST, large_kib=LARGE_BYTES // 1024))
 REFUSED_BADLY: Final[tuple[str, str]] = (_SHARED["not_accepted"], _SHARED["catch"])
 """Why and fix for a shop that rejects forged messages with another status than a 4xx."""
 
 
 def texts(kind: str) -> list[dict[str, Any]]:
     """The rows of `checks.toml` of a kind, `check` or `cause`, with shared texts and figures in place of the braces."""
-    return [_filled(row) for row in _FILE[kind]]
+    return [{**row, "notebook": notebook_name(row["notebook"])} for row in _TEXTS[kind]]
 
 
-def _filled(value: Any) -> Any:  # noqa: ANN401  any value of TOML
-    if isinstance(value, dict):
-        return {name: _filled(member) for name, member in value.items()}
-    return value.format(**_SHARED, **_FIGURES) if isinstance(value, str) else value
+class Order(NamedTuple):
+    """The order's expected fulfilments and status after a check, why they matter, and how to fix the shop."""
+
+    fulfilled: int
+    why: str
+    fix: str
+    status: str = ""
 
 
-CHECKS: Final = tuple(
-    Check(*_RUNS[row["name"]], **{**row, "order": Order(**row["order"]) if "order" in row else None})
-    for row in texts("check")
-)
+class Check(NamedTuple):
+    """A check of an endpoint: the function that sends the messages, the judge of each response, and the texts."""
+
+    run: Run
+    judge: Judge
+    row: Row
+    """The check's row in the report while it is not examined."""
+    order: Order | None
+    warns: bool
+    """True if a fault is only a warning, because the case may never occur in this shop."""
+
+    @classmethod
+    def of(cls, order: Mapping[str, Any] | None = None, *, warns: bool = False, **texts: str) -> "Check":
+        """A check from its row of `checks.toml`."""
+        row = Row(**texts, verdict=NOT_EXAMINED, came="")
+        return cls(*_RUNS[row.name], row, Order(**order) if order else None, warns)
+
+    def ended(self, verdict: str, came: str, printed: str = "") -> Row:
+        """The check's row with a verdict, the responses in words (`came`), and what the shop printed meanwhile."""
+        return self.row._replace(verdict=verdict, came=came, printed=printed)
+
+
+CHECKS: Final = tuple(Check.of(**row) for row in texts("check"))
 
 
 def times(count: int) -> str:
@@ -321,10 +581,10 @@ def times(count: int) -> str:
 
 
 ORDER_CHECKS: Final = tuple(
-    check._replace(
-        name=f"{check.name}.{what}", title=f"{check.title}: its {what}", expected=expected,
+    check._replace(row=check.row._replace(
+        name=f"{check.row.name}.{what}", title=f"{check.row.title}: its {what}", expected=expected,
         why=check.order.why, fix=check.order.fix,
-    )
+    ))
     for check in CHECKS if check.order
     for what, expected in (("order", times(check.order.fulfilled)), ("status", check.order.status)) if expected
 )  # fmt: skip

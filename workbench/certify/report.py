@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree as ET
 
-from workbench.certify.exam import switched_text
+from workbench.domain.gaps import written
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ExamRefused
 from workbench.resources import write_whole
-from workbench.text.render import Column, beside, bundle, sentence, table, templates, wrapped
+from workbench.text.render import Column, Table, Tabular, beside, sentence, table, templates, wrapped
 from workbench.visible import visible
 
 PASSED: Final = "passed"
@@ -75,7 +75,7 @@ _WITH_A_CAUSE: Final = {"Came back", "Cause"}
 
 
 @dataclass(frozen=True, repr=False)
-class Report:
+class Report(Tabular):
     """The result of an exam as text, HTML, JSON and JUnit's XML; `at` is an RFC 3339 time.
 
     `switched` holds the register's rows that were not at their default; a row of `causes` explains several failures.
@@ -160,9 +160,6 @@ class Report:
         except OSError as error:
             raise ExamRefused(f"{path} cannot be written: {error.strerror}.") from None
 
-    def __str__(self) -> str:
-        return "\n".join([*(row.line() for row in self.examined), "", self.ending()])
-
     @property
     def examined(self) -> list[Row]:
         """The checks that have a verdict, in the order in which they ended."""
@@ -188,18 +185,25 @@ class Report:
         score = f"{visible(self.url)}: {self.score}, in {self.took_s} s{self.switched_note}."
         return "\n\n".join([*parts, wrapped(score, width)])
 
-    __repr__ = __str__
+    def text(self, width: int | None = None) -> str:
+        """The lines of the checks and the text after them, at most `width` columns wide."""
+        return "\n".join([*(row.line(width) for row in self.examined), "", self.ending(width)])
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+    def _table(self) -> Table:
         # The linked notebooks stand beside the notebook that shows this table.
         columns = ("verdict", "check", "came back", Column("to read", link="{}.ipynb"))
         cells = [(row.verdict, row.title, _shortened(row.came), row.notebook) for row in self.rows]
-        return bundle(str(self), table(f"The exam of {self.url}", columns, cells).html())
+        return table(f"The exam of {self.url}", columns, cells)
 
     @property
     def switched_note(self) -> str:
         """The register's switched rows, as the end of a sentence."""
         return f", with {switched_text(self.switched)}" if self.switched else ""
+
+
+def switched_text(rows: Mapping[str, Any]) -> str:
+    """Rows of the register with their values, as text: `name = value`, separated by commas."""
+    return ", ".join(f"{name} = {written(value)}" for name, value in rows.items())
 
 
 def some(texts: Sequence[str], between: str) -> str:

@@ -1,23 +1,78 @@
-"""The examined shop: its process, its checkout and its orders, each started by a command of the user's."""
+"""The examined shop: its endpoint; its process, checkout and orders, each started by a command of the user's."""
 
-import json
 import os
+import socket
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, Final
+from typing import IO, Annotated, Final, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
-from workbench.certify.exam import NotExamined, ShopOrder, Target, total
+import msgspec
+
 from workbench.domain.masking import mask
-from workbench.errors import ExamRefused
+from workbench.errors import ExamRefused, InvalidRequest
 from workbench.process import NOTHING, Process, ended_when_asked, printed
+from workbench.sandbox.addresses import is_localhost, is_loopback, split
+from workbench.sandbox.outbound import Outbound, Reply
 from workbench.visible import visible
 
 PHONE: Final = "PAYMENTS_CUSTOMER_PHONE"
 """The environment variable that gives the checkout the phone number of the customer who pays."""
+PAID: Final = "paid"
+_CONNECT_S: Final = 1.0
 _START_S: Final = 30.0
 _COMMAND_S: Final = 30
 _READ_BYTES: Final = 1 << 20
+
+
+class NotExamined(Exception):
+    """A check cannot be made, for the reason in the message."""
+
+
+class Target:
+    """An endpoint on this machine's loopback, called as the sandbox calls endpoints.
+
+    A response may take `patience_s` seconds.
+    Raises ExamRefused: the URL is not on this machine, or is not plain HTTP.
+    """
+
+    def __init__(self, url: str, *, patience_s: int = 20) -> None:
+        try:
+            self.host, self.port = split(url)
+        except InvalidRequest:
+            self.host = ""
+        if not self.host or not url.lower().startswith("http:"):
+            message = f"{url!r} is not a plain http:// address."
+            raise ExamRefused(message, hint="For example http://127.0.0.1:8000/webhooks.")
+        if not is_loopback(self.host):
+            message = f"{self.host} is not this machine's loopback, and the exam sends what is wrong on purpose."
+            raise ExamRefused(message, hint="Start the endpoint on this machine and name it by 127.0.0.1 or localhost.")
+        self.url = self._called = url
+        self.patience_s = patience_s
+        self._outbound = Outbound()
+
+    def listens(self) -> bool:
+        """True if a program takes connections at the URL. Chooses the IPv4 or the IPv6 address of `localhost`."""
+        if not is_localhost(self.host):
+            return self._connects(self.host)
+        # Node may listen at localhost on IPv6 only.
+        is_ipv6 = not self._connects("127.0.0.1")
+        self._called = urlsplit(self.url)._replace(netloc=f"[::1]:{self.port}").geturl() if is_ipv6 else self.url
+        return not is_ipv6 or self._connects("::1")
+
+    def _connects(self, address: str) -> bool:
+        try:
+            with socket.create_connection((address, self.port), timeout=_CONNECT_S):
+                return True
+        except OSError as error:
+            # A program that closes each connection at once listens too.
+            return isinstance(error, ConnectionResetError)
+
+    def post(self, body: bytes, headers: dict[str, str]) -> Reply:
+        """Sends one POST without following redirects; a failure is in the Reply's `fault`, not raised."""
+        sent = {"Content-Type": "application/json", **headers}
+        return self._outbound.send(self._called, sent, body, self.patience_s)
 
 
 class Shop:
@@ -77,6 +132,32 @@ def running(command: str, environment: Mapping[str, str], target: Target) -> Ite
             shop.end()
 
 
+# Its orders
+
+
+class ShopOrder(NamedTuple):
+    """The number of times that the shop fulfilled a payment's order, and the order's status if the shop gives it."""
+
+    fulfilled: int
+    status: str | None = None
+
+
+def total(orders: Iterable[int | ShopOrder]) -> ShopOrder:
+    """Adds up the orders of one payment; the status is `paid` only if no order has another status."""
+    read = [order if isinstance(order, ShopOrder) else ShopOrder(order) for order in orders]
+    statuses = sorted((order.status for order in read if order.status), key=PAID.__eq__)
+    return ShopOrder(sum(order.fulfilled for order in read), statuses[0] if statuses else None)
+
+
+Orders: TypeAlias = Callable[[], Mapping[str, int | ShopOrder]]
+
+
+class _Line(msgspec.Struct):
+    payment: str
+    fulfilled: Annotated[int, msgspec.Meta(ge=0)]
+    status: str | None = None
+
+
 def read_orders(text: str) -> dict[str, ShopOrder]:
     """Reads payment → order from lines of JSON; several lines for one payment add up.
 
@@ -84,18 +165,14 @@ def read_orders(text: str) -> dict[str, ShopOrder]:
     """
     orders_of: dict[str, list[ShopOrder]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
         try:
-            row = json.loads(line)
-            payment, fulfilled, status = row["payment"], row["fulfilled"], row.get("status")
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            payment = fulfilled = status = None
-        is_order = isinstance(payment, str) and type(fulfilled) is int and fulfilled >= 0
-        if not is_order or not isinstance(status, str | None):
+            order = msgspec.json.decode(line, type=_Line) if line.strip() else None
+        except (msgspec.MsgspecError, RecursionError):
             message = f"Line {number} of --orders is {visible(mask(line[:80]))!r}."
-            raise ExamRefused(message, hint='A line looks like {"payment": "pi_…", "fulfilled": 1, "status": "paid"}.')
-        orders_of.setdefault(payment, []).append(ShopOrder(fulfilled, status))
+            hint = 'A line looks like {"payment": "pi_…", "fulfilled": 1, "status": "paid"}.'
+            raise ExamRefused(message, hint=hint) from None
+        if order:
+            orders_of.setdefault(order.payment, []).append(ShopOrder(order.fulfilled, order.status))
     return {payment: total(orders) for payment, orders in orders_of.items()}
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workbench.alternatives import switched
+from workbench.alternatives import Each, Run, switched
 from workbench.commands import FILE, PATH, PORT, gaps_option, show, show_page
 from workbench.commands.service import laid_out, write_out
 from workbench.errors import ExamRefused
@@ -21,7 +21,6 @@ from workbench.visible import visible
 
 if TYPE_CHECKING:
     from workbench.domain.signs import Value
-    from workbench.under_alternatives import Run
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -95,9 +94,6 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     Exit status 0 when nothing fails under an alternative, 1 when something does, 2 when the first run fails or cannot
     start, 130 after Ctrl-C.
     """
-    from workbench.process import ended_when_asked
-    from workbench.under_alternatives import Each
-
     rows = _chosen(names, section)
     if webhook and not webhook.startswith("/"):
         raise click.UsageError("--webhook is a path on the port in PORT, such as /webhooks.")
@@ -106,14 +102,13 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     if junit and jobs > 1:
         raise click.UsageError("--junit is one place for all runs: use WORKBENCH_JUNIT in the command, or --jobs 1.")
 
-    def ended(run: "Run", number: int, of: int) -> None:
+    def ended(run: Run, number: int, of: int) -> None:
         came = "" if run.passed else f": {len(run.failed)} failed" if run.failed else f": {run.why}"
         click.echo(f"{number:>3}/{of} {run.took_s:6.1f} s  {run.switched}{came}", err=True)
 
     result, status = Each(command, rows, webhook, junit, limit_s, jobs), 128 + signal.SIGINT
     try:
-        with ended_when_asked():
-            result.run(ended)
+        result.run(ended)
         status = 1 if result.depends else 0
     except KeyboardInterrupt:
         if result.first is None:
@@ -218,9 +213,10 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     Exit status 0 when no examined check fails, 1 when one fails, 2 when the exam cannot run, 130 after Ctrl-C.
     """
     from workbench.bench import Workbench
-    from workbench.certify import report, run
-    from workbench.certify.exam import Target, check_secret
-    from workbench.certify.shop import PHONE, output_of, read_orders, running
+    from workbench.certify import DAY_S, Interrupted, report
+    from workbench.certify import certify as examined
+    from workbench.certify.checks import check_secret
+    from workbench.certify.shop import PHONE, Target, output_of, read_orders, running
     from workbench.domain.gaps import Gaps
     from workbench.domain.signatures import SCHEMES
 
@@ -237,7 +233,7 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     check_secret(secret, scheme)
     with ExitStack() as open_:
         # Events of yesterday are dated a day before the rest, which is dated now.
-        yesterday = datetime.now(UTC) - timedelta(seconds=run.DAY_S)
+        yesterday = datetime.now(UTC) - timedelta(seconds=DAY_S)
         bench = open_.enter_context(Workbench(seed=seed, start=yesterday, gaps=rows))
         served = open_.enter_context(bench.serve(port))
         environment = {
@@ -256,8 +252,8 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
             given["orders"] = lambda: read_orders(output_of("--orders", orders, environment))
         status = None
         try:
-            result = run.certify(bench, url, secret, **given)
-        except run.Interrupted as interrupted:
+            result = examined(bench, url, secret, **given)
+        except Interrupted as interrupted:
             result, status = interrupted.report, 128 + signal.SIGINT
     click.echo(f"\n{result.ending(terminal_width())}")
     for path in reports:
@@ -313,9 +309,9 @@ def check_live(
     Exit status 0 when nothing is open, 1 when something is, 2 when a file is rejected.
     """
     from workbench.domain.gaps import Gaps
-    from workbench.domain.reliance import relied_on
     from workbench.going_live import checklist, read_exam, read_trace
     from workbench.register import letter
+    from workbench.sandbox.provenance import relied_on
 
     if out is not None and out.suffix not in {".md", ".html"}:
         raise click.BadParameter(f"{out} ends in neither .md nor .html.", param_hint="--out")

@@ -11,13 +11,13 @@ from msgspec.structs import asdict, replace
 
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.phones import mask_phone
-from workbench.domain.reliance import relied_on
 from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import MAX_AT_MS, FindQuery, Found, Rows
 from workbench.domain.wire.ledger_and_trace import TracePage, TraceQuery, TraceRow
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import deprecation, rate_limit, recorded_trace
 from workbench.sandbox.operations import BEARER, Operation
+from workbench.sandbox.provenance import relied_on
 from workbench.sandbox.service import accounts, books, handsets, request_fields, suspense, webhooks
 from workbench.sandbox.service.lists import Caller, view_of
 from workbench.sandbox.store import Transaction, search

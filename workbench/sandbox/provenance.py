@@ -1,21 +1,25 @@
-"""The header Sandbox-Provenance: whether the interface shows a response, and the rows of the register behind it.
+"""The register's rows that a response relied on, for its header Sandbox-Provenance, and those that a run relied on.
 
 The column `relied` of a row names, in words that this module reads, the responses that rely on the row. A response
-is its status, media type and body here, without its headers and the moment of an effect.
+is its status, media type and body here, without its headers and the moment of an effect. What else a run relied on, the
+column `happens` finds in the run's trace.
 """
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, get_args, get_origin
 
 from msgspec import UNSET
 
-from workbench.domain import scenarios
-from workbench.domain.gaps import Gaps, rows_by, rows_settling
+from workbench.domain.gaps import REGISTER, Gaps, rows_by
 from workbench.domain.money import ISO_4217, ZMW
 from workbench.domain.payments import BOUNDS_MAJOR, one_minor, unit_minor
 from workbench.domain.phones import COUNTRY_CODE, ZED
+from workbench.domain.scenarios import ENDING, SCENARIOS, TEST_NUMBERS
 from workbench.domain.wire.endpoints_and_events import ABOUT, CloudEvent, Event
+from workbench.domain.wire.ledger_and_trace import CALL, WEBHOOK, TraceRow
 from workbench.domain.wire.payments_and_payouts import CreateCharge, CreatePaymentIntent, PaymentIntent
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.lists import Caller
@@ -29,7 +33,8 @@ _DECLINED: Final = 402
 _OF_ZED: Final = tuple(f"{before}{prefix}" for before in (COUNTRY_CODE, "0") for prefix in ZED.prefixes)
 """Beginnings of Zed Mobile's numbers, international and national."""
 _OF_KEY, _OF_MEMBER, _OF_FAILURE, _OF_WARNING = map(rows_by, ("key", "member", "failure", "warning"))
-_OF_RESPONSE, _OF_CALL = rows_by("response"), rows_by("call")
+_SETTLING, _OF_RESPONSE, _OF_CALL = map(rows_by, ("", "response", "call"))
+_EVENTS: Final = (Event, CloudEvent)
 TRIGGERED: Final = _OF_CALL["test_number"]
 
 
@@ -48,18 +53,15 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
     kinds += ["replayed", f"replayed_{kind}"] if replayed else []
     rows = {*relied, *operation.gone, *(row for name in kinds for row in _OF_RESPONSE.get(name, ()))}
     if status < _ERRORS:
-        rows |= {*rows_settling(operation.id), *_of_response(operation.response)}
+        rows |= {*_SETTLING.get(operation.id, ()), *_of_response(operation.response)}
     return f'{source}; gaps="{" ".join(sorted(rows))}"' if rows else source
 
 
 def _of_response(response: type) -> Iterator[str]:
     """Yields the rows that settle the members of a response's body, and of the objects that it lists."""
-    yield from rows_settling((get_origin(response) or response).__name__)
+    yield from _SETTLING.get((get_origin(response) or response).__name__, ())
     for inner in (*get_args(response), *(ABOUT.values() if response in _EVENTS else ())):
         yield from _of_response(inner)
-
-
-_EVENTS: Final = (Event, CloudEvent)
 
 
 def refused_by(operation: Operation, code: str) -> Rows:
@@ -68,7 +70,7 @@ def refused_by(operation: Operation, code: str) -> Rows:
     First come those of the code itself, then those of the code in this operation's body.
     """
     struct = operation.body.__name__ if operation.body else ""
-    return rows_settling(code) + rows_settling(f"{struct} {code}")
+    return _SETTLING.get(code, ()) + _SETTLING.get(f"{struct} {code}", ())
 
 
 def _is_small_or_large(body: CreatePaymentIntent | CreateCharge, gaps: Gaps) -> bool:
@@ -93,7 +95,7 @@ def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object, r
     if isinstance(body, CreateCharge) and body.reference is None:
         rows += _OF_CALL["no_reference"]
     if operation.phone is not None and caller.scenario is None:
-        rows += TRIGGERED if operation.phone(body)[-scenarios.ENDING :] in scenarios.TEST_NUMBERS else ()
+        rows += TRIGGERED if operation.phone(body)[-ENDING:] in TEST_NUMBERS else ()
     return rows if result is None else rows + relied_by(operation, result, body)
 
 
@@ -123,3 +125,53 @@ def relied_by(operation: Operation, result: object, body: object = None) -> Rows
     if isinstance(body, CreatePaymentIntent) and isinstance(result, PaymentIntent):
         rows += _OF_CALL["rounded"] if result.amount not in (body.amount, UNSET) else ()
     return rows
+
+
+# The rows that a run relied on
+
+_OPERATOR_CODES: Final = tuple(
+    f'code":"{code}"' for scenario in SCENARIOS.values() for code in (scenario.refusal, scenario.rejection) if code
+)
+"""Pieces of JSON: a body with one of them has a failure by the operator, not by the customer at the handset."""
+
+
+def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
+    """Name of a row of the register → texts of what relied on it, the most frequent first: `POST /v1/charges (3)`.
+
+    They are calls, webhooks and the names in `Gap.happens`, each with its count, unless that is 1.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for row in trace:
+        for name, by in _by_row(row):
+            counts.setdefault(name, Counter())[by] += 1
+    return {
+        name: [by if count == 1 else f"{by} ({count})" for by, count in counted.most_common()]
+        for name, counted in counts.items()
+    }
+
+
+def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
+    """Yields (row of the register, what relied on it), both by name, for each row of the register that `row` shows."""
+    own, fault, body, asked = _operation(row.what), "", "", False
+    if row.kind == CALL:
+        request, response = row.detail["request"], row.detail["response"]
+        asked, body = any(name.lower() == "sandbox-scenario" for name in request["headers"]), response["body"]
+        said = response["headers"].get("Sandbox-Provenance", "")
+        yield from ((name, own) for name in said.partition('gaps="')[2].rstrip('"').split())
+    elif row.kind == WEBHOOK:
+        own, fault, body = f"webhook {row.what}", row.detail["fault"] or "", row.detail["body"]
+        if about := ABOUT.get(row.what.partition(".")[0]):
+            yield from ((name, own) for name in _SETTLING.get(about.__name__, ()))
+    shown = f"{row.kind} {row.result} {row.what} {fault}"
+    for gap in REGISTER:
+        pattern, called = gap.happens
+        if pattern and re.match(pattern, shown):
+            yield gap.name, called or own
+    if asked or any(code in body for code in _OPERATOR_CODES):
+        yield from ((name, own) for name in TRIGGERED)
+
+
+def _operation(called: str) -> str:
+    """A call without its query, and with `…` in place of the ids in its path."""
+    path = called.partition("?")[0].split("/")
+    return "/".join("…" if "_" in part and any(map(str.isupper, part)) else part for part in path)

@@ -18,19 +18,7 @@ from workbench.domain.masking import shortened
 from workbench.domain.money import MAX_MAJOR_DIGITS
 from workbench.domain.payments import BOUNDS_MAJOR
 from workbench.domain.phones import EVERY_OPERATOR
-from workbench.domain.signs import (
-    CENT,
-    SUCCESS,
-    WEBHOOK,
-    ObservedCall,
-    Other,
-    Part,
-    Reading,
-    Value,
-    number_in,
-    tried,
-    within,
-)
+from workbench.domain.signs import CENT, WEBHOOK, ObservedCall, Other, Part, Reading, Value, number_in, tried, within
 from workbench.domain.webhooks import TOLD_AS
 from workbench.errors import TrafficRefused
 from workbench.sandbox.operations import OPERATIONS
@@ -138,16 +126,15 @@ def _bounds(traffic: Sequence[ObservedCall]) -> Readings:
 
 def _unit(traffic: Sequence[ObservedCall]) -> Readings:
     """Compares the amount of an intent, in major units, with that of its charge."""
-    intents: dict[object, Decimal] = {}
+    amounts: dict[object, Decimal | None] = {}
     for call in traffic:
-        for intent in call.intents:
-            # An intent that shows no amount has the one that was asked for.
-            asked = call.asked.get("amount") if call.id == "createPaymentIntent" else None
-            if (amount := number_in(intent.get("amount", asked))) is not None:
-                intents[intent["id"]] = amount
+        # An intent that shows no amount has the one that was asked for.
+        asked = call.asked.get("amount") if call.id == "createPaymentIntent" else None
+        known = {intent["id"]: number_in(intent.get("amount", asked)) for intent in call.intents}
+        amounts |= {intent: amount for intent, amount in known.items() if amount is not None}
     for call in traffic:
         for charge in call.charges:
-            major, amount = intents.get(str(charge.get("payment_intent"))), number_in(charge.get("amount"))
+            major, amount = amounts.get(str(charge.get("payment_intent"))), number_in(charge.get("amount"))
             if charge.get("payment_intent") and major and amount:
                 unit = "minor" if amount == major * 100 else "major" if amount == major else None
                 yield "charge_amount_unit", unit or Other(f"{amount} where the intent has {major}"), call.place
@@ -289,7 +276,7 @@ def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
 
     A schedule is a Part unless every attempt failed, and the recording goes on for two days more, until `ended_s`.
     """
-    failed = next((at for at, attempt in enumerate(tries) if attempt.status in SUCCESS), len(tries))
+    failed = next((at for at, attempt in enumerate(tries) if attempt.ok), len(tries))
     waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
     is_over = failed == len(tries) and ended_s - tries[-1].at_s > _GAVE_UP_S
 
@@ -497,8 +484,10 @@ def fit(*places: str | Path) -> Evidence:
 
 
 def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
+    singly = ((gap.name, gap.sign(call), call.place) for gap in REGISTER if gap.sign for call in traffic)
+    together = (TOGETHER[name](traffic) for name in dict.fromkeys(gap.together for gap in REGISTER if gap.together))
     shown_by_row: dict[str, dict[Value | Other, dict[str, list[str]]]] = defaultdict(dict)
-    for row, shown, place in _shown(traffic):
+    for row, shown, place in chain(singly, *together):
         if shown is not None:
             value, what, most = shown if isinstance(shown, Part) else (shown, "", 0)
             parts = shown_by_row[row].setdefault(value, {})
@@ -508,11 +497,3 @@ def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
     for gap in REGISTER:
         row, value = gap.unless
         yield Finding(gap, {} if value in shown_by_row.get(row, {}) else shown_by_row.get(gap.name, {}))
-
-
-def _shown(traffic: Sequence[ObservedCall]) -> Readings:
-    for gap in REGISTER:
-        if gap.sign:
-            yield from ((gap.name, gap.sign.shows(call), call.place) for call in traffic if gap.sign.is_about(call))
-    for name in dict.fromkeys(gap.together for gap in REGISTER if gap.together):
-        yield from TOGETHER[name](traffic)

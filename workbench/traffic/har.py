@@ -111,8 +111,15 @@ def recorded(file: Path, about: Callable[[str, str], About | None]) -> Iterator[
             mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise TrafficRefused(f"{file} cannot be read: {error.strerror}.") from None
-    text = memoryview(mapped)[len(_BOM) if mapped[: len(_BOM)] == _BOM else 0 :]
-    for number, raw in enumerate(_decoded(file, text).log.entries, 1):
+    try:
+        har = msgspec.json.decode(memoryview(mapped)[len(_BOM) if mapped[: len(_BOM)] == _BOM else 0 :], type=_File)
+    except (msgspec.ValidationError, RecursionError) as error:
+        hint = "Recordings are read as HAR 1.2: in a browser's network panel, “Save all as HAR with content”."
+        raise TrafficRefused(f"{file} is JSON, but not a HAR file: {error}.", hint=hint) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        hint = "It may have been cut off: save the recording again."
+        raise TrafficRefused(f"{file} is not JSON: {error}.", hint=hint) from None
+    for number, raw in enumerate(har.log.entries, 1):
         if memoryview(raw).nbytes > MOST_BYTES:
             continue
         # An entry of another form, such as of a call that was broken off, is skipped.
@@ -123,17 +130,6 @@ def recorded(file: Path, about: Callable[[str, str], About | None]) -> Iterator[
                 request, response = _message(asked.headers, asked.post), _message(answered.headers, answered.content)
                 url, place = _hidden(_PASSED_ON.sub("//", asked.url)), f"{file.name} #{number}"
                 yield ObservedCall(place, url, request, answered.status, response, moment_s(entry.started), *found)
-
-
-def _decoded(file: Path, text: memoryview) -> _File:
-    try:
-        return msgspec.json.decode(text, type=_File)
-    except (msgspec.ValidationError, RecursionError) as error:
-        hint = "Recordings are read as HAR 1.2: in a browser's network panel, “Save all as HAR with content”."
-        raise TrafficRefused(f"{file} is JSON, but not a HAR file: {error}.", hint=hint) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        hint = "It may have been cut off: save the recording again."
-        raise TrafficRefused(f"{file} is not JSON: {error}.", hint=hint) from None
 
 
 def _message(headers: Iterable[_Pair], content: _Content | None) -> Message:
@@ -204,9 +200,8 @@ def write(file: Path, rows: Iterable[Mapping[str, Any]], base_url: str) -> None:
     The field `TRACE`, which other tools skip, has all rows as they are: HAR has no place for a screen or an entry,
     which also show what a run relied on.
     """
-    rows, base_url = list(rows), base_url.rstrip("/")
-    exchanges = [row for row in rows if row["kind"] in {CALL, WEBHOOK}]
-    entries = [_call(base_url, row) if row["kind"] == CALL else _webhook(row) for row in exchanges]
+    rows = list(rows)
+    entries = [_entry(row, base_url.rstrip("/")) for row in rows if row["kind"] in {CALL, WEBHOOK}]
     creator = {"name": "workbench", "version": "1"}
     log = {"version": "1.2", "creator": creator, "entries": entries, TRACE: rows}
     text = json.dumps({"log": log}, indent=1, ensure_ascii=False)
@@ -216,20 +211,24 @@ def write(file: Path, rows: Iterable[Mapping[str, Any]], base_url: str) -> None:
         raise TrafficRefused(f"{file} cannot be written: {error.strerror}.") from None
 
 
-def _call(base_url: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    call = call_of(row)
-    method, _, target = call.target.partition(" ")
-    sent = _half(call.request.headers, "postData", call.request.body)
-    back = _half(call.response.headers, "content", call.response.body)
-    return _entry(row["at"], method, base_url + target, sent, call.response.status, back)
-
-
-def _webhook(row: Mapping[str, Any]) -> dict[str, Any]:
-    webhook, status = webhook_of(row), row["result"][:3]
-    sent = _half(webhook.headers, "postData", webhook.body)
-    url = _UNKNOWN_URL.format(webhook.endpoint)
-    back = _half({}, "content", webhook.answer or "")
-    return _entry(row["at"], "POST", url, sent, int(status) if status.isdigit() else 0, back)
+def _entry(row: Mapping[str, Any], base_url: str) -> dict[str, Any]:
+    """An entry of a HAR for a call or a webhook of a trace."""
+    if row["kind"] == CALL:
+        call = call_of(row)
+        method, _, target = call.target.partition(" ")
+        url, status = base_url + target, call.response.status
+        sent = _half(call.request.headers, "postData", call.request.body)
+        back = _half(call.response.headers, "content", call.response.body)
+    else:
+        webhook, code = webhook_of(row), row["result"][:3]
+        method, url, status = "POST", _UNKNOWN_URL.format(webhook.endpoint), int(code) if code.isdigit() else 0
+        sent = _half(webhook.headers, "postData", webhook.body)
+        back = _half({}, "content", webhook.answer or "")
+    return {
+        "startedDateTime": row["at"], "time": 0, "cache": {}, "timings": {"send": 0, "wait": 0, "receive": 0},
+        "request": {"method": method, "url": url, "queryString": [], **sent},
+        "response": {"status": status, "statusText": responses.get(status, ""), "redirectURL": "", **back},
+    }  # fmt: skip
 
 
 def _half(headers: Mapping[str, str], name: str, body: str) -> dict[str, Any]:
@@ -238,11 +237,3 @@ def _half(headers: Mapping[str, str], name: str, body: str) -> dict[str, Any]:
     listed = [{"name": key, "value": value} for key, value in headers.items()]
     common = {"httpVersion": "HTTP/1.1", "cookies": [], "headers": listed, "headersSize": -1, "bodySize": -1}
     return {**common, name: content} if body or name == "content" else common
-
-
-def _entry(at: str, method: str, url: str, sent: dict[str, Any], status: int, back: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "startedDateTime": at, "time": 0, "cache": {}, "timings": {"send": 0, "wait": 0, "receive": 0},
-        "request": {"method": method, "url": url, "queryString": [], **sent},
-        "response": {"status": status, "statusText": responses.get(status, ""), "redirectURL": "", **back},
-    }  # fmt: skip

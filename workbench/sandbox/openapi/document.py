@@ -16,8 +16,7 @@ import msgspec
 
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES
-from workbench.domain.gaps import Gaps
-from workbench.domain.interface import PAGE
+from workbench.domain.gaps import PAGE, Gaps
 from workbench.domain.webhooks import TOLD_AS
 from workbench.domain.wire.accounts_and_keys import PlantError
 from workbench.domain.wire.base import PATHS, ListQuery, Source, to_json

@@ -18,8 +18,7 @@ import msgspec
 from workbench import resources
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES, OperatorNames
-from workbench.domain.gaps import Gaps, choices_of, rows_settling
-from workbench.domain.interface import PAGE
+from workbench.domain.gaps import PAGE, Gaps, choices_of, rows_by
 from workbench.domain.payments import ADVICE, FAILURES
 from workbench.domain.phones import COUNTRY_CODE, OFFERED
 from workbench.errors import NotFound
@@ -114,7 +113,7 @@ def errors(request: Request, choices: InForce) -> Response:
     return _html_page(
         "errors.html",
         kinds=[(kind, list(rows)) for kind, rows in groupby(CODES.items(), key=lambda item: item[1].kind)],
-        rows_settling=rows_settling,
+        rows_of=rows_by(),
         failures=[
             (code, says, ADVICE[code].shop if code in ADVICE else "", OPERATOR_NAMES.get(code, OperatorNames()))
             for code, says in FAILURES.items()

@@ -9,8 +9,7 @@ from typing import Any, Final, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, UnsetType
 
-from workbench.domain.gaps import Gaps
-from workbench.domain.interface import link_to
+from workbench.domain.gaps import Gaps, link_to
 from workbench.domain.wire.base import Source, View, to_json
 from workbench.domain.wire.endpoints_and_events import CloudEvent, Event
 from workbench.domain.wire.payments_and_payouts import PaymentIntent
