@@ -241,10 +241,8 @@ class Pictures:
         title = "Who passed money to whom"
         cut = f"the last {len(booked)} of {len(entries)} entries; " if len(booked) < len(entries) else ""
         note = f"{cut}shaded: the provider's; time in Lusaka"
-        lines = [_in_words(entry) for entry in booked]
-        if not booked:
-            lines = ["Nothing is booked yet."]
-            parts.append(svg.text(svg.EDGE, 60, lines[0], svg.INK))
+        lines = [_in_words(entry) for entry in booked] or ["Nothing is booked yet."]
+        parts += [] if booked else [svg.text(svg.EDGE, 60, lines[0], svg.INK)]
         return svg.drawing(title, "\n".join([f"{title} ({note})", *lines]), y + 8, parts, note=note)
 
     def pairs(self, result: Reconciled) -> Drawing:

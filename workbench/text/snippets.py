@@ -208,6 +208,11 @@ class UnsentRequest(NamedTuple):
     key: str
     base_url: str
 
+    @property
+    def sent_headers(self) -> dict[str, str]:
+        """The headers without a Content-Type that is not sent."""
+        return {name: value for name, value in self.headers.items() if value or not _is_content_type(name)}
+
 
 def _shown(text: str) -> str:
     """A text with its secrets masked; half of a surrogate pair, which nobody can send, is replaced."""
@@ -286,11 +291,7 @@ def _httpx(request: UnsentRequest) -> str:
     if request.content is not None:
         # As text: a number with a point would be a float in Python.
         arguments.append(f"content={' + '.join(map(_literal, request.content))}")
-    headers = [
-        f"{_literal(name)}: {_literal(value)}"
-        for name, value in request.headers.items()
-        if value or not _is_content_type(name)
-    ]
+    headers = [f"{_literal(name)}: {_literal(value)}" for name, value in request.sent_headers.items()]
     if request.scheme == "Bearer":
         headers.insert(0, f'"Authorization": f"Bearer {{{_python_key(request.key)}}}"')
     if headers:
@@ -322,9 +323,7 @@ def _javascript(request: UnsentRequest) -> str:
     """The request as `fetch` sends it, in a browser or in Node."""
     key = Variable(request.key)
     credentials = {"Bearer": _js_text(["Bearer ", key]), "Basic": f'"Basic " + btoa({_js_text([key, ":"])})'}
-    headers = {
-        name: _js_text([value]) for name, value in request.headers.items() if value or not _is_content_type(name)
-    }
+    headers = {name: _js_text([value]) for name, value in request.sent_headers.items()}
     if request.scheme in credentials:
         headers = {"Authorization": credentials[request.scheme], **headers}
     options = [f"method: {_js_text([request.method])}"]
