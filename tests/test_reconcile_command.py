@@ -480,7 +480,8 @@ class TestForASpreadsheet:
         table = files.read(case.here / "b.parquet", BREAK)
         for name, (delimiter, decimal, day) in LOCALES.items():
             assert delimiter != decimal
-            outputs.write_breaks(SimpleNamespace(breaks=table, account_names={}), tmp_path / f"{name}.csv", excel=name)
+            result = SimpleNamespace(breaks=table, suggestions=(), account_names={})
+            outputs.write(result, tmp_path / f"{name}.csv", excel=name)
             with (tmp_path / f"{name}.csv").open(newline="", encoding="utf-8-sig") as file:
                 found = list(csv.DictReader(file, delimiter=delimiter))
             assert len(found[0]) == len(BREAK) - 1, "all but the JSON, and no two are called alike"

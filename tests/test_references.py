@@ -4,8 +4,8 @@ import inspect
 import re
 
 from workbench import reconcile
-from workbench.analysis.simulate import plan
-from workbench.analysis.simulate.plan import Traffic
+from workbench.analysis.simulate import month
+from workbench.analysis.simulate.month import Traffic
 from workbench.domain.gaps import REGISTER
 from workbench.domain.money import ISO_4217, ZMW, money_text
 from workbench.domain.phones import OPERATORS, WITHOUT_WALLET, Operator
@@ -29,7 +29,7 @@ def percent(per_100k: int) -> str:
 
 def of_the_product() -> dict[str, str]:
     """Each figure as the product's tables have it, in the words of the page."""
-    shares = plan.HOURLY_SHARES
+    shares = month.HOURLY_SHARES
     at = {each: [f"{hour:02}:00" for hour, share in enumerate(shares) if share == each] for each in shares}
     least, most = min(shares), max(shares)
     rows = {row.name: listed(row.default) for row in REGISTER if row.name in ROWS}
@@ -44,8 +44,8 @@ def of_the_product() -> dict[str, str]:
         "Traffic.sigma": str(Traffic.sigma),
         "HOURLY_SHARES": f"{len(shares)} shares, the largest {most} % at {' and '.join(at[most])}, "
         f"the smallest {least} % at {' and '.join(at[least])}",
-        "FAILURES": ", ".join(f"{code} {percent(often)}" for code, often in plan.FAILURES.items()),
-        "_OPERATOR_WEIGHTS": ", ".join(f"{name} {share} %" for name, share in plan._OPERATOR_WEIGHTS.items()),  # noqa: SLF001  what the page states
+        "FAILURES": ", ".join(f"{code} {percent(often)}" for code, often in month.FAILURES.items()),
+        "_OPERATOR_WEIGHTS": ", ".join(f"{name} {share} %" for name, share in month._OPERATOR_WEIGHTS.items()),  # noqa: SLF001  what the page states
         "cut_off": str(inspect.signature(reconcile).parameters["cut_off"].default),
         "pin_length": str(pin_length),
     }
@@ -64,6 +64,6 @@ def test_each_row_with_a_source_says_of_which_date_and_the_last_table_has_none()
 
 
 def test_weights_are_percent_and_a_first_tier_wallets_limit_is_the_registers_too():
-    assert sum(plan._OPERATOR_WEIGHTS.values()) == 100  # noqa: SLF001  percent
+    assert sum(month._OPERATOR_WEIGHTS.values()) == 100  # noqa: SLF001  percent
     (bounds,) = [row for row in REGISTER if row.name == "amount_bounds"]
     assert bounds.alternatives["1_to_20000"].endswith(f"{Traffic.largest_minor // 100:,}.00 ZMW")

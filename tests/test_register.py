@@ -68,7 +68,7 @@ ELSEWHERE = {
                                                        "reused_key_status")),
     ("certify/checks.py", "prompt_timeout_s"), ("certify/checks.py", "signature_scheme"),
     ("certify/checks.py", "delivery_timeout_s"), ("sandbox/openapi/pages.py", "zed_mobile"),
-    ("analysis/simulate/__init__.py", "prompt_timeout_s"),
+    ("analysis/simulate/month.py", "prompt_timeout_s"),
     ("domain/payments.py", "prompt_timeout_s"),
     *(("going_live.py", each) for each in ("late_success", "signature_tolerance_s", "retry_schedule_s",
                                            "endpoint_disable_after_s")),

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import click
 
-from workbench.commands.analysis import reconcile, simulate
-from workbench.commands.layouts import layout
+from workbench.commands.analysis import layout, reconcile, simulate
 from workbench.commands.service import docs, fit, gaps, lab, openapi, run, serve
 from workbench.commands.shop import certify, check_live, each
 from workbench.errors import WorkbenchError

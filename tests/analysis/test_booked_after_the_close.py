@@ -273,11 +273,7 @@ LONG = settings.get_current_profile_name() == "long"
     # A run takes half a second: to make a failing case small would take longer than to read it.
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
-@given(
-    world=worlds(),
-    order=st.randoms(use_true_random=False),
-    splits=st.sampled_from([(0, 1, 2), (0, 2), (1, 2)]),
-)
+@given(world=worlds(), order=st.randoms(use_true_random=False), splits=st.sampled_from([(0, 1, 2), (0, 2), (1, 2)]))
 def test_any_split_into_periods_ends_in_the_closings_of_one_run(
     world: list[tuple[Moved, int | None, bool]], order: Random, splits: tuple[int, ...]
 ):

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import openpyxl
@@ -21,14 +22,16 @@ from hypothesis import strategies as st
 
 from tests.analysis.test_reconcile import ACCOUNT, KINDS, ledger_of, movement
 from tests.analysis.test_reconcile import statement_of as with_balances
+from workbench import read_statement
 from workbench.analysis import files
 from workbench.analysis.break_codes import VERDICTS
 from workbench.analysis.reconcile import Reconciliation, reconcile
-from workbench.analysis.reconcile.deciding import DecisionTable
-from workbench.analysis.reconcile.decisions import Rule, decisions_in, ruled, rules_in
+from workbench.analysis.reconcile.decisions import DecisionTable, decisions_in
+from workbench.analysis.rules import LONGEST_PATTERN, Rule, ruled, rules_in
 from workbench.analysis.shapes import BREAK, DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW
+from workbench.analysis.statements import Layout
 from workbench.cli import app
-from workbench.errors import ReconcileRefused
+from workbench.errors import ReconcileRefused, StatementRefused
 
 HEADER = "break,verdict,partner,who,when,why"
 ONE, TWO, THREE = "bq4x7m2k5n3a", "bq4x7m2k5n3b", "bq4x7m2k5n3c"
@@ -588,3 +591,51 @@ class TestTable:
 def test_the_columns_of_decisions_are_among_those_of_a_break():
     assert set(OF_DECISIONS) < set(BREAK)
     assert list(DECIDED)[:6] == HEADER.split(",")
+
+
+RUNS_AWAY = "(a+)+$"
+TO_RUN_AWAY_ON = f"{'a' * 5_000}!"
+COLUMNS = {"key": "Ref", "moment": "Day", "description": "Text", "amount": "Amount"}
+
+
+def with_text(path: Path) -> Path:
+    path.write_text(
+        f"Ref,Day,Text,Amount\nT1,2026-10-01,{TO_RUN_AWAY_ON},-5.00\nT2,2026-10-02,RENT aaa,-6.00\n", "utf-8"
+    )
+    return path
+
+
+def layout(pattern: str) -> Layout:
+    return Layout("mine", COLUMNS, ("%Y-%m-%d",), account="bank:settlement", key_pattern=pattern)
+
+
+@pytest.mark.thorough
+def test_a_pattern_on_which_others_run_away_is_fast_in_a_layout_and_in_a_rule(tmp_path: Path):
+    begin = perf_counter()
+    statement = read_statement(with_text(tmp_path / "bank.csv"), layout=layout("(?P<related>(?:a+)+$)"))
+    assert statement.rows["related"].fillna("").tolist() == ["", "aaa"]
+    (tmp_path / "rules.toml").write_text(f"[[rule]]\nnarrative = '{RUNS_AWAY}'\nkind = 'rent'\nexpected = true\n")
+    ours = pd.DataFrame(
+        {"account": "bank:settlement", "key": ["T0"], "occurred_at": ["2026-10-01"], "amount": ["1.00"]}
+    )
+    breaks = reconcile(ours, statement, rules=tmp_path / "rules.toml").breaks
+    decided = breaks.set_index("key")["verdict"].fillna("").to_dict()
+    assert (decided["T1"], decided["T2"]) == ("", "expected")
+    assert perf_counter() - begin < 20
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        (r"(?P<key>a)\1", "neither backreferences nor lookaround: invalid escape sequence"),
+        ("(?P<key>a(?=b))", "neither backreferences nor lookaround: invalid perl operator"),
+        ("(?P<key>(?<!x)b)", "neither backreferences nor lookaround"),
+        ("(?P<key>a{2000})", "invalid repetition size"),
+        (f"(?P<key>{'a' * LONGEST_PATTERN})", "has 509 characters; a pattern has at most 500"),
+    ],
+)
+def test_what_re2_does_not_take_is_refused_with_the_reason(pattern: str, why: str):
+    with pytest.raises(StatementRefused, match=f"'mine' cannot be used: key_pattern .*{why}"):
+        layout(pattern)
+    with pytest.raises(ReconcileRefused, match=f"The rule 'x' cannot be used: .*{why}"):
+        Rule("x", narrative=pattern, kind="y")

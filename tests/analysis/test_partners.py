@@ -388,10 +388,7 @@ def test_what_is_carried_pairs_by_the_whole_number_under_the_books_key_alone(tmp
     said, found = book.partners("--carry-forward", "kept", "--phone-key", "key")
     # The same number pairs, and one that only looks like it does not: nothing is to be said of that.
     assert (found, "hash" in said, key.read_text("ascii")) == ({"2000002"}, False, secret)
-    written = [
-        said.encode(),
-        *(each.read_bytes() for each in sorted(tmp_path.rglob("*")) if each.suffix == ".csv"),
-    ]
+    written = [said.encode(), *(each.read_bytes() for each in sorted(tmp_path.rglob("*")) if each.suffix == ".csv")]
     written = [text for text in written if not text.startswith(HEADER.encode())]
     written += [files.read(each, CARRIED).to_csv().encode() for each in sorted(tmp_path.glob("*/rows.parquet"))]
     assert len(written) >= 5
@@ -400,10 +397,7 @@ def test_what_is_carried_pairs_by_the_whole_number_under_the_books_key_alone(tmp
         each for text in written for each in (*national, secret.strip().encode()) if each in re.sub(rb"[ -]", b"", text)
     ] == []
     said, found = book.partners_of("kept", "another")
-    assert (found, said.count("numbers of 2 rows brought forward cannot be compared: another key")) == (
-        set(),
-        1,
-    )
+    assert (found, said.count("numbers of 2 rows brought forward cannot be compared: another key")) == (set(), 1)
     said, found = book.partners_of("bare", "key")
     assert (found, said.count("4 open rows may match by the customer's number")) == (set(), 1)
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from tests.analysis.test_reconcile import KINDS
 from workbench.analysis.frames import untyped
-from workbench.analysis.match_rules import MatchRule
 from workbench.analysis.reconcile import Reconciliation, Tolerance, reconcile
+from workbench.analysis.rules import MatchRule
 from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.analysis.statements import Statement
 

@@ -31,7 +31,7 @@ from workbench.analysis.break_codes import BREAK_CODES, BUCKETS, CODES
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.reconcile.decisions import Signatures
-from workbench.analysis.report import bank_reconciliation, figures, journal_lines, overview, page, totals, workbook
+from workbench.analysis.report import captions, figures, outputs, page, totals, workbook
 from workbench.analysis.report.captions import headline, shortfalls
 from workbench.analysis.report.figures import Figures
 from workbench.analysis.report.page import write_page
@@ -187,16 +187,16 @@ class TestFigures:
 class TestTotals:
     def test_opposite_variances_do_not_hide_each_other_and_ages_are_in_their_order(self):
         result = reconciled(breaks=[a_break("timing", 500, rows=3), a_break("timing", -500)])
-        assert totals.by_day(result, "ZMW") == {FIRST: Net(2, 500, -500)}
+        assert totals.nets(result, "ZMW", "business_date") == {FIRST: Net(2, 500, -500)}
         (code,) = totals.by_code(result)
         assert (code.breaks, code.rows, code.up_minor, code.down_minor) == (2, 4, 500, -500)
         result = reconciled(breaks=[a_break("timing", 1, bucket=name) for name in reversed(BUCKETS)])
-        assert list(totals.by_bucket(result, "ZMW")) == list(BUCKETS)
+        assert list(totals.nets(result, "ZMW", "bucket")) == list(BUCKETS)
 
     def test_rates_count_both_sides(self):
         bank, mtn = totals.by_account(reconciled())
-        assert (bank.matched_rows, bank.all_rows, bank.matched_minor, bank.value_minor) == (2, 2, 1_000, 1_000)
-        assert (mtn.matched_rows, mtn.timing_rows, mtn.all_rows, mtn.variance_minor) == (2, 1, 8, 123_462_039)
+        assert (bank.of_period, bank.value_of_period) == ((2, 2), (1_000, 1_000))
+        assert (mtn.of_period, mtn.timing_rows, mtn.variance_minor) == ((2, 8), 1, 123_462_039)
 
     def test_a_share_is_cut_and_not_rounded(self):
         shares = {(0, 0): "none", (0, 1): "0.00 %", (1, 1): "100.00 %", (10**15 - 1, 10**15): "99.99 %"}
@@ -366,8 +366,8 @@ class TestOverview:
         closed = {"account": MTN, "key": "7", "code": "timing", "currency": "ZMW", "variance_minor": 5, "rule": "key"}
         breaks = [a_break("timing", 5), *(a_break("missing_in_ledger", -place, **told) for place in range(9))]
         result = reconciled(breaks=breaks, closed=[closed])
-        shown = overview.text(result)
-        outline = Outline(overview.html(result))
+        shown = captions.text(result)
+        outline = Outline(captions.html(result))
         assert outline.open == []
         assert {tag for tag, _ in outline.tags} == {"p", "table", "caption", "thead", "tbody", "tr", "th", "td"}
         assert {name for _, named in outline.tags for name in named} == {"style", "scope"}
@@ -382,15 +382,15 @@ class TestOverview:
         assert sum("Paid by CUSTOMER <b>for</b> order 7" in line for line in lines) == 9
         assert any("matched by key" in line for line in lines)
         result.sign_off, result.suggestions = "Signed off by nobody.", [1, 2]
-        assert "Signed off by nobody." in overview.text(result)
-        assert "2 suggestions to look at" in overview.html(result)
+        assert "Signed off by nobody." in captions.text(result)
+        assert "2 suggestions to look at" in captions.html(result)
 
     def test_what_is_decided_says_by_whom(self):
         decided = {"verdict": "accept", "who": "Accounts"}
         breaks = [a_break("timing", 5), a_break("fee_mismatch", 5, **decided), a_break("fee_mismatch", 4)]
-        assert "1 of 2 decided by Accounts" in overview.text(reconciled(breaks=breaks))
+        assert "1 of 2 decided by Accounts" in captions.text(reconciled(breaks=breaks))
         assert any(
-            line.endswith("  Decided by Accounts") for line in overview.text(reconciled(breaks=breaks[:2])).splitlines()
+            line.endswith("  Decided by Accounts") for line in captions.text(reconciled(breaks=breaks[:2])).splitlines()
         )
 
     def test_a_row_without_a_key_says_so_on_the_page(self):
@@ -402,8 +402,8 @@ class TestOverview:
 def by_account(result: SimpleNamespace) -> dict[str, list[tuple[str, int | None, int]]]:
     """Account → the lines of its reconciliation: text, items and minor units."""
     return {
-        mine[0].account: [(each.text, each.items, each.minor) for each in mine]
-        for mine in bank_reconciliation.lines(result)
+        account.account: [(each.text, each.items, each.minor) for each in account.lines]
+        for account in totals.balances(result)
     }
 
 
@@ -428,7 +428,7 @@ class TestReconciliation:
             ("less errors: booked with another amount", 1, -8),
             ("Adjusted balance per books", None, 70_350),
         ]
-        first, _ = bank_reconciliation.tables(reconciled(breaks=breaks))
+        first, _ = captions.reconciliations(reconciled(breaks=breaks))
         assert first.caption == f"Reconciliation of {MTN} at 2026-01-09, in ZMW: both adjusted balances agree"
         assert first.rows[2] == ("less outstanding payments", "2", "-3.50")
 
@@ -457,9 +457,12 @@ class TestReconciliation:
 
     def test_what_is_not_explained_is_between_the_adjusted_balances_and_named(self):
         result = reconciled(breaks=[], proof=[proved(MTN, 123_456, 100_000, 20_000, "line 9 does not follow")])
-        ((caption, lines),) = bank_reconciliation.captioned(result)
-        assert caption.endswith("it does not prove: +K34.56 is not explained; line 9 does not follow")
-        assert (lines[-1].text, lines[-1].minor) == ("Not explained: books less statement, both adjusted", 3_456)
+        (account,) = totals.balances(result)
+        assert account.caption.endswith("it does not prove: +K34.56 is not explained; line 9 does not follow")
+        assert (account.lines[-1].text, account.lines[-1].minor) == (
+            "Not explained: books less statement, both adjusted",
+            3_456,
+        )
 
     @pytest.mark.thorough
     @given(st.lists(st.tuples(st.sampled_from(CODES), st.sampled_from(("ledger", "statement", "both")),
@@ -477,10 +480,12 @@ class TestReconciliation:
         explained = sum(variance for *_, variance in found) + tolerated + brought
         proof = proved(MTN, 5_000 + explained + rest, 5_000, explained)
         result = reconciled(breaks=breaks, proof=[proof | {"tolerated_minor": tolerated, "brought_minor": brought}])
-        (lines,) = bank_reconciliation.lines(result)
+        lines = [line for account in totals.balances(result) for line in account.lines]
         statement, books = (each.minor for each in lines if each.text.startswith("Adjusted"))
         assert books - statement == rest
-        assert sum(each.minor for each in lines if each.is_item) == statement + books - 10_000 - explained - rest
+        assert (
+            sum(each.minor for each in lines if each.items is not None) == statement + books - 10_000 - explained - rest
+        )
 
 
 @pytest.fixture
@@ -807,21 +812,21 @@ class TestJournal:
             *(kept | each for each in ({"proposal": None}, {"variance_minor": 0})),
             *(a_break(code, 5, **decided) for code in ("missing_in_statement", "timing")),
         ]
-        assert journal_lines.journal(reconciled(breaks=others)).empty
-        assert journal_lines.note(reconciled(breaks=[kept, *others, kept | {"key": None}])) == (
+        assert outputs.journal(reconciled(breaks=others)).empty
+        assert outputs.journal_note(reconciled(breaks=[kept, *others, kept | {"key": None}])) == (
             "Decided breaks that have no entry in the journal: 3 ignored, matched or tolerated, 1 that no known entry "
             "settles, 1 without an amount, 2 for the other side to book, 1 without a key."
         )
-        assert not journal_lines.note(reconciled(breaks=[kept]))
+        assert not outputs.journal_note(reconciled(breaks=[kept]))
         booked = {"reversed": 7, "rounded_up": 1, "fee_raised": 900}
         proposal = json.dumps([{"recipe": recipe, "amount_minor": minor} for recipe, minor in booked.items()])
         both = a_break("amount_mismatch", 899, **decided | {"proposal": proposal})
-        lines = journal_lines.journal(reconciled(breaks=[both, both | {"variance_minor": 903, "id": "b2"}]))
+        lines = outputs.journal(reconciled(breaks=[both, both | {"variance_minor": 903, "id": "b2"}]))
         posted = [*python_rows(lines, "account", "debit_minor", "credit_minor")]
         assert posted[:3] == [(MTN, 0, 899), ("rounding", 0, 1), ("charges", 900, 0)]
         assert posted[3:] == [(MTN, 0, 903), ("rounding", 0, 1), ("charges", 900, 0), ("suspense", 4, 0)]
         named = {MTN: "1200", "suspense": "9998"}
-        lines = journal_lines.journal(reconciled(breaks=[kept, *others]), named, date(2026, 2, 1))
+        lines = outputs.journal(reconciled(breaks=[kept, *others]), named, date(2026, 2, 1))
         assert list(python_rows(lines, "date", "account", "debit_minor", "credit_minor")) == [
             (date(2026, 2, 1), "1200", 5, 0), (date(2026, 2, 1), "9998", 0, 5),
         ]  # fmt: skip
@@ -850,34 +855,34 @@ class TestJournal:
         first, *lines = (tmp_path / "j.csv").read_text("utf-8").splitlines()
         facts = {"id": charge["id"], "key": charge["key"], "text": f"missing_in_ledger {charge['id']} expected"}
         assert lines == [each.format_map(facts) for each in expected]
-        assert first == ",".join(journal_lines.FORMS[form].headings)
+        assert first == ",".join(outputs.FORMS[form])
 
-    @pytest.mark.parametrize("form", journal_lines.FORMS)
+    @pytest.mark.parametrize("form", outputs.FORMS)
     def test_a_reference_is_exact_and_a_file_has_no_more_lines_than_its_program_takes(self, form: str, tmp_path: Path):
         keys = [text for text in FORMULAS if text == text.strip() and len(text) <= 30] + [f"K{n}" for n in range(300)]
         kept = {"verdict": "accept", "proposal": '[{"recipe": "x"}]', "side": "statement"}
         breaks = [a_break("missing_in_ledger", -n, key=key, id=f"b{n}", **kept) for n, key in enumerate(keys, 1)]
         result = reconciled(breaks=breaks)
-        paths = journal_lines.write_journal(result, tmp_path / "j.csv", form)
+        paths = outputs.write_journal(result, tmp_path / "j.csv", form)
         names = ["j.csv", "j-2.csv", "j-3.csv"] if form == "xero" else ["j.csv"]
         assert sorted(paths) == sorted(tmp_path.iterdir()) == sorted(tmp_path / name for name in names)
         files_ = [[*csv.reader(path.read_text("utf-8").splitlines())] for path in paths]
-        assert {tuple(first) for first, *_ in files_} == {tuple(journal_lines.FORMS[form].headings)}
+        assert {tuple(first) for first, *_ in files_} == {tuple(outputs.FORMS[form])}
         assert all(len(lines) <= 300 for _, *lines in files_ if form == "xero")
         place = {"general": 6, "sage": 5, "xero": 2, "quickbooks": 3}[form]
         told = [line[place] for _, *lines in files_ for line in lines]
         begins = [f"{key} missing" if form == "quickbooks" else key for key in keys for _ in "dc"]
         assert [text[: len(begin)] for text, begin in zip(told, begins, strict=True)] == begins
-        assert f"would run {len(keys) - 300} of its references" in journal_lines.note(result)
+        assert f"would run {len(keys) - 300} of its references" in outputs.journal_note(result)
 
     def test_a_form_without_a_column_for_currencies_takes_one_and_an_unknown_form_is_refused(self, tmp_path: Path):
         kept = a_break("missing_in_ledger", -5, verdict="accept", proposal='[{"recipe": "x"}]', side="statement")
         result = reconciled(breaks=[kept, kept | {"currency": "USD"}])
         for form, text in (("sage", "USD, ZMW"), ("ledger", "general, sage, xero, quickbooks")):
             with pytest.raises(ReportRefused, match=text):
-                journal_lines.write_journal(result, tmp_path / "j.csv", form)
+                outputs.write_journal(result, tmp_path / "j.csv", form)
         with pytest.raises(ReportRefused, match=r"j\.xlsx is not one"):
-            journal_lines.write_journal(result, tmp_path / "j.xlsx")
+            outputs.write_journal(result, tmp_path / "j.xlsx")
         assert not [*tmp_path.iterdir()]
 
 

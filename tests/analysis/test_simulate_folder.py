@@ -16,8 +16,7 @@ from click.testing import CliRunner, Result
 from workbench import Workbench
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.shapes import NOTHING_PROVEN
-from workbench.analysis.simulate import Simulation, Traffic
-from workbench.analysis.simulate.kinds import DECOYS, PLANTABLE, breaks_from
+from workbench.analysis.simulate import DECOYS, PLANTABLE, Simulation, Traffic, breaks_from
 from workbench.analysis.statements import Statement, read_statement
 from workbench.cli import app
 from workbench.domain.moments import moment

@@ -7,7 +7,7 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from workbench.analysis.simulate.plan import CHARGE, DAY_MS, FAILURES, HOURLY_SHARES, Chances, Payment, Plan, Traffic
+from workbench.analysis.simulate.month import CHARGE, DAY_MS, FAILURES, HOURLY_SHARES, Chances, Payment, Plan, Traffic
 from workbench.domain.moments import START, day_start_ms, milliseconds
 from workbench.domain.phones import mask_phone, msisdn_from
 from workbench.domain.scenarios import APPROVE

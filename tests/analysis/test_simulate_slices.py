@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from workbench import Workbench
-from workbench.analysis.simulate import Month, Simulation, Traffic
-from workbench.analysis.simulate.plan import UNREPORTED, Chances, Plan
+from workbench.analysis.simulate import Simulation, Traffic
+from workbench.analysis.simulate.month import UNREPORTED, Chances, Month, Plan
+from workbench.domain.gaps import Gaps
 from workbench.domain.moments import START, day_start_ms, milliseconds
 from workbench.domain.money import Money
 from workbench.domain.scenarios import SANDBOX_PIN
@@ -158,7 +159,7 @@ def commands() -> list[SimulatedCommand]:
     """Those of the month above."""
     start_ms = day_start_ms(milliseconds(START), days_on=1)
     plan = Plan(Chances("1"), TRAFFIC, payments=PAYMENTS, days=DAYS, start_ms=start_ms)
-    return list(Month(plan, prompt_ms=300_000))
+    return list(Month(plan, Gaps()))
 
 
 def drive(bench: Workbench, planned: list[SimulatedCommand], cursor: int) -> Iterator[int]:
@@ -268,7 +269,7 @@ def test_every_command_is_in_a_month():
 
 def test_statements_show_no_attempt_that_never_reached_the_operator():
     plan = Plan(Chances("1"), Traffic(), payments=2_000, days=2, start_ms=day_start_ms(milliseconds(START), days_on=1))
-    month = Month(plan, prompt_ms=300_000)
+    month = Month(plan, Gaps())
     assert list(month)
     shown = {each.scenario for each in month.info}
     assert shown == {

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 CELLS = (
     """from workbench import Workbench, exercises
-from workbench.lab.exercises import functions
+from workbench.lab.exercises import judging
 
-bench, functions.LIMIT_S = Workbench(seed=7), 1""",
+bench, judging.LIMIT_S = Workbench(seed=7), 1""",
     'exercises.predict("refreshed_twice")',
     'exercises.compare("refreshed_twice", 401)',
     """def may_leave(pay, intent_id):

@@ -19,7 +19,7 @@ import pytest
 from workbench import Workbench, exercises, resources
 from workbench.errors import ApiError, ExerciseNotDone, InvalidRequest, PaymentDeclined, ServiceUnreachable
 from workbench.lab.exercises import EXERCISES, FILE_VARIABLE, check, progress
-from workbench.lab.exercises.shape import Exercise
+from workbench.lab.exercises.judging import Exercise
 
 Said = Callable[..., str]
 PHONE, PROVIDER, PREFIX = "+260961234567", "mtn", "+26096"

@@ -13,7 +13,7 @@ import pytest
 from workbench import exercises, resources
 from workbench.errors import InvalidRequest
 from workbench.lab.exercises.predictions import QUESTIONS, Question, _chosen, _found
-from workbench.lab.exercises.shape import State, html_of, tell
+from workbench.lab.exercises.verdicts import State, html_of, tell
 
 ONE = QUESTIONS["float_amount"]
 

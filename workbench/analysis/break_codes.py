@@ -123,16 +123,32 @@ def proposals_of(pairs: pa.Table) -> Values:
 def _fact(pairs: pa.Table, name: str, mine: str) -> Values:
     """The fact `name` of each pair as text, for its reason; an amount is in major units with its currency.
 
-    `mine` is the side that the reason is about: `l` for the ledger, `s` for the statement.
+    `mine` is the side that the reason is about: `l` for the ledger, `s` for the statement. A name that ends in `_off`
+    is by how much the sides differ; a name with neither side is of `mine`.
     """
-    if name in _FACTS:
-        return _FACTS[name](pairs, mine)
-    side, _, field = name.partition("_")
-    if field == "amount":
-        return _amount(pairs, side, field)
-    if field == "fee":
-        return _money(pairs[name], _currency(pairs, side))
-    return _day(pairs[name]) if field == "day" else _or(pairs[name])
+    side, _, field = _FACTS.get(name, name).format(mine).partition("_")
+    if name == "days_off":
+        return pc.abs(pc.subtract(pairs["l_day"], pairs["s_day"]))
+    if field == "off":
+        return _money(pc.abs(_apart(pairs, side)), _currency(pairs, "s"))
+    if field in _SORTS:
+        minor = pairs[f"{side}_{field}"]
+        text = _money(minor, _currency(pairs, side))
+        return pc.if_else(pc.is_valid(minor), _joined(text, _SORTS[field]), text)
+    if field == "day":
+        return pairs[f"{side}_day"].cast(pa.int32()).cast(pa.date32()).cast(pa.string()).fill_null("no date")
+    if field == "problem":
+        return _problems(pairs, side)
+    texts = pairs[f"{side}_{field}" if field else side].cast(pa.string())
+    return pc.if_else(pc.starts_with(texts, MADE), _KEYLESS, texts).fill_null(_KEYLESS)
+
+
+_FACTS: Final = {
+    "ledger": "l_signed", "statement": "s_signed", "moved": "{}_signed", "variance_off": "signed_off",
+    **{name: f"{{}}_{name}" for name in ("key", "day", "refers", "problem")},
+}  # fmt: skip
+"""A fact of a reason → the column that has it, after the prefix of its side."""
+_SORTS: Final = {"amount": " gross", "signed": " net", "fee": ""}
 
 
 def _joined(*parts: str | Values) -> Values:
@@ -146,16 +162,7 @@ def has_key(key: str | None) -> bool:
     return key is not None and not key.startswith(MADE)
 
 
-def _or(values: Values) -> Values:
-    texts = values.cast(pa.string())
-    return pc.if_else(pc.starts_with(texts, MADE), _KEYLESS, texts).fill_null(_KEYLESS)
-
-
 _KEYLESS: Final = "a row without a key"
-
-
-def _day(numbers: Values) -> Values:
-    return numbers.cast(pa.int32()).cast(pa.date32()).cast(pa.string()).fill_null("no date")
 
 
 def _currency(pairs: pa.Table, *sides: str) -> Values:
@@ -169,59 +176,30 @@ def _money(amounts: Values, currencies: Values) -> Values:
     return pa.array([money_text(minor, currency) for minor, currency in both], pa.string())
 
 
-def _amount(pairs: pa.Table, side: str, field: str = "signed") -> Values:
-    minor = pairs[f"{side}_{field}"]
-    text = _money(minor, _currency(pairs, side))
-    return pc.if_else(pc.is_valid(minor), _joined(text, " net" if field == "signed" else " gross"), text)
-
-
 def _apart(pairs: pa.Table, field: str) -> Values:
     """The statement's value less the ledger's; a missing row counts as 0."""
     return pc.subtract(*(pairs[f"{side}_{field}"].fill_null(0) for side in ("s", "l")))
 
 
-def _off(pairs: pa.Table, field: str) -> Values:
-    return _money(pc.abs(_apart(pairs, field)), _currency(pairs, "s"))
-
-
-def _problem(row: Mapping[str, Any]) -> str:
-    """Why a row cannot be used: what the reader reported, or which field is missing or out of bounds."""
-    if row["problem"] is not None:
-        # The problem quotes a cell, which in a row that is shifted may be the customer's number.
-        return mask(str(row["problem"])).rstrip(".")
-    names = {"key": "key", "amount": "amount", "fee": "fee", "currency": "currency", "day": "business date"}
-    found = [f"no {text}" for name, text in names.items() if row[name] is None]
-    found += [f"a negative {name}" for name in ("amount", "fee") if (row[name] or 0) < 0]
-    found += [f"more than 13 digits in its {name}" for name in ("amount", "fee") if abs(row[name] or 0) > MOST_MINOR]
-    found += [
-        f"{row[name]!r} as {name}, which is none of {', '.join(known)}"
-        for name, known in (("direction", DIRECTIONS), ("status", STATUSES))
-        if row[name] not in known
-    ]
-    return ", ".join(found)
-
-
 def _problems(pairs: pa.Table, mine: str) -> Values:
-    names = ("problem", "key", "amount", "fee", "currency", "day", "direction", "status")
-    rows = zip(*(pairs[f"{mine}_{name}"].to_pylist() for name in names), strict=True)
-    return pa.array([_problem(dict(zip(names, row, strict=True))) for row in rows], pa.string())
-
-
-_FACTS: Final[Mapping[str, Callable[[pa.Table, str], Values]]] = {
-    "key": lambda pairs, mine: _or(pairs[f"{mine}_key"]),
-    "g": lambda pairs, _: _or(pairs["g"]),
-    "rows": lambda pairs, _: pairs["rows"],
-    "refers": lambda pairs, mine: _or(pairs[f"{mine}_refers"]),
-    "problem": _problems,
-    "ledger": lambda pairs, _: _amount(pairs, "l"),
-    "statement": lambda pairs, _: _amount(pairs, "s"),
-    "moved": _amount,
-    "day": lambda pairs, mine: _day(pairs[f"{mine}_day"]),
-    "amount_off": lambda pairs, _: _off(pairs, "amount"),
-    "fee_off": lambda pairs, _: _off(pairs, "fee"),
-    "variance_off": lambda pairs, _: _off(pairs, "signed"),
-    "days_off": lambda pairs, _: pc.abs(pc.subtract(pairs["l_day"], pairs["s_day"])),
-}
+    """Why each row cannot be used: what the reader reported, or which field is missing or out of bounds."""
+    fields = {"key": "key", "amount": "amount", "fee": "fee", "currency": "currency", "day": "business date"}
+    names, told = ("problem", *fields, "direction", "status"), []
+    for values in zip(*(pairs[f"{mine}_{name}"].to_pylist() for name in names), strict=True):
+        row = dict(zip(names, values, strict=True))
+        found = [f"no {text}" for name, text in fields.items() if row[name] is None]
+        found += [f"a negative {name}" for name in ("amount", "fee") if (row[name] or 0) < 0]
+        large = [name for name in ("amount", "fee") if abs(row[name] or 0) > MOST_MINOR]
+        found += [f"more than 13 digits in its {name}" for name in large]
+        found += [
+            f"{row[name]!r} as {name}, which is none of {', '.join(known)}"
+            for name, known in (("direction", DIRECTIONS), ("status", STATUSES))
+            if row[name] not in known
+        ]
+        # The problem quotes a cell, which in a row that is shifted may be the customer's number.
+        reported = row["problem"] is not None
+        told.append(mask(str(row["problem"])).rstrip(".") if reported else ", ".join(found))
+    return pa.array(told, pa.string())
 
 
 def _body(pairs: pa.Table, recipe: str | Values, amount: Values, text: Values, **more: Values | int) -> Values:
@@ -357,6 +335,16 @@ def _book_kept_fee(pairs: pa.Table) -> Values:
     """Book again the part of the fee that the operator kept: a reversing entry gives back the whole fee."""
     kept = pc.add(pairs["s_signed"], pairs["reversed_signed"])
     return _net(_FEE, pairs, pc.if_else(pc.is_valid(pairs["reversed_entry"]), kept, None))
+
+
+def _settle_suspense(pairs: pa.Table) -> Values:
+    text = _joined("Settles the late money of ", pairs["l_key"])
+    return _body(pairs, "suspense_settled", pairs["l_amount"], text, entry=pairs["l_entry"])
+
+
+def _return_payout(pairs: pa.Table) -> Values:
+    text = _joined("The bank did not pay ", pairs["l_key"])
+    return _body(pairs, "payout_returned", pairs["l_amount"], text, reference=pairs["g"], entry=pairs["l_entry"])
 
 
 def _follow_status(pairs: pa.Table) -> Values:
@@ -505,15 +493,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "Money that arrived after its payment had failed; it is in suspense until somebody decides.",
         "{key} brought {ledger} after the payment had failed; the money is still in suspense.",
         "Give the money to the merchant, or send it back to the customer.",
-        (
-            lambda pairs: _body(
-                pairs,
-                "suspense_settled",
-                pairs["l_amount"],
-                _joined("Settles the late money of ", pairs["l_key"]),
-                entry=pairs["l_entry"],
-            ),
-        ),
+        (_settle_suspense,),
         item=in_books("late money in suspense"),
     ),
     REVERSED_UNMATCHED: BreakCode(
@@ -527,16 +507,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "A payout that the ledger shows as paid and the bank does not.",
         "The ledger paid out {ledger} on {day} ({l_key}); the bank never did.",
         "Ask the bank; if it did not pay, book the payout as returned.",
-        (
-            lambda pairs: _body(
-                pairs,
-                "payout_returned",
-                pairs["l_amount"],
-                _joined("The bank did not pay ", pairs["l_key"]),
-                reference=pairs["g"],
-                entry=pairs["l_entry"],
-            ),
-        ),
+        (_return_payout,),
         item=in_books("payouts booked that the bank did not pay"),
     ),
 }

@@ -1,4 +1,4 @@
-"""`workbench simulate` and `workbench reconcile`: a month of statements, and a ledger compared with them."""
+"""`workbench simulate`, `reconcile` and `layout`: a month of statements, a ledger compared with them, their layouts."""
 
 import os
 import shlex
@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from workbench.commands import FILE, FOLDER, PATH, PLACE, said_as_options, show
-from workbench.commands.layouts import LAYOUTS_HELP, ends_with_next, named_for
 from workbench.domain.money import ISO_4217, ZMW, decimals_of
 from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.extras import how_to_install
 from workbench.text.render import Table, terminal_width
-from workbench.visible import visible
+from workbench.visible import pasted, visible
 
 if TYPE_CHECKING:
     from workbench.analysis.reconcile import Reconciliation, Tolerance
-    from workbench.analysis.statements import Ledger, Statement
+    from workbench.analysis.statements import Check, Ledger, Statement
+
+_LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipped ones."
 
 
 @click.command()
@@ -61,7 +62,7 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tupl
 
     Exit status 0 when the folder is written, 2 when it cannot be written.
     """
-    from workbench.analysis.simulate.kinds import breaks_from
+    from workbench.analysis.simulate import breaks_from
     from workbench.bench import Workbench
 
     planted = breaks_from(breaks) if breaks else None
@@ -136,7 +137,6 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
 )
 @click.option(
     "--query",
-    metavar="FILE",
     type=FILE,
     help="A .sql file with the query that selects the ledger from the database; it must only read.",
 )
@@ -170,7 +170,7 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
     metavar="[STATEMENT=]LAYOUT",
     help="The layout of one STATEMENT or of all, a name or a .toml file; by default it is recognised. May be repeated.",
 )
-@click.option("--layouts", metavar="FOLDER", type=FOLDER, help=LAYOUTS_HELP)
+@click.option("--layouts", metavar="FOLDER", type=FOLDER, help=_LAYOUTS_HELP)
 @click.option(
     "--account",
     "accounts_given",
@@ -179,9 +179,7 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
     help="The ledger account of one STATEMENT or of all, if they do not name it. May be repeated.",
 )
 @click.option(
-    "--date-format",
-    metavar="FORMAT",
-    help="How the statements write dates, such as %d/%m/%Y, if that is unclear.",
+    "--date-format", metavar="FORMAT", help="How the statements write dates, such as %d/%m/%Y, if that is unclear."
 )
 @click.option(
     "--tolerance",
@@ -221,14 +219,12 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
 @click.option("--carry-to", "kept", metavar="FOLDER", type=FOLDER, help="Save what is open for the next run.")
 @click.option(
     "--decisions",
-    metavar="FILE",
     type=FILE,
     help="What people decided about breaks: decisions.csv, or the .csv or .xlsx of --out with verdict, owner and "
     "comment filled in.",
 )
 @click.option(
     "--rules",
-    metavar="FILE",
     type=FILE,
     help="Your rules, a .toml file: which charges are expected and, under [match], how an account's rows are matched.",
 )
@@ -298,7 +294,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
     from workbench.analysis.phone_key import refuse_another, refuse_within
     from workbench.analysis.reconcile import CarryForward
     from workbench.analysis.reconcile import reconcile as run
-    from workbench.analysis.report import journal_lines as journals
+    from workbench.analysis.reconcile.decisions import closing_words, stale_words
     from workbench.analysis.report import outputs
     from workbench.analysis.report.captions import counted, is_proven
 
@@ -317,8 +313,8 @@ def reconcile(  # noqa: PLR0913  one argument per option
         raise click.UsageError("--excel is only for --out *.csv; a workbook does not need it.")
     if excel not in {None, outputs.ANY, *outputs.LOCALES}:
         raise click.BadParameter(f"{excel!r} is none of {', '.join(outputs.LOCALES)}.", param_hint="--excel")
-    layout_of = named_for("layout", layouts_given, statements)
-    account_of = named_for("account", accounts_given, statements)
+    layout_of = _named_for("layout", layouts_given, statements)
+    account_of = _named_for("account", accounts_given, statements)
     usual = {"date_format": date_format, "layouts": layouts or (), "phone_key": phone_key}
     with _spark(options["engine"]), _progress() as say:
         read = [
@@ -340,33 +336,32 @@ def reconcile(  # noqa: PLR0913  one argument per option
         for out in outs:
             say(f"Writing {out.name}")
             written += outputs.write(result, out, excel=excel, matches=with_matches)
-        entries = []
-        if journal is not None:
-            entries = journals.write_journal(result, journal, journal_form, accounts=journal_accounts)
+        entries = journal and outputs.write_journal(result, journal, journal_form, accounts=journal_accounts)
         if kept is not None:
             result.carry_forward.save(kept)
-    notes = [result.carry_forward.note if kept is not None else "", journals.note(result) if entries else ""]
-    _report(result, [*result.notes, *filter(None, notes)], [*written, *entries, *([kept] if kept else [])])
+    notes = [result.carry_forward.note if kept is not None else "", outputs.journal_note(result) if journal else ""]
+    _report(result, [*result.notes, *filter(None, notes)], [*written, *(entries or ()), *([kept] if kept else [])])
     if texts and not excel and (many := outputs.formulas(result)):
         names = " and ".join(out.name for out in texts)
         warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas: "
         click.echo(warning + "do not open the file in a spreadsheet, or write it with --excel.", err=True)
     is_done = result.is_decided and is_proven(result)
-    _report_decisions(result, is_done=is_done)
+    closing = closing_words(result.decided) if is_done else ""
+    for text in filter(None, (stale_words(result.decisions), result.sign_off, closing)):
+        show("\n" + visible(text))
     result.close()
     sys.exit(0 if is_done else 1)
 
 
 def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Path]) -> None:
-    from workbench.analysis.report import captions, overview
+    from workbench.analysis.report import captions
     from workbench.analysis.report.totals import named
 
     called, file = named(result), next((path for path in written if path.suffix.lower() in _HAVE_ALL), None)
-    details = (captions.accounts(called), captions.codes(called))
-    tables = [*overview.first(called, terminal_width(), file), *details]
+    tables = captions.first(called, terminal_width(), file)
     said = [captions.headline(called), *captions.shortfalls(called), *notes]
     unusable = captions.unusable(result)
-    parts: list[str | Table] = [*map(visible, said), *(table for table in tables if table.rows)]
+    parts: list[str | Table] = [*map(visible, said), *tables]
     suggested = next((path for path in written if path.suffix.lower() == ".xlsx" or "-suggestions" in path.stem), None)
     if proposed := captions.proposed(result.suggestions, suggested):
         parts.append("\n- ".join(["May be one movement; a person decides:", *map(visible, proposed)]))
@@ -379,15 +374,6 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
     show(*parts)
 
 
-def _report_decisions(result: "Reconciliation", *, is_done: bool) -> None:
-    """Prints the decisions that no longer count, the sign-off and, if `is_done`, who decided the open breaks."""
-    from workbench.analysis.reconcile.decisions import closing_words, stale_words
-
-    last = closing_words(result.decided) if is_done else ""
-    for text in filter(None, (stale_words(result.decisions), result.sign_off, last)):
-        show("\n" + visible(text))
-
-
 def _statement(path: Path, say: Say, options: Mapping[str, Any]) -> "Statement | Path":
     """The statement in a file; for a Parquet file its path, since the engine itself reads the file."""
     from workbench.analysis.statements import read_statement
@@ -395,18 +381,17 @@ def _statement(path: Path, say: Say, options: Mapping[str, Any]) -> "Statement |
     say(f"Reading {path.name}")
     if path.suffix.lower() == _TABLE:
         return path
-    with ends_with_next(path):
-        try:
-            with said_as_options():
-                return read_statement(path, **options)
-        except StatementRefused as wrong:
-            if wrong.facts.get("lacks"):
-                wrong.hint = f"Name it: --{wrong.facts['lacks']} {shlex.quote(f'{path}=NAME')}."
-            elif options["layout"] and "headings" in wrong.facts:
-                other = shlex.quote(f"{path}=LAYOUT")
-                wrong.hint = f"Name another for this file, --layout {other}, or none, and it is recognised."
-            wrong.say(wrong.message)
-            raise
+
+    def hint(wrong: StatementRefused) -> str:
+        if wrong.facts.get("lacks"):
+            return f"Name it: --{wrong.facts['lacks']} {shlex.quote(f'{path}=NAME')}."
+        if options["layout"] and "headings" in wrong.facts:
+            other = shlex.quote(f"{path}=LAYOUT")
+            return f"Name another for this file, --layout {other}, or none, and it is recognised."
+        return wrong.hint
+
+    with _ends_with_next(path, hint):
+        return read_statement(path, **options)
 
 
 def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ...]]:
@@ -426,7 +411,7 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
 
 def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
     """The ledger; for a Parquet table with all needed columns its path, since the engine reads only those columns."""
-    from workbench.analysis.reconcile.rules import LEDGER_READ, OPTIONAL
+    from workbench.analysis.reconcile.inputs import LEDGER_READ, OPTIONAL
     from workbench.analysis.statements import read_ledger
 
     if query is None and layout is None and Path(place).suffix.lower() == _TABLE:
@@ -501,3 +486,156 @@ def _progress() -> Iterator[Say]:
 
     with Console(stderr=True).status("Reading") as status:
         yield lambda text: status.update(visible(text))
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@click.option("--out", type=FILE, metavar="LAYOUT.toml", help="Write the draft to this file instead of printing it.")
+@click.option("--replace", is_flag=True, help="Overwrite an existing layout.")
+@click.option("--check", is_flag=True, help="Show how ten rows are read, and which rows are wrong.")
+@click.option("--ledger", is_flag=True, help="FILE is your own ledger, in which a debit is money that comes in.")
+@click.option("--layout", metavar="LAYOUT", help="With --check: the layout, a name or a .toml file.")
+@click.option("--layouts", metavar="FOLDER", type=FOLDER, help=_LAYOUTS_HELP)
+@click.option("--account", metavar="NAME", help="With --check: the ledger account, if the file does not name it.")
+@click.option("--date-format", metavar="FORMAT", help="With --check: how the file writes dates, if that is unclear.")
+def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: bool, **reading: Any) -> None:  # noqa: ANN401  --layout to --date-format
+    """Draft or check the layout of FILE, a statement or a ledger.
+
+    The draft declares what the rows prove, and names the row that proves it. What the rows leave open is a comment
+    that begins with "# ?": decide it yourself. --check reads FILE with the layout that --layout names. Without
+    --layout, the command takes the layout that fits the headings of FILE, or else the draft.
+
+    Exit status 0 when the draft is written, or when every row can be read and the balances agree; 1 when a row of a
+    statement cannot be read or a balance does not agree; 2 when the file, or a row of a ledger, cannot be read.
+    """
+    from workbench.analysis.statements import checked, draft_layout
+
+    given = [f"--{name.replace('_', '-')}" for name, value in reading.items() if value is not None]
+    if check and (out or replace):
+        raise click.UsageError("--check writes nothing: use it without --out and --replace.")
+    if replace and out is None:
+        raise click.UsageError("--replace needs --out.")
+    if not check and given:
+        raise click.UsageError(f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for --check.")
+    if check and ledger:
+        _check_ledger(file, **reading)
+        return
+    if check:
+
+        def hint(wrong: StatementRefused) -> str:
+            if not wrong.facts.get("readings"):
+                return wrong.hint
+            first, second = wrong.facts["formats"]
+            command = _next_step("layout", file, "--check", *_given(reading), "--date-format", first)
+            return f"{command} (or {shlex.quote(second)})"
+
+        with _ends_with_next(file, hint):
+            found = checked(file, **reading)
+        show(found)
+        click.echo(_after(file, found, reading))
+        sys.exit(0 if found.is_sound else 1)
+    draft = draft_layout(file, ledger=ledger)
+    if out is None:
+        click.echo(draft.toml, nl=False)
+        return
+    draft.write(out, replace=replace)
+    doubts = draft.toml.count("\n# ?")
+    checks = f", with {doubts} doubt{'s' * (doubts > 1)} to decide" if doubts else ""
+    click.echo(f"Written: {visible(str(out))}{checks}.")
+    click.echo(_next_step("layout", *["--ledger"] * ledger, "--check", file, "--layout", out))
+
+
+def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **reading: Any) -> None:  # noqa: ANN401  the others
+    """Shows a ledger as it is read. Raises StatementRefused: a row cannot be read."""
+    from workbench.analysis.statements import draft_layout, read_ledger
+
+    if layouts is not None:
+        raise click.UsageError("--layouts is for statements: name the ledger's layout with --layout.")
+    with said_as_options(ledger=True):
+        show(read_ledger(file, layout=layout or draft_layout(file, ledger=True).layout, **reading))
+    if layout is None:
+        click.echo(_next_step("layout", "--ledger", file, "--out", f"{file.stem}.toml"))
+    else:
+        click.echo(_next_step("reconcile", file, "STATEMENT", "--ledger-layout", layout))
+
+
+def _given(reading: Mapping[str, Any]) -> list[object]:
+    return [word for name, value in reading.items() if value for word in (f"--{name.replace('_', '-')}", value)]
+
+
+def _next_step(*words: object) -> str:
+    """A line with the next command, quoted for the shell."""
+    return f"Next: workbench {visible(' '.join(map(pasted, words)))}"
+
+
+@contextmanager
+def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iterator[None]:
+    """Gives the block's StatementRefused this `hint`, and adds the command that drafts a layout of `file`.
+
+    A refusal that names such a command, or a file without a header to draft from, gets none.
+    """
+    from workbench.analysis.statements.drafting import cut
+
+    try:
+        with said_as_options():
+            yield
+    except StatementRefused as wrong:
+        wrong.hint = hint(wrong).replace(f"layout {pasted(Path(file.name))} ", f"layout {pasted(file)} ")
+        if "workbench layout" not in wrong.hint:
+            with suppress(StatementRefused):
+                cut(file)
+                wrong.hint = f"{wrong.hint} {_next_step('layout', file)}".strip()
+        wrong.say(wrong.message)
+        raise
+
+
+def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
+    """A line with the next command: write a draft, check a corrected layout again, or use a sound layout."""
+    if found.is_drafted:
+        return _next_step("layout", file, "--out", f"{file.stem}.toml")
+    if not found.is_sound:
+        return f"{_next_step('layout', file, '--check', *_given(reading))}, after you fix the layout"
+    return _next_step("reconcile", "LEDGER", file, *_given(reading))
+
+
+def _named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
+    """Statement → its layout or account, named as STATEMENT=… or for all statements; None if none is named."""
+    made: dict[Path, str | None] = {}
+    bare: list[str] = []
+    for text in named:
+        path, value = _parted(what, text, statements)
+        if path is None:
+            bare.append(value)
+        elif made.setdefault(path, value) != value:
+            raise click.UsageError(f"{path} has two {what}s, {made[path]} and {value}.")
+    if len({*bare}) > 1:
+        given = " and ".join(bare)
+        text = f"--{what} {given} cannot each apply to all statements: write --{what} STATEMENT={what.upper()}."
+        raise click.UsageError(text)
+    found = {path: made.get(path, bare[0] if bare else None) for path in statements}
+    tables = [path for path in statements if path.suffix.lower() == ".parquet"]
+    # A value for all statements may meet a table among them, but not tables alone.
+    if useless := [path for path in tables if path in made or (bare and len(tables) == len(statements))]:
+        why = f"{useless[0]} is a table whose columns are already named"
+        raise click.UsageError(f"--{what} {found[useless[0]]}: {why}{', account too' * (what == 'account')}.")
+    return found
+
+
+def _parted(what: str, text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
+    """The statement before a `=`, or None, and the value; a statement's name and a value may contain `=`.
+
+    Raises UsageError: several statements have the name, or a text with `=` names neither a statement nor a file.
+    """
+    parts = text.split("=")
+    for end in range(len(parts) - 1, 0, -1):
+        name = "=".join(parts[:end])
+        found = {path for path in statements if path == Path(name)}
+        found = found or {path for path in statements if path.name == name}
+        if len(found) > 1:
+            raise click.UsageError(f"--{what} {text}: several statements are called {name}; name one with its folder.")
+        if found:
+            return found.pop(), "=".join(parts[end:])
+    if len(parts) > 1 and not Path(text).exists():
+        given = ", ".join(map(str, statements))
+        raise click.UsageError(f"--{what} {text} names none of the statements; they are {given}.")
+    return None, text

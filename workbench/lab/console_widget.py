@@ -7,7 +7,7 @@ a comm on which a running cell has sent something responds only after the cell h
 import logging
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import Any, ClassVar, Final
 
 import anywidget
@@ -151,7 +151,7 @@ class Console:
         if Console.docked:
             Console.docked.undock()
         Console.docked = self
-        get_comm_manager().register_target(ASK, lambda ask, _: ask.on_msg(partial(self._asked, ask)))
+        get_comm_manager().register_target(ASK, self._opened)
         self._news = create_comm(target_name=NEWS)
         self.channel.listeners.append(self._news.send)
 
@@ -160,8 +160,8 @@ class Console:
         self.channel.listeners.remove(self._news.send)
         self._news.close()
 
-    def _asked(self, ask: BaseComm, message: Message) -> None:
-        ask.send(self.channel.answer(message["content"]["data"]))
+    def _opened(self, ask: BaseComm, _: Message) -> None:
+        ask.on_msg(lambda message: ask.send(self.channel.answer(message["content"]["data"])))
 
     def __repr__(self) -> str:
         return f"{saved_console(self._session.untraced).text}\n\n{_STILL}"

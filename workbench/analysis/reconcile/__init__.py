@@ -1,12 +1,505 @@
 """Compares a ledger with the statements of an operator or a bank for the same accounts.
 
+A run reads both sides, applies the rules, and builds the frames of the result. The rules are written once, as SQL that
+both DuckDB and Spark run.
+
 >>> reconcile("ledger.parquet", "statement.parquet").breaks  # doctest: +SKIP
 """
 
-from workbench.analysis.break_codes import BUCKETS, CODES
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.analysis.break_codes import BUCKETS, CODES, MATCHED, TIMING, has_key
+from workbench.analysis.frames import day_number, day_of, frame, untyped
+from workbench.analysis.phone_key import OF, key_from, refuse_another
+from workbench.analysis.reconcile import carry_forward as carrying  # parameters of `reconcile` have the modules' names
+from workbench.analysis.reconcile import decisions as deciding
+from workbench.analysis.reconcile import proof
+from workbench.analysis.reconcile.breaks import Broken, breaks_of, summed
 from workbench.analysis.reconcile.carry_forward import CarryForward
-from workbench.analysis.reconcile.reconciliation import reconcile
-from workbench.analysis.reconcile.result import Reconciliation
-from workbench.analysis.reconcile.rules import Tolerance
+from workbench.analysis.reconcile.classify import LINE, Allowed, Tolerance, check_whole, classify
+from workbench.analysis.reconcile.engines import Frame, Native, both, conform, listed, same
+from workbench.analysis.reconcile.inputs import ANY_DAY, LEDGER, ROW, SIDES, STATEMENT, dated, read_inputs, sha256_of
+from workbench.analysis.reconcile.proof import Run
+from workbench.analysis.reconcile.suggestions import suggestions_of
+from workbench.analysis.report import captions
+from workbench.analysis.report.totals import Reconciled
+from workbench.analysis.report.totals import by_account as sums_by_account
+from workbench.analysis.rules import AMOUNT, BY_KEY, KEY, USUAL_DAYS, WITHOUT_KEYS, MatchRules, ruled, rules_of
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF
+from workbench.analysis.statements.statement import Statement
+from workbench.domain.moments import LUSAKA
+from workbench.errors import ReconcileRefused
+
+if TYPE_CHECKING:
+    # Figures need matplotlib, which takes its time to load.
+    from workbench.analysis.report.figures import Figures
 
 __all__ = ["BUCKETS", "CODES", "CarryForward", "Reconciliation", "Tolerance", "reconcile"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Reconciliation(Reconciled):
+    """A ledger compared with statements. Every row of both is in `matches` or is part of a break.
+
+    Amounts are minor units with their currency beside them; the columns are declared in `analysis.shapes`.
+    Use it as a context manager, or `close` it, to let go of what the engine holds.
+    """
+
+    carry_forward: CarryForward
+    """The open rows and closings that the next run takes."""
+    signatures: deciding.Signatures = field(default_factory=deciding.Signatures)
+    """The preparer and the reviewer, each with the day."""
+
+    @property
+    def headline(self) -> str:
+        """The outcome in one or two sentences."""
+        return captions.headline(self)
+
+    @property
+    def is_clean(self) -> bool:
+        """True if all open breaks are `timing`: the next days may bring the other row."""
+        return bool((self.breaks["code"] == TIMING).all())
+
+    @property
+    def is_decided(self) -> bool:
+        """True if every open break is `timing`, or decided by a person or a rule."""
+        return not deciding.is_open(self.breaks).any()
+
+    @property
+    def sign_off(self) -> str:
+        """A text: who decided what, the SHA-256 of inputs, layouts, decisions and rules, preparer and reviewer."""
+        return deciding.sign_off(self.decided, self.decisions, self.inputs, self.signatures)
+
+    @property
+    def decided(self) -> pd.DataFrame:
+        """The breaks that a person or a rule has decided, also those that the decision has closed."""
+        names, applied = ["id", "variance_minor", "verdict", "who", "rule"], self.decisions["state"] == deciding.APPLIED
+        closed = self.closed[self.closed["id"].isin(self.decisions.loc[applied, "break"]) | self.closed["rule"].isna()]
+        open_ = self.breaks[self.breaks["verdict"].notna()]
+        return pd.concat([part[names].astype({"rule": "string"}) for part in (open_, closed)], ignore_index=True)
+
+    def sign(self, *, prepared_by: str = "", reviewed_by: str = "", on: date | None = None) -> "Reconciliation":
+        """Returns the result signed by its preparer, its reviewer or both, `on` a day: today by default.
+
+        Raises ReconcileRefused: one person would review what the same person prepared.
+
+        >>> result.sign(prepared_by="Ann").sign(reviewed_by="Ben").to_excel("january.xlsx")  # doctest: +SKIP
+        """
+        today = on or datetime.now(LUSAKA).date()
+        return replace(self, signatures=self.signatures.signed(prepared_by, reviewed_by, today))
+
+    def decide(self, path: Path | str = "decisions.csv", *, who: str = "") -> deciding.DecisionTable:
+        """A table to decide the open breaks in JupyterLab; a script calls its `decide(id, verdict, why=…)`.
+
+        `who` decides; `path` is the file that is written, and read with `reconcile(decisions=path)`.
+        Raises ReconcileRefused: `path` does not end in .csv, or the file exists and cannot be used.
+        """
+        return deciding.DecisionTable(self.breaks, Path(path), who, self.suggestions)
+
+    @property
+    def rates(self) -> pd.DataFrame:
+        """For each account the matched shares of this period's rows and of their net value, from 0 to 1."""
+        counts = ["matched", "rows", "agreed", "value"]
+        made = [(line.account, *line.of_period, *line.value_of_period) for line in sums_by_account(self)]
+        sums = pd.DataFrame(made, columns=["account", *counts]).groupby("account", as_index=False).sum()
+        parts = {"by_count": ("matched", "rows"), "by_value": ("agreed", "value")}
+        shares = {name: (sums[part] / sums[whole]).fillna(1.0) for name, (part, whole) in parts.items()}
+        return sums[["account"]].assign(**shares)
+
+    @property
+    def figures(self) -> "Figures":
+        """Pictures for a notebook: `ageing()`."""
+        from workbench.analysis.report.figures import Figures
+
+        return Figures(self)
+
+    def to_excel(self, path: Path | str, *, moment: datetime | None = None, matches: bool = False) -> None:
+        """Write a workbook: the reconciliation and what to do, then breaks, summary, ageing, proof and inputs.
+
+        Suggestions and closed breaks follow if there are any, and with `matches` every row that agrees.
+        Amounts are numbers in major units, and their totals formulas.
+
+        The same results are the same bytes; `moment`, if given, is noted as the moment when the workbook was made.
+        Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
+        """
+        from workbench.analysis.report.workbook import write_workbook
+
+        write_workbook(self, path, moment=moment, matches=matches)
+
+    def journal(
+        self, path: Path | str | None = None, form: str = "general", *, accounts: Mapping[str, str] | None = None,
+        on: date | None = None,
+    ) -> pd.DataFrame:  # fmt: skip
+        """JOURNAL: a balanced entry for each decision that changes the books; with `path`, written as a .csv file too.
+
+        `form` is `general`, `sage`, `xero` or `quickbooks`; `accounts` gives the codes of your books, such as
+        `{"charges": "7901"}`, and `on` the day of all entries instead of each break's own.
+        Raises ReportRefused: there is no such form, or the file cannot be written in it.
+        """
+        from workbench.analysis.report import outputs
+
+        if path is not None:
+            outputs.write_journal(self, path, form, accounts=accounts, on=on)
+        return outputs.journal(self, accounts, on)
+
+    def report(self, path: Path | str) -> None:
+        """Write one HTML page that needs no other file. Raises ReportRefused: the file cannot be written."""
+        from workbench.analysis.report.page import write_page
+
+        write_page(self, path)
+
+    def __repr__(self) -> str:
+        return captions.text(self)
+
+    def _repr_html_(self) -> str:
+        return captions.html(self)
+
+
+def reconcile(  # noqa: PLR0913  each has a default, and is given by name
+    ledger: Native,
+    statement: Native,
+    *,
+    tolerance: Tolerance | None = None,
+    cut_off: int = 1,
+    carry_forward: CarryForward | str | Path | None = None,
+    as_of: date | None = None,
+    skip_settled: bool = False,
+    engine: str | None = None,
+    decisions: Path | str | pd.DataFrame | None = None,
+    rules: Path | str | None = None,
+    match: object = None,
+    phone_key: str | Path | bytes | None = None,
+) -> Reconciliation:
+    """Compare a ledger with statements. Every row of both sides ends in a match or a break.
+
+    Tables may be DataFrames of pandas, Polars or PySpark, Arrow tables, DuckDB relations, or paths (or patterns) of
+    Parquet. A table needs the four columns account, key, occurred_at and amount, or all columns of its side, which
+    `analysis.shapes` declares. A column `phone_hash` goes with masked numbers.
+
+    ledger: a table with four columns or with those of LEDGER_MOVEMENT, a .csv or .xlsx file for `read_ledger`, what
+    `read_ledger` returns, or `bench.ledger`. Only the rows of the statements' accounts are compared.
+    statement: a table with four columns or with those of STATEMENT_ROW, a .csv or .xlsx file for `read_statement`,
+    what `read_statement` returns, or a list of such statements.
+    tolerance: how far both sides may differ in amount and fee.
+    cut_off: the number of last days that are not yet settled.
+    carry_forward: the carry-forward of an earlier result, or the folder into which its `save` wrote. Statement lines
+    that the earlier run settled are refused, or left out if `skip_settled`.
+    as_of: the day of the reconciliation; for `bench.ledger` the default is the day of the sandbox's clock. A row of a
+    later day does not move the closing date. A row without a partner is invalid if it is dated later, or outside of
+    the period that its file states; without `as_of`, also if it is the one line of a file that is over a year later
+    than all others, as a mistyped year is. A later run uses a row that was dated after `as_of`, once its day has come.
+    engine: `duckdb` (the default, but for Spark's tables) or `spark`.
+    decisions: people's decisions about breaks: `decisions.csv`, a file or a frame of breaks with verdicts, or a frame
+    (DECIDED). Decisions that were carried forward count too. Decisions change no figure.
+    rules: a TOML file of your own rules. A `[[rule]]` changes no figure; `[match]` says how rows are matched.
+    match: the rules by which rows are matched: a list such as `[{"on": ["key"]}, {"on": ["amount"], "days": 3}]` for
+    every account, or a mapping of account names, in which `*` stands for anything, to such lists. It goes before
+    `[match]` in `rules`, and `[match]` before a layout's rules.
+    phone_key: the key of these books, or the file that holds it, which is created if missing. Customers' numbers are
+    hashed under the key, so that the next run can compare the masked numbers that are carried forward. Give the same
+    key in each period; without a key, numbers are compared within one run.
+
+    Raises ReconcileRefused, with the reason: the inputs cannot be compared. Raises StatementRefused: a file cannot be
+    read. Raises PhoneKeyRefused: `phone_key` is no key, or a key would be created though carried numbers are hashed
+    under another.
+
+    >>> reconcile("ledger.parquet", "statement.parquet").breaks  # doctest: +SKIP
+    """
+    if not isinstance(tolerance, Tolerance | None):
+        raise ReconcileRefused(f"{tolerance!r} is not a Tolerance.", hint="Tolerance(amount_minor=1), for example.")
+    if isinstance(carry_forward, str | Path):
+        carry_forward = CarryForward.load(carry_forward)
+    if not isinstance(carry_forward, CarryForward | None):
+        hint = "Pass the `carry_forward` of an earlier result, or the folder into which it was saved."
+        raise ReconcileRefused(f"{carry_forward!r} is not a CarryForward.", hint=hint)
+    if as_of is not None and (not isinstance(as_of, date) or isinstance(as_of, datetime)):
+        raise ReconcileRefused(f"{as_of!r} is not a day.", hint="as_of=date(2026, 1, 31), for example.")
+    check_whole("cut_off", cut_off, "reconcile()")
+    decided = deciding.decided_by(decisions, rules, match)
+    brought = carry_forward or CarryForward()
+    if isinstance(phone_key, str | Path):
+        refuse_another(Path(phone_key), brought.rows["phone_hash"])
+    key = key_from(phone_key)
+    inputs = read_inputs(ledger, statement, phone_key)
+    runs_on = inputs.engine(engine)
+    today = as_of or inputs.ledger.as_of
+    until = ANY_DAY if today is None else day_number(today)
+    try:
+        run = Run(inputs, runs_on, brought, decided, key, until, cut_off)
+        _read(run, tolerance or Tolerance(), skips_settled=skip_settled)
+        bad = {side: sum(line["rows"] - line["good"] for line in counted) for side, counted in run.totals.items()}
+        carried = not brought.is_first
+        overlaps = carried or len(run.books) > len(run.accounts)
+        run.classified = classify(runs_on, run.rows, bad, run.allowed, carried=carried, overlaps=overlaps)
+        found = breaks_of(run)
+        run.again = proof.told_again(run) if overlaps else []
+        return _result(run, found)
+    except BaseException as problem:
+        runs_on.close()
+        if isinstance(problem, runs_on.failures):
+            names = " and ".join(table.name for table in (inputs.ledger, *inputs.statements))
+            text = f"{names} cannot be compared: {str(problem).strip().splitlines()[0]}."
+            hint = "A file may be damaged: export it again. Or a number or a sum is too large for 64 bits."
+            raise ReconcileRefused(text, hint=hint) from problem
+        raise
+
+
+def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
+    """Loads both sides of the run, counts them, and finds the accounts, their closing days and their rules."""
+    engine = run.engine
+    theirs = engine.loaded(run.inputs.statement_rows(engine))
+    new = proof.totals(engine, theirs)
+    if nameless := sorted({str(line["source"]) for line in new if line["account"] is None}):
+        raise ReconcileRefused(f"Rows of {' and '.join(nameless)} do not name their account.")
+    run.books = proof.books(run, theirs, new)
+    if not run.books:
+        raise ReconcileRefused("The statement has no rows, so its account is unknown.")
+    # The statements are in the order of their days: the last one of an account ends last.
+    ends = {book.account: book.last_day or 0 for book in run.books}
+    run.accounts = sorted(ends)
+    ours = engine.loaded(run.inputs.ledger_rows(engine))
+    every = proof.totals(engine, ours)
+    proof.check_accounts(every, run.books)
+    run.everything, theirs = (engine.of_accounts(rows, run.accounts) for rows in (ours, theirs))
+    run.rows = {LEDGER: run.everything, STATEMENT: theirs}
+    run.totals = {LEDGER: [line for line in every if line["account"] in ends], STATEMENT: new}
+    run.closings, run.last_numbers = proof.closings(run)
+    run.carried = run.brought.of(run.accounts).judged_by(
+        ends if run.as_of == ANY_DAY else dict.fromkeys(run.accounts, run.as_of)
+    )
+    run.rules = _rules(run)
+    days = {name: USUAL_DAYS if rules[0].days is None else rules[0].days for name, rules in run.rules.items()}
+    named = " ".join(f"when {engine.text(name)} then {most}" for name, most in days.items())
+    most = max(days.values())
+    apart = f"case account {named} end" if len({*days.values()}) > 1 else f"{most}"
+    run.allowed = Allowed(tolerance.amount_minor, tolerance.fee_minor, apart, most)
+    run.ledger = carrying.ledger_read(engine, run.everything, run.carried, run.key)
+    if not run.carried.is_first:
+        theirs = engine.keep(both(theirs, carrying.rows_open(engine, run.carried, STATEMENT)))
+        run.rows = {LEDGER: run.ledger.again, STATEMENT: theirs}
+        run.totals = {side: proof.totals(engine, run.rows[side]) for side in SIDES}
+        run.rows[STATEMENT] = _without_settled(run, theirs, skips_settled=skips_settled)
+    run.closing = {account: proof.last_day(run, account) for account in run.accounts}
+
+
+def _rules(run: Run) -> dict[str, MatchRules]:
+    """The matching rules of each account: those given, else its layout's, else the default.
+
+    Raises ReconcileRefused: two layouts of an account declare different rules.
+    """
+    rules, waiting = {}, run.brought.rows[run.brought.rows["side"] == STATEMENT]
+    for account in run.accounts:
+        in_layouts = {file.match for file in run.inputs.reported.values() if file.account == account and file.match}
+        given = rules_of(account, run.decided.match)
+        if len(in_layouts) > 1 and not given:
+            text = f"The layouts of {account} declare different rules to match by."
+            raise ReconcileRefused(text, hint="Give one list for the account, under [match] in the rules file.")
+        lines = proof.of_account(run.totals[STATEMENT], account)
+        carried = waiting.loc[waiting["account"] == account, "key"].dropna()
+        has_keys = any(line["keyed"] for line in lines) or any(map(has_key, carried))
+        is_keyless = any(line["good"] for line in lines) and not has_keys
+        rules[account] = given or next(iter(in_layouts), WITHOUT_KEYS if is_keyless else (BY_KEY,))
+    return rules
+
+
+def _without_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
+    """The statement's rows, in which `was` is MATCHED for each line that an earlier run settled.
+
+    Such a line agrees with one of the ledger's closed rows, or is in TOLD.
+    Raises ReconcileRefused: there are such lines, and `skips_settled` is false.
+    """
+    engine, ends, told = run.engine, run.carried.ends, run.carried.told
+    last = told.groupby("account")["business_date"].max().map(day_number).to_dict()
+    until = dated(engine, {name: max(day, last.get(name, day)) for name, day in ends.items()})
+    again = engine.keep(conform(theirs, ROW, f"was is null and not bad and ({until})"))
+    if not len(engine.table(f"(select side from {again} limit 1)", {"side": "string"})):
+        return theirs
+    sides = {LEDGER: conform(run.ledger.closed, ROW, "not bad"), STATEMENT: conform(again, ROW, dated(engine, ends))}
+    found = classify(engine, sides, dict.fromkeys(SIDES, 0), run.allowed, carried=False, overlaps=True)
+    lines = found.settled_lines(engine)
+    if len(told):
+        before = carrying.told_before(engine, again, told)
+        lines = both(lines, f"(select {listed(LINE)}, 1 as lines from {before})")
+    lines = engine.keep(f"(select {listed(LINE)}, max(lines) as lines from {lines} group by {listed(LINE)})")
+    if not skips_settled:
+        carrying.refuse_settled(engine, lines)
+    marked = f"(select x.*, y.lines from {theirs} x left join {lines} y on {same(LINE)})"
+    was = f"case when was is null and lines is not null then '{MATCHED}' else was end"
+    return engine.keep(conform(marked, ROW, was=was))
+
+
+def _result(run: Run, found: Broken) -> Reconciliation:
+    """Builds the frames of the result: applies the decisions to the breaks, proves the balances, carries forward."""
+    explained = summed(pa.array(found.breaks["account"]), pa.array(found.breaks["variance_minor"]))
+    lines = [proof.proof_line(name, run, explained[name], found.tolerated[name]) for name in run.accounts]
+    books = run.inputs.ledger.read_from
+    names = books.account_names if books else {}
+    # A decision table that a person filled in has the names of accounts that people are shown.
+    accounts = {name: account for account, name in names.items()}
+    told = [{**row, "account": accounts.get(row["account"] or "", row["account"])} for row in run.decided.decisions]
+    shown = ruled(found.breaks, run.decided.rules)
+    shown, decisions = deciding.applied(shown, told, run.brought.decisions, run.accounts)
+    met = carrying.met_since(run.carried.rows, found.rows)
+    groups = deciding.groups_closed(shown)
+    done = groups.notna()
+    rows = found.rows.append_column("group", pa.array(groups, pa.string()).take(found.rows["place"]))
+    gone, rows = rows.filter(pc.is_valid(rows["group"])), rows.filter(pc.is_null(rows["group"]))
+    opened, proven = shown[~done].reset_index(drop=True), frame(lines, PROOF)
+    kept = deciding.carried_on(decisions, shown.loc[done, "id"], run.brought.decisions)
+    by_rule = Counter(sorted(rule for rule in found.settled["rule"].to_pylist() if rule != KEY))
+    return Reconciliation(
+        breaks=opened,
+        decisions=decisions,
+        proof=proven,
+        carry_forward=_carried(run, rows, lines, kept, found.settled, gone),
+        closed=deciding.closed_breaks(shown[done], met, decisions, found.settled),
+        aside=proof.aside_of(met, rows, gone),
+        told_again=sum(line["rows"] for line in run.again),
+        notes=tuple(_notes(run, found)),
+        matched_by=dict(by_rule),
+        account_names=names,
+        rows_read={side: sum(line["rows"] for line in run.totals[side]) for side in SIDES},
+        engine=run.engine.name,
+        _summary=partial(proof.summary_of, run, rows),
+        _matches=partial(proof.matches_of, run, found.settled, gone),
+        _suggestions=partial(suggestions_of, opened, proven),
+        _inputs=partial(_inputs, run),
+        _close=run.engine.close,
+    )
+
+
+def _carried(
+    run: Run, rows: pa.Table, lines: Sequence[Mapping[str, Any]], decisions: pd.DataFrame, settled: pa.Table,
+    gone: pa.Table,
+) -> CarryForward:  # fmt: skip
+    """The carry-forward; `settled` has the pairs that rules matched, `gone` the rows that people decided to zero."""
+    closed = [
+        {
+            **line,
+            "closing_date": run.closing[line["account"]],
+            "last_number": run.last_numbers.get(line["account"]),
+            "brought_minor": line["brought_minor"] + line["tolerated_minor"] + line["unexplained_minor"],
+        }
+        for line in lines
+    ]
+    # Read only if a side has later rows: most ledgers and statements end together.
+    ahead = frame([], AHEAD)
+    if run.ends_before(LEDGER) or not run.brought.ahead.empty:
+        ahead = carrying.rows_ahead(run.engine, run.everything, rows, run.closing)
+    later = run.classified.settled_later(run.engine, run.ends_before(STATEMENT))
+    told = carrying.lines_told(run.carried, settled, gone, later)
+    kept, unkeyed = carrying.carried_rows(rows, run.closing)
+    known = carrying.rows_read(run.engine, run.ledger, ahead, kept, run.closing)
+    made = CarryForward(kept, frame(closed, CLOSED), ahead, decisions, known, told, unkeyed=unkeyed)
+    # Accounts that are not reconciled this time keep their carry-forward.
+    others = [name for name in run.brought.closed["account"] if name not in run.closing]
+    return made.and_of(run.brought.of(others)) if others else made
+
+
+def _inputs(run: Run) -> pd.DataFrame:
+    """The frame INPUTS: ledger, statements, carry-forward, layouts, decisions and rules."""
+    inputs, carried = run.inputs, run.brought
+    counted, good = (sum(line[name] for line in run.totals[LEDGER]) for name in ("rows", "good"))
+    none = (None, None, None)
+    rows: list[tuple[Any, ...]] = [(LEDGER, inputs.ledger.name, inputs.ledger.hashed, counted, *none, counted - good)]
+    hashes = {name: source.hashed for source in inputs.statements for name in source.statements}
+    only = next(iter(hashes.values())) if len(hashes) == 1 else None
+    for book in run.books:
+        reported = inputs.reported.get(book.source)
+        hashed = reported.sha256 if reported else hashes.get(book.source, only)
+        days = book.first_day, book.last_day
+        rows.append(
+            (STATEMENT, book.source, hashed, book.sum("rows"), book.account, *days, book.sum("rows") - book.sum("good"))
+        )
+    if not carried.is_first:
+        # The open rows and the closings; without the hashes of numbers, which depend on a key.
+        opened = untyped(carried.rows, CARRIED).drop_columns("phone_hash")
+        hashed = sha256_of(opened, untyped(carried.closed, CLOSED))
+        rows.append((LEDGER, "carried forward", hashed, len(carried.rows), *none, None))
+    if inputs.ledger.head:
+        rows.append((LEDGER, "head of the sandbox's chain of entries", inputs.ledger.head, counted, *none, None))
+    layouts = {file.layout: file.layout_sha256 for file in (inputs.ledger.read_from, *inputs.reported.values()) if file}
+    rows += [("layout", name, hashed, 1, *none, None) for name, hashed in layouts.items() if hashed]
+    rows += [(*source, *none, None) for source in run.decided.inputs]
+    return frame((dict(zip(INPUTS, row, strict=True)) for row in rows), INPUTS)
+
+
+_FAR = 31
+"""A gap before a file's last day is noted if it is of more days than this, and of more than all other days span."""
+
+
+def _notes(run: Run, found: Broken) -> Iterator[str]:
+    """Yields the notes in their order: on matches without a key, on days, on balances, on late rows, and on phones."""
+    books, closing, files = run.inputs.ledger.read_from, run.closing, run.inputs.reported.values()
+    names = books.account_names if books else {}
+    yield from _matched(run.rules, found.settled, names)
+    for file in files:
+        yield from _far(file, closing)
+    yield from (f"{file.name}: {file.continued}" for file in files if file.continued)
+    if books and run.brought.is_first:
+        told = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
+        if silent := sorted(names.get(account, account) for account in {*closing}.difference(told)):
+            yield (
+                f"{books.name} has no balance for {' and '.join(silent)}: the statement's opening balance is used, so "
+                "the proof covers only the movements. To compare the openings, add a column balance or balance_minor."
+            )
+    for account, rows in ((str(name), rows) for name, rows in run.ledger.late.groupby("account", observed=True)):
+        many = captions.counted(len(rows), "row of the ledger is", "rows of the ledger are")
+        close, first = run.brought.closed_of(account)["closing_date"], carrying.rows_named(rows)
+        yield f"{names.get(account, account)}: {many} booked after the close of {close}, and read now: {first}."
+    if run.key.made:
+        yield f"{run.key.made} did not exist; it is a new key for customers' numbers. Give it in every later run."
+    hashes: list[str] = run.brought.rows["phone_hash"].dropna().tolist()
+    if other := sum(bool(hashed) and not hashed.startswith(run.key.id + OF) for hashed in hashes):
+        text = f"The customers' numbers of {captions.counted(other, 'row')} brought forward cannot be compared"
+        yield f"{text}: another key was used then. {carrying.GIVE_THE_KEY}"
+    elif found.unsure:
+        text = f"{captions.counted(found.unsure, 'open row')} may match by the customer's number"
+        yield f"{text}, but the numbers cannot be compared. {carrying.GIVE_THE_KEY}"
+
+
+def _matched(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[str, str]) -> Iterator[str]:
+    """Yields a note for each account whose rules matched pairs without a key: the number of pairs by each rule.
+
+    `settled` has the pairs that rules matched, `names` the books' names of accounts. An account whose statement has no
+    keys has a note even without such pairs.
+    """
+    counted = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
+    for account, declared in rules.items():
+        told = [
+            f"{many:,} by {rule.name}{' alone' if rule.on == (AMOUNT,) else ''}"
+            for rule in declared[1:] if (many := counted[account, rule.name])
+        ]  # fmt: skip
+        called = names.get(account, account)
+        if declared == WITHOUT_KEYS:
+            many = counted[account, declared[-1].name]
+            yield (
+                f"The statement of {called} has no keys, so its rows are matched by {declared[-1].name} alone: "
+                f"{captions.counted(many, 'pair')}. Another rule is declared with match, in its layout."
+            )
+        elif told:
+            yield f"Pairs of {called} that were matched without a common key: {', '.join(told)}."
+
+
+def _far(file: Statement, closing: Mapping[str, int]) -> Iterator[str]:
+    """Warns if the books close on a lone day long after all others: its year may be mistyped."""
+    told = file.days
+    days = sorted(told)
+    if len(days) > 1 and closing.get(file.account) == days[-1]:
+        first, before, last = days[0], *days[-2:]
+        if last - before > max(_FAR, before - first):
+            yield (
+                f"{file.account} closes on {day_of(last)} because of {told[last]:,} of {sum(told.values()):,} rows of "
+                f"{file.name}; the day before that is {day_of(before)}. Check the year; with --as-of {day_of(before)} "
+                "(as_of) these rows close nothing."
+            )

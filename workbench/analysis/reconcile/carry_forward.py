@@ -16,8 +16,8 @@ from workbench.analysis.frames import arranged, day_number, frame, python_rows, 
 from workbench.analysis.frames import table as arrow_table
 from workbench.analysis.phone_key import OF, PhoneKey, key_from
 from workbench.analysis.reconcile.engines import (
-    NULL,
     Engine,
+    Frame,
     among,
     apart,
     both,
@@ -27,16 +27,17 @@ from workbench.analysis.reconcile.engines import (
     same,
     texts_of,
 )
-from workbench.analysis.reconcile.inputs import LOADED, OWN, SHARED, rows_of
-from workbench.analysis.reconcile.rules import (
+from workbench.analysis.reconcile.inputs import (
     LEDGER,
     LEDGER_READ,
+    OWN,
     ROW,
+    SHARED,
     SIDES,
     STATEMENT,
     STATEMENT_READ,
-    TOO_LATE,
-    Frame,
+    dated,
+    rows_of,
 )
 from workbench.analysis.report.captions import counted
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, COMPLETED, DAY, DECISION, READ, TOLD, Columns
@@ -55,6 +56,8 @@ _NEVER_WHOLE: Final = ""
 _NUMERIC = ("open in the ledger", "on the statement", "statement's balance")
 _COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name, numeric=True) for name in _NUMERIC)]
 GIVE_THE_KEY: Final = "Use one key in every run: --phone-key FILE (phone_key in Python)."
+TOO_LATE: Final = "the day of the reconciliation"
+"""The end of the problem of a row that is dated after `as_of`: for a later run the date may be right."""
 _CARRY_TO: Final = "Name the folder that --carry-to wrote in an earlier run."
 KEPT: Final[Mapping[str, Columns]] = {
     "rows": CARRIED, "closed": CLOSED, "ahead": AHEAD, "decisions": DECISION, "read": READ, "told": TOLD,
@@ -149,6 +152,11 @@ class CarryForward(Tabular):
             unkeyed=self.unkeyed,
         )
 
+    @property
+    def ends(self) -> dict[str, int]:
+        """Account → the last day up to which it was closed, counted from 1970."""
+        return {name: day_number(day) for name, day in python_rows(self.closed, "account", "closing_date")}
+
     def closed_of(self, account: str) -> Mapping[str, Any]:
         """The account's row of CLOSED; empty if no run has closed it."""
         mine = self.closed[self.closed["account"] == account]
@@ -175,9 +183,11 @@ class CarryForward(Tabular):
 
 _MOVING: Columns = {
     **dict.fromkeys(("account", "entry", "key", "hash", "was"), "string"),
-    **dict.fromkeys(("no", "day", "nth"), "int64"),
-}
+    **dict.fromkeys(("no", "day", "nth"), "int64"), "is_new": "bool",
+}  # fmt: skip
+"""A ledger row that moves money; `is_new` is false for an open row of an earlier run, which is numbered first."""
 _READ: Columns = {name: _MOVING[name] for name in ("account", "hash", "nth", "key", "day")}
+_NAMED_ENTRY: Columns = {name: _MOVING[name] for name in ("account", "entry")}
 _BEGINS: Columns = {name: _MOVING[name] for name in ("account", "day")}
 _ENTRY, _HASHED = ["account", "entry"], ["account", "hash"]
 _SAME, _NTH, _PLACE = [*_ENTRY, "hash"], [*_HASHED, "nth"], [*_ENTRY, "no"]
@@ -190,7 +200,7 @@ OLDER, OTHER_KEY = "older", "other key"
 class LedgerRead:
     """Today's ledger beside the rows that earlier runs read.
 
-    `moving` has the rows that move money (_MOVING), `again` the rows that this run reads (LOADED), and `closed` the
+    `moving` has the rows that move money (_MOVING), `again` the rows that this run reads (ROW), and `closed` the
     rows that earlier runs closed. `late` (READ) has the rows that were booked after their date was closed, and
     `missing` (READ) the rows that were read earlier and are now missing or changed. `unknown` has the accounts whose
     rows read are unknown, with the reason. If rows are missing, `begins` has the first day that today's ledger has of
@@ -210,7 +220,7 @@ class LedgerRead:
 def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKey) -> LedgerRead:
     """Separate the ledger rows that an earlier run read from the rows booked since, whatever their dates.
 
-    `ours` has today's ledger (LOADED), and `carried` what the earlier run left. The hashes are made with `key`.
+    `ours` has today's ledger (ROW), and `carried` what the earlier run left. The hashes are made with `key`.
     """
     heads = carried.read[carried.read["nth"] == 0].set_index("account")["hash"].to_dict()
     # Books that began without a key go on without one: the rows read have no other hashes.
@@ -223,7 +233,7 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     differ = [account for account in carried.closed["account"] if heads.get(account) != key_id]
     unknown = {account: OTHER_KEY if account in heads else OLDER for account in differ}
     is_unknown = f"account in ({', '.join(map(engine.text, differ)) or 'null'})"
-    left = engine.keep(rows_of(_open(engine, carried, LEDGER), LEDGER, carried=True))
+    left = engine.keep(rows_open(engine, carried, LEDGER))
     moving, waiting = (engine.keep(_moving(engine, source, secret)) for source in (ours, left))
     # Where books do not name their entries, a row that was booked since may have the name that an open row had.
     few = among(moving, waiting, _HASHED)
@@ -232,38 +242,33 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     )
     renamed = f"(select x.account, x.entry, x.hash, y.entry as now from {there} x join {here} y on {same(_NTH)})"
     renamed = engine.keep(renamed)
-    names = listed(_SAME)
-    known_still = both(
-        f"(select {names} from {among(few, waiting, _SAME)})", f"(select account, now, hash from {renamed})"
-    )
-    opened = engine.keep(f"(select distinct {names} from {known_still})")
+    still = conform(among(few, waiting, _SAME), _SAME), f"(select account, now, hash from {renamed})"
+    opened = engine.keep(f"(select distinct {listed(_SAME)} from {both(*still)})")
     ranked = f"(select x.*, y.hash as known from {moving} x left join {opened} y on {same(_SAME)})"
-    ranked = conform(ranked, {**_MOVING, "rank": "int64"}, rank="case when known is null then 1 else 0 end")
-    moving = _numbered(engine, engine.keep(ranked))
+    moving = _numbered(engine, engine.keep(conform(ranked, _MOVING, is_new="known is null")))
     read = untyped(carried.read[(carried.read["nth"] > 0) & ~carried.read["account"].isin(differ)], READ)
     then = engine.keep(engine.arrow(read.rename_columns(list(_READ)), {**_READ, "day": DAY}))
     known = f"(select * from {moving} where not coalesce({is_unknown}, false))"
     gone = apart(among(known, then, _NTH), opened, _SAME)
     names = f"(select x.*, coalesce(y.now, x.entry) as named from {left} x left join {renamed} y on {same(_ENTRY)})"
-    names = conform(names, LOADED, entry="named")
+    names = conform(names, ROW, entry="named")
     was = engine.keep(f"(select account, entry, min(was) as was from {names} group by account, entry)")
     # For rows that move nothing, and accounts whose rows read are unknown, the date and the number decide.
     others = f"(select * from {ours} where signed = 0 or coalesce({is_unknown}, false))"
     before = apart(f"(select * from {others} where {_gone(engine, carried.closed)})", was, _ENTRY)
-    ahead = among(others, _ahead(engine, carried.ahead), _ENTRY)
+    ahead = among(others, engine.arrow(untyped(carried.ahead, AHEAD), _NAMED_ENTRY), _ENTRY)
     settled = engine.keep(both(*(f"(select {listed(_PLACE)} from {source})" for source in (gone, before, ahead))))
     new = apart(ours, settled, _PLACE)
     new = f"(select x.*, y.was as named from {new} x left join {was} y on {same(_ENTRY)})"
-    new = conform(new, LOADED, was="named")
+    new = conform(new, ROW, was="named")
     # Today's ledger has the present state of an open row; only rows that it lacks come from the carry-forward.
     absent = apart(names, new, _ENTRY)
-    ends = {row["account"]: day_number(row["closing_date"]) for row in carried.closed.to_dict("records")}
-    late = f"(select * from {apart(known, then, _NTH)} where {_until(engine, ends)})"
+    late = f"(select * from {apart(known, then, _NTH)} where {dated(engine, carried.ends)})"
     missing = _as_read(engine, apart(then, known, _NTH))
     begins = f"(select account, min(day) as day from {known} group by account)"
     return LedgerRead(
         moving=moving,
-        again=both(new, absent),
+        again=engine.keep(both(new, absent)),
         closed=among(ours, settled, _PLACE),
         key_id=key_id,
         late=typed([_as_read(engine, late)], READ),
@@ -277,21 +282,22 @@ def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
     """The ledger rows that move money, each with a hash, keyed by `secret`, of the fields that identify it."""
     numbers = [f'cast("{name}" as string)' for name in ("order", "signed")]
     texts = ("account", "coalesce(key, '')", *numbers, "coalesce(currency, '')")
-    made = engine.sha256(f"{engine.text(secret)} || {' || chr(31) || '.join(texts)}")
+    made = engine.SHA256.format(f"{engine.text(secret)} || {' || chr(31) || '.join(texts)}")
     # A row without a day is dated before every other.
     given = {"hash": f"substr({made}, 1, 16)", "day": "coalesce(day, 0)", "nth": "cast(0 as bigint)"}
-    return conform(rows, {**_MOVING, "rank": "int64"}, "signed <> 0", **given, rank="0")
+    return conform(rows, _MOVING, "signed <> 0", **given, is_new="false")
 
 
 def _numbered(engine: Engine, rows: Frame) -> Frame:
-    """The rows with their `nth`: those of one account and hash count from 1, by `rank`, then as they were booked."""
-    nth = 'row_number() over (partition by account, hash order by rank, "no" nulls first, entry nulls first)'
+    """The rows with their `nth`: those of one account and hash count from 1, open rows first, then as booked."""
+    nth = 'row_number() over (partition by account, hash order by is_new, "no" nulls first, entry nulls first)'
     several = f"(select account, hash from {rows} group by account, hash having count(*) > 1)"
     # Few hashes are of several rows: only these are put in order.
-    tied = engine.table(several, {name: _MOVING[name] for name in _HASHED})
+    hashed = {name: _MOVING[name] for name in _HASHED}
+    tied = engine.table(several, hashed)
     if not len(tied):
         return conform(rows, _MOVING, nth="1")
-    few = engine.keep(engine.arrow(tied, {name: _MOVING[name] for name in _HASHED}))
+    few = engine.keep(engine.arrow(tied, hashed))
     parts = conform(apart(rows, few, _HASHED), _MOVING, nth="1"), conform(among(rows, few, _HASHED), _MOVING, nth=nth)
     return engine.keep(both(*parts))
 
@@ -317,15 +323,16 @@ def rows_read(
     """
     ends = {account: day for account, day in sorted(closing.items()) if account not in ledger.unknown}
     heads = [{**dict.fromkeys(READ), "account": name, "hash": ledger.key_id, "nth": 0} for name in ends]
-    until = _until(engine, ends)
+    until = dated(engine, ends)
     read = [f"(select * from {ledger.moving} where {until})"]
     if len(ahead):
         mine = f"account in ({', '.join(map(engine.text, ends)) or 'null'}) and not ({until})"
         later = f"(select * from {ledger.moving} where {mine})"
         twice = kept[kept["code"] == DUPLICATE[LEDGER]]
-        names = both(*(_ahead(engine, rows.reindex(columns=list(AHEAD))) for rows in (ahead, twice)))
+        named = [untyped(entries.reindex(columns=list(AHEAD)), AHEAD) for entries in (ahead, twice)]
+        names = engine.arrow(pa.concat_tables(named), _NAMED_ENTRY)
         # The next run numbers the open rows of a hash before the others: only how many were read is told.
-        some = conform(among(later, names, _ENTRY), {**_MOVING, "rank": "int64"}, rank="0")
+        some = conform(among(later, names, _ENTRY), _MOVING, is_new="false")
         read.append(_numbered(engine, engine.keep(some)))
 
     def parts() -> Iterator[pa.Table]:
@@ -342,42 +349,18 @@ def rows_named(rows: pd.DataFrame) -> str:
         f"{key if has_key(key) else 'a row without a key'} of {day}"
         for key, day in python_rows(rows.sort_values(["business_date", "key"]).iloc[:_NAMED], "key", "business_date")
     ]
-    more = len(rows) - len(told)
-    return ", ".join([*told, *([f"and {more:,} more"] if more else [])])
+    more = [f"and {len(rows) - _NAMED:,} more"] if len(rows) > _NAMED else []
+    return ", ".join([*told, *more])
 
 
-def _until(engine: Engine, ends: Mapping[str, int]) -> str:
-    """SQL for the rows dated up to the last day of their account."""
-    return " or ".join(["false", *(f"account = {engine.text(name)} and day <= {day}" for name, day in ends.items())])
-
-
-def with_carried(engine: Engine, ledger: LedgerRead, statement: Frame, carried: CarryForward) -> Mapping[str, Frame]:
-    """The rows of each side (LOADED): those that earlier runs closed are left out, those that they left open are there.
-
-    The column `was` has the code that the earlier run gave an open row, and null for every other row.
-    """
-    shape = {**STATEMENT_READ, **_WAS}
-    theirs = both(conform(statement, shape, was=NULL), conform(_open(engine, carried, STATEMENT), shape))
-    theirs = rows_of(theirs, STATEMENT, carried=True)
-    return {LEDGER: engine.keep(ledger.again), STATEMENT: engine.keep(theirs)}
-
-
-def _ahead(engine: Engine, ahead: pd.DataFrame) -> Frame:
-    return engine.arrow(untyped(ahead, AHEAD), {"account": "string", "entry": "string"})
-
-
-def rows_ahead(
-    engine: Engine, ledger: Frame, broken: pa.Table, accounts: Sequence[str], closing: Mapping[str, int]
-) -> pd.DataFrame:
+def rows_ahead(engine: Engine, ledger: Frame, broken: pa.Table, closing: Mapping[str, int]) -> pd.DataFrame:
     """The ledger rows dated after the closing date that are part of no break, in the shape AHEAD.
 
-    In `ledger` an account is its place in `accounts`; `broken` are the rows that are part of breaks.
+    `broken` are the rows that are part of breaks.
     """
-    ends = " or ".join(f"account = {accounts.index(name)} and day > {day}" for name, day in closing.items())
-    later = f"(select * from {ledger} where entry is not null and ({ends}))"
-    found = engine.table(later, {"account": "int64", "entry": "string", "day": "int64"})
-    names = pa.array(accounts, pa.string()).take(found["account"])
-    rows = arranged({"account": names, "entry": found["entry"], "business_date": found["day"]}, AHEAD)
+    later = f"(select * from {ledger} where entry is not null and ({dated(engine, closing, '>')}))"
+    found = engine.table(later, {**_NAMED_ENTRY, "day": "int64"})
+    rows = arranged(dict(zip(AHEAD, found.columns, strict=True)), AHEAD)
     opened = broken.filter(pc.equal(broken["side"], LEDGER))
     left = rows.join(opened.select(["account", "entry"]), ["account", "entry"], join_type="left anti")
     return typed([left.sort_by([(name, "ascending") for name in ("account", "business_date", "entry")])], AHEAD)
@@ -395,17 +378,14 @@ def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table, later: 
         arranged(dict(zip(TOLD, part.select(names).columns, strict=True)), TOLD)
         for part, names in ((settled, of_rule), (decided, of_row), (later, of_row))
     ]
-    return typed(
-        [pa.concat_tables([untyped(carried.told, TOLD), *found]).sort_by([(n, "ascending") for n in TOLD])], TOLD
-    )
+    lines = pa.concat_tables([untyped(carried.told, TOLD), *found])
+    return typed([lines.sort_by([(name, "ascending") for name in TOLD])], TOLD)
 
 
-def told_before(engine: Engine, lines: Frame, told: pd.DataFrame, accounts: Sequence[str]) -> Frame:
+def told_before(engine: Engine, lines: Frame, told: pd.DataFrame) -> Frame:
     """The `lines` (ROW) that earlier runs settled (`told`): of equal lines in one file, as many as were settled."""
-    places = untyped(told, TOLD)
-    places = with_column(places, "account", pc.index_in(places["account"], pa.array(accounts)).cast(pa.int64()))
-    shape = {"account": "int64", "key": "string", "day": DAY, "signed": "int64"}
-    known = engine.arrow(places.rename_columns(list(shape)), shape)
+    shape = {"account": "string", "key": "string", "day": DAY, "signed": "int64"}
+    known = engine.arrow(untyped(told, TOLD).rename_columns(list(shape)), shape)
     known = f"(select {listed(shape)}, count(*) as many from {known} group by {listed(shape)})"
     nth = f'row_number() over (partition by {listed(shape)}, source order by "no")'
     ranked = conform(lines, {**ROW, "nth": "int64"}, nth=nth)
@@ -416,38 +396,34 @@ def refuse_settled(engine: Engine, lines: Frame) -> None:
     """Raises ReconcileRefused: a statement repeats settled lines, as the same file or overlapping periods do."""
     told = f'(select source, cast(sum(lines) as bigint) as rows, min("no") as first from {lines} group by source)'
     found = engine.rows(told, {"source": "string", "rows": "int64", "first": "int64"})
-    if found:
-        text = "; ".join(
-            f"{row['source']}, {counted(row['rows'], 'line')} from line {row['first']}"
-            for row in sorted(found, key=lambda row: row["source"] or "")
-        )
-        raise ReconcileRefused(
-            f"These lines were already reconciled, and are reported again: {text}.",
-            hint="Use the next statement. If periods overlap, leave out the settled lines with skip_settled=True or "
-            "--skip-settled.",
-        )
+    names = [
+        f"{row['source']}, {counted(row['rows'], 'line')} from line {row['first']}"
+        for row in sorted(found, key=lambda row: row["source"] or "")
+    ]
+    if names:
+        text = f"These lines were already reconciled, and are reported again: {'; '.join(names)}."
+        hint = "Use the next statement. If periods overlap, leave out the settled lines with skip_settled=True or "
+        raise ReconcileRefused(text, hint=f"{hint}--skip-settled.")
 
 
 def _gone(engine: Engine, closed: pd.DataFrame) -> str:
     """SQL for the ledger rows that an earlier run closed, by date and number."""
     gone = [
-        f"account = {engine.text(row['account'])} and coalesce(day, 0) <= {day_number(row['closing_date'])}"
-        f' and "no" <= {row["last_number"]}'
-        for row in closed.to_dict("records")
-        if not pd.isna(row["last_number"])
-    ]
+        f'account = {engine.text(name)} and coalesce(day, 0) <= {day_number(day)} and "no" <= {last}'
+        for name, day, last in python_rows(closed, "account", "closing_date", "last_number") if last is not None
+    ]  # fmt: skip
     return " or ".join(["false", *gone])
 
 
-def _open(engine: Engine, carried: CarryForward, side: str) -> Frame:
-    """The carried open rows of a side, with the columns of its tables; `was` is a row's code."""
+def rows_open(engine: Engine, carried: CarryForward, side: str) -> Frame:
+    """The open rows of a side that were carried (ROW); `was` is the code that the earlier run gave a row."""
     shape = {**_WAS, **(LEDGER_READ if side == LEDGER else STATEMENT_READ)}
     columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in shape}
     mine = carried.rows[carried.rows["side"] == side].rename(columns={"code": "was"})
     # A masked number may have been whole: then it need not be the number that looks alike.
     hashed = mine["phone_hash"].where(mine["phone_hash"].notna() | mine["phone"].isna(), _LOST)
     mine = mine.assign(phone_hash=hashed.where(hashed != _NEVER_WHOLE))
-    return engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), shape)
+    return rows_of(engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), shape), side, carried=True)
 
 
 def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFrame, int]:

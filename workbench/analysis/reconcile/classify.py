@@ -6,30 +6,72 @@ are open, and this module pairs them.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass
+from functools import partial
+from itertools import chain, count
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import break_codes as codes
-from workbench.analysis.reconcile.engines import Engine, apart, arrow_schema, both, conform, listed, same
-from workbench.analysis.reconcile.rules import (
-    GROUP,
-    LEDGER,
-    OF_SIDE,
-    ONE_SIDED,
-    PREFIX,
-    ROW,
-    SIDES,
-    STATEMENT,
-    TOLERATED,
-    Allowed,
-    Frame,
-)
+from workbench.analysis.reconcile.engines import Engine, Frame, apart, arrow_schema, both, conform, listed, same
+from workbench.analysis.reconcile.inputs import GROUP, LEDGER, OF_SIDE, PREFIX, ROW, SIDES, STATEMENT, dated
+from workbench.analysis.rules import rules_in_place_of
 from workbench.analysis.shapes import COMPLETED, Columns
+from workbench.errors import ReconcileRefused
+
+ONE_SIDED: Final = "one_sided"
+"""The code, while the rules run, of a row or group without a partner: matching or rule 6 replaces it."""
+TOLERATED: Final = "tolerated"
+"""The code, while the rules run, of a pair that differs only within the tolerance: it is no break."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The most by which the amounts and the fees of two rows with one key may differ, in minor units.
+
+    Each account's rules say how many days apart its rows may be, and what matches rows without a common key: see
+    `analysis.rules`. Raises ReconcileRefused: a limit is not a whole number from 0 up; or `days`, `minutes` or
+    `pair_by`, which are rules now, is given.
+
+    >>> Tolerance(amount_minor=1)
+    Tolerance(amount_minor=1, fee_minor=0)
+    """
+
+    amount_minor: int = 0
+    fee_minor: int = 0
+    days: InitVar[int | None] = None
+    minutes: InitVar[int | None] = None
+    pair_by: InitVar[Sequence[str] | None] = None
+
+    def __post_init__(self, days: int | None, minutes: int | None, pair_by: Sequence[str] | None) -> None:
+        for name in ("amount_minor", "fee_minor"):
+            check_whole(name, getattr(self, name), "Tolerance")
+        given = {"days": days, "minutes": minutes, "pair_by": pair_by}
+        if old := [name for name, value in given.items() if value is not None]:
+            text = f"A tolerance has no {' and no '.join(old)} any more: a rule of the account says it."
+            where = 'in the rules file under [match] as "ACCOUNT" = […], or in reconcile(match=…).'
+            hint = f"It stands in the statement's layout, {where}"
+            raise ReconcileRefused(f"{text} Write {rules_in_place_of(days, minutes, pair_by)}.", hint=hint)
+
+
+class Allowed(NamedTuple):
+    """Limits within which two rows of one key agree; `days` is SQL for an account's days, and `most_days` the most."""
+
+    amount_minor: int
+    fee_minor: int
+    days: str
+    most_days: int
+
+
+def check_whole(name: str, value: object, of: str) -> None:
+    """Raises ReconcileRefused: the `value` of the parameter `name` is not a whole number from 0 up."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        text = f"{of} takes a whole number from 0 up as `{name}`, not {value!r}."
+        raise ReconcileRefused(text, hint="Amounts are in minor units: one ngwee is 1, one kwacha 100.")
+
 
 _TIES = ["fresh", "order", "day", "key", "amount", "fee", "direction", "status", "currency", "kind", "refers", "state",
          "ends", "source", "no", "entry"]  # fmt: skip
@@ -75,11 +117,17 @@ _LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "probl
 NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names in _LEFT_OUT.items()}
 """The columns of each side that take part in the join of all rows."""
 _PAIRED: Columns = {**ROW, "pair": "string"}
-_MARK: Columns = {"account": "int64", "g": "string", "rows": "int64", "batches": "int64"}
-COMPARED: Columns = {"account": "int64", "g": "string", "pair": "string", "code": "string"} | {
+_MARK: Columns = {"account": "string", "g": "string", "rows": "int64", "batches": "int64"}
+COMPARED: Columns = {"account": "string", "g": "string", "pair": "string", "code": "string"} | {
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in NARROW[side]
 }
 """Two rows that were compared, or one row without a partner."""
+
+
+LINE = ["account", "source", "no", "g", "signed"]
+"""Columns that tell statement lines apart, even in a table without line numbers."""
+BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
+"""SQL that is true for a pair with a row on each side."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +150,27 @@ class Classified:
         """Every pair that agrees, exactly or within the tolerance."""
         pairs = both(self.compared, engine.arrow(self.left, COMPARED))
         return f"(select * from {pairs} where code is null or code = '{TOLERATED}')"
+
+    def settled_lines(self, engine: Engine) -> Frame:
+        """The statement lines that agree with the ledger or are repeated: the columns LINE, and the count `lines`."""
+        shape = {name: ROW[name] for name in LINE}
+        of_pair = {"source": "s_source", "no": "s_no", "g": "s_key", "signed": "s_signed"}
+        pairs = conform(self.agreed(engine), shape, BOTH_SIDES, **of_pair)
+        told = f"side = '{STATEMENT}' and (agrees or told_again)"
+        lines = both(pairs, conform(self.special, shape, told, g="coalesce(batch, key)"))
+        return f"(select {listed(LINE)}, count(*) as lines from {lines} group by {listed(LINE)})"
+
+    def settled_later(self, engine: Engine, ends: Mapping[str, int]) -> pa.Table:
+        """The statement lines that agree with the ledger by key, but are dated after the last day of their account.
+
+        `ends` is account → its last day, counted from 1970; other accounts have no lines here.
+        """
+        shape = {name: ROW[name] for name in ("account", "key", "day", "signed")}
+        if not ends:
+            return arrow_schema(shape).empty_table()
+        pairs = conform(self.agreed(engine), shape, BOTH_SIDES, key="s_key", day="s_day", signed="s_signed")
+        lines = both(pairs, conform(self.special, shape, f"side = '{STATEMENT}' and agrees"))
+        return engine.table(f"(select * from {lines} where {dated(engine, ends, '>')})", shape)
 
 
 def classify(
@@ -132,19 +201,28 @@ def classify(
     # Most ledgers have no special group: the rules for them are the longest.
     if len(engine.table(f"(select rows from {marked} limit 1)", {"rows": "int64"})):
         special = special_of(engine, f"(select * from {inside} where rows > 0)", overlaps=overlaps)
+        single = both(single, conform(special, _PAIRED, "pair <> ''"))
         left, further = _members(engine, special, allowed)
-        single = both(single, _alike(special))
     near = _within(single, allowed)
-    opened, compared = _opened(engine, near), both(conform(great, COMPARED, "code is null"), near)
-    broken = [part.select(GROUP) for part in (_differing(opened), _differing(left), further)]
-    names = respelt(pa.concat_tables([*broken, *(_known(engine, everything) if carried else [])]))
+    opened = engine.table(f"(select * from {near} where code is not null)", COMPARED)
+    compared = both(conform(great, COMPARED, "code is null"), near)
+    broken = [part.filter(pc.not_equal(part["code"], TOLERATED)).select(GROUP) for part in (opened, left)]
+    if carried:
+        # The groups that hold only open rows of an earlier run disagreed then, and still do.
+        waits = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
+        groups = f"(select account, g from {everything} group by account, g having {waits})"
+        broken.append(engine.table(groups, {name: ROW[name] for name in GROUP}))
+    names = respelt(pa.concat_tables([*broken, further.select(GROUP)]))
     if len(names):
-        here = engine.keep(engine.arrow(names, {"account": "int64", "g": "string", "name": "string"}))
+        here = engine.keep(engine.arrow(names, dict.fromkeys((*GROUP, "name"), "string")))
         named = conform(f"(select x.*, y.name from {everything} x join {here} y on {same(GROUP)})", ROW, g="name")
         named = f"(select *, count(batch) over (partition by account, g) as batches from {named})"
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
-        pairs = _within(_alike(again), allowed)
-        more = _opened(engine, pairs), *_members(engine, again, allowed)
+        pairs = _within(conform(again, _PAIRED, "pair <> ''"), allowed)
+        more = (
+            engine.table(f"(select * from {pairs} where code is not null)", COMPARED),
+            *_members(engine, again, allowed),
+        )
         compared, special = (
             both(apart(frame, here, GROUP), other) for frame, other in ((compared, pairs), (special, again))
         )
@@ -154,13 +232,6 @@ def classify(
         )
     opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))])
     return Classified(compared, special, left, opened, further, [conform(rows[s], ROW, "bad") for s in rows if bad[s]])
-
-
-def _known(engine: Engine, rows: Frame) -> list[pa.Table]:
-    """The groups that hold only open rows of an earlier run: the groups disagreed then, and still do."""
-    opened = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
-    groups = f"(select account, g from {rows} group by account, g having {opened})"
-    return [engine.table(groups, {name: ROW[name] for name in GROUP})]
 
 
 def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
@@ -182,11 +253,6 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     return f"(select account, g, {sums} from {both(*marks)} group by account, g)"
 
 
-def _alike(special: Frame) -> Frame:
-    """The rows of special groups that have an equal row on the other side."""
-    return conform(special, _PAIRED, "pair <> ''")
-
-
 def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
     """The open rows of special groups: pairs with their codes (COMPARED), and rows in no pair (SPECIAL).
 
@@ -196,43 +262,6 @@ def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table
     batched = pc.greater(rows["batches"], 0)
     pairs, further = nearest(rows.filter(pc.invert(batched)))
     return with_codes(engine, pairs, COMPARED, allowed), pa.concat_tables([rows.filter(batched), further])
-
-
-def _differing(pairs: pa.Table) -> pa.Table:
-    """The pairs that have a code other than TOLERATED."""
-    return pairs.filter(pc.not_equal(pairs["code"], TOLERATED))
-
-
-def _opened(engine: Engine, compared: Frame) -> pa.Table:
-    return engine.table(f"(select * from {compared} where code is not null)", COMPARED)
-
-
-LINE = ["account", "source", "no", "g", "signed"]
-"""Columns that tell statement lines apart, even in a table without line numbers."""
-
-
-def settled_lines(engine: Engine, classified: Classified) -> Frame:
-    """The statement lines that agree with the ledger or are repeated: the columns LINE, and the count `lines`."""
-    shape = {name: ROW[name] for name in LINE}
-    of_pair = {"source": "s_source", "no": "s_no", "g": "s_key", "signed": "s_signed"}
-    pairs = conform(classified.agreed(engine), shape, BOTH_SIDES, **of_pair)
-    told = f"side = '{STATEMENT}' and (agrees or told_again)"
-    lines = both(pairs, conform(classified.special, shape, told, g="coalesce(batch, key)"))
-    return f"(select {listed(LINE)}, count(*) as lines from {lines} group by {listed(LINE)})"
-
-
-def settled_later(engine: Engine, classified: Classified, ends: Mapping[int, int]) -> pa.Table:
-    """The statement lines that agree with the ledger by key, but are dated after the last day of their account.
-
-    `ends` is an account's number → its last day, counted from 1970; other accounts have no lines here.
-    """
-    shape = {name: ROW[name] for name in ("account", "key", "day", "signed")}
-    if not ends:
-        return arrow_schema(shape).empty_table()
-    pairs = conform(classified.agreed(engine), shape, BOTH_SIDES, key="s_key", day="s_day", signed="s_signed")
-    lines = both(pairs, conform(classified.special, shape, f"side = '{STATEMENT}' and agrees"))
-    later = " or ".join(f"account = {account} and day > {day}" for account, day in ends.items())
-    return engine.table(f"(select * from {lines} where {later})", shape)
 
 
 def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
@@ -258,10 +287,6 @@ def _within(rows: Frame, allowed: Allowed) -> Frame:
     return _compared(sides, allowed, (*GROUP, "pair"))
 
 
-BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
-"""SQL that is true for a pair with a row on each side."""
-
-
 def code_of(allowed: Allowed) -> str:
     """SQL for the code of a pair; null if both sides agree, their days as near as allowed, or a lone row moved nothing.
 
@@ -273,7 +298,7 @@ def code_of(allowed: Allowed) -> str:
         "direction_mismatch": "l_direction <> s_direction",
         "amount_mismatch": f"abs(l_amount - s_amount) > {allowed.amount_minor}",
         "fee_mismatch": f"abs(l_fee - s_fee) > {allowed.fee_minor}",
-        "date_mismatch": f"abs(l_day - s_day) > {allowed.days_of_account}",
+        "date_mismatch": f"abs(l_day - s_day) > {allowed.days}",
         codes.LATE_SUCCESS: "l_state = 'in_suspense'",
     }
     if allowed.amount_minor or allowed.fee_minor:
@@ -398,8 +423,9 @@ def bare(key: str) -> str:
 
 def bare_in_sql(engine: Engine, key: str) -> str:
     """SQL for the same as `bare`."""
-    written = f"lower({engine.removed(key, _UNSEEN)})"
-    return f"coalesce(nullif({engine.removed(written, '^0+')}, ''), left({written}, 1))"
+    written = f"lower({engine.WITHOUT.format(key, engine.text(_UNSEEN))})"
+    nonzero = engine.WITHOUT.format(written, engine.text("^0+"))
+    return f"coalesce(nullif({nonzero}, ''), left({written}, 1))"
 
 
 def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -464,9 +490,6 @@ def _side_by_side(rows: pa.Table, met: Sequence[tuple[int | None, ...]]) -> pa.T
         mine = rows.take(pa.array([both[place] for both in met], pa.int64()))
         made |= {f"{prefix}{name}": mine[name] for name in rows.column_names}
     made |= {name: pc.coalesce(made[f"l_{name}"], made[f"s_{name}"]) for name in GROUP}
-    groups, counted = zip(*(made[name].to_pylist() for name in GROUP), strict=True), Counter[tuple[object, ...]]()
-    numbers = []
-    for group in groups:
-        counted[group] += 1
-        numbers.append(str(counted[group]))
-    return pa.table({**made, "pair": pa.array(numbers, pa.string())})
+    numbers: dict[tuple[object, ...], Iterator[int]] = defaultdict(partial(count, 1))
+    groups = zip(*(made[name].to_pylist() for name in GROUP), strict=True)
+    return pa.table({**made, "pair": pa.array([str(next(numbers[group])) for group in groups], pa.string())})

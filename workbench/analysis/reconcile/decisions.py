@@ -1,48 +1,49 @@
-"""Reads the decisions of people and rules strictly, sets them beside the breaks, and closes breaks.
+"""People's decisions about breaks: reads them strictly, sets them beside the breaks, closes breaks, and takes new ones.
 
-A decision never changes the amount of a break, nor the proof; it says who takes the break for settled, and why.
+A decision never changes the amount of a break, nor the proof; it says who takes the break for settled, and why. The
+form of JupyterLab holds no logic: the form calls `DecisionTable.write`, as `decide` does for a script.
 """
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
-from fnmatch import fnmatchcase
+from html import escape
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
 import pandas as pd
 import pyarrow as pa
 
 from workbench.analysis import files
-from workbench.analysis.break_codes import CODES, TIMING, VERDICTS, as_kind
+from workbench.analysis.break_codes import TIMING, VERDICTS, partners_of
 from workbench.analysis.frames import frame, python_rows
-from workbench.analysis.match_rules import MatchRules, by_account
-from workbench.analysis.patterns import found_in, refusal
 from workbench.analysis.reconcile.classify import bare
-from workbench.analysis.reconcile.rules import LEDGER
-from workbench.analysis.report.captions import counted, heading
+from workbench.analysis.reconcile.inputs import LEDGER
+from workbench.analysis.report.captions import counted, heading, key_text
 from workbench.analysis.report.totals import listed
-from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION, DIRECTIONS
+from workbench.analysis.rules import EXPECTED, TOLERATED, Input, MatchRules, Rule, by_account, content_of, rules_in
+from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION
 from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, text_of
 from workbench.analysis.statements.dialect import Line, cell_rows_of
-from workbench.domain.masking import mask, shortened
+from workbench.domain.masking import mask
 from workbench.domain.moments import in_lusaka, milliseconds
-from workbench.errors import ReconcileRefused, StatementRefused
-from workbench.resources import read_toml, wrong_kind
-from workbench.visible import armed, disarmed
+from workbench.domain.money import money_text
+from workbench.errors import ReconcileRefused, StatementRefused, WorkbenchError
+from workbench.text.render import Column, Table, bundle, table, with_widget
+from workbench.visible import armed, disarmed, visible
+
+if TYPE_CHECKING:
+    # ipywidgets takes its time to load, and only the form needs it.
+    import ipywidgets
 
 Row = dict[str, str | None]
 """A row of DECIDED; an empty cell is None."""
 WITHDRAWN: Final = "open"
 """The verdict that takes back an earlier verdict, also one that was carried forward."""
-EXPECTED, TOLERATED = "expected", "tolerated"
-"""The verdicts of rules."""
 APPLIED, STALE, SETTLED, ELSEWHERE = "applied", "stale", "settled", "elsewhere"
 ENDED: Final = "closed"
 """The state of a decision that has closed its breaks; only a carry-forward has it."""
@@ -55,7 +56,6 @@ _MOST: Final = 20
 """The most problems of a file that one error lists."""
 _FEW: Final = 5
 """The most names that a sentence lists."""
-_SHOWN: Final = 60
 _ID: Final = re.compile("b[a-z2-7]{11}")
 _BETWEEN_WORDS: Final = re.compile(r"[\s_-]+")
 _BY_SPREADSHEET: Final = re.compile(
@@ -63,151 +63,33 @@ _BY_SPREADSHEET: Final = re.compile(
 )
 
 
-class Input(NamedTuple):
-    """A source of decisions or rules: `side` is `decisions` or `rules`, and `rows` says how many the source has.
+class Decided(NamedTuple):
+    """Decisions of people, rules, and the files that they come from."""
 
-    The SHA-256 is of a file's bytes, or of the call's match rules as text; None for a DataFrame.
-    """
-
-    side: str
-    name: str
-    sha256: str | None
-    rows: int
+    decisions: Sequence[Row]
+    rules: Sequence[Rule]
+    inputs: Sequence[Input]
+    match: Mapping[str, MatchRules]
+    """Account → the rules that match its rows, in place of its layout's."""
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A rule of your own: it fits a break that meets all its conditions; the first rule that fits a break counts.
-
-    account: the account, in which `*` stands for anything.
-    narrative, words: regular expressions (RE2's) that are looked for in the statement's `description` and `words`.
-    amount_minor: the least and the most that the break moves the balances apart, in minor units, without its sign.
-    direction: `in` or `out` of the account: by the statement's row, or the ledger's if the statement has none.
-    code: the break's code.
-    kind: what the money is: unknown money is proposed as `fee` or `rounding`; any other kind is only named.
-    expected: the break is known to come, and counts as decided.
-    tolerated: the break counts as decided, and nothing is proposed to be booked.
-    Raises ReconcileRefused: the rule has no name, condition or effect, or a value that cannot be used.
-    """
-
-    name: str
-    account: str = ""
-    narrative: str = ""
-    words: str = ""
-    amount_minor: tuple[int, int] | None = None
-    direction: str = ""
-    code: str = ""
-    kind: str = ""
-    expected: bool = False
-    tolerated: bool = False
-
-    def __post_init__(self) -> None:
-        conditions = (self.account, self.narrative, self.words, self.amount_minor, self.direction, self.code)
-        least, most = self.amount_minor or (0, 0)
-        for holds, otherwise in (
-            (self.name.strip(), "it has no name"),
-            (any(conditions), "it fits every break: name an account, a narrative, an amount, a direction or a code"),
-            (
-                self.kind or self.expected or self.tolerated,
-                "give it a kind, or say that it is expected or tolerated",
-            ),
-            (not (self.expected and self.tolerated), "it is expected or tolerated, not both"),
-            (0 <= least <= most, "amount_minor is a least and a most amount from 0 up, such as [100, 5000]"),
-            (self.direction in {"", *DIRECTIONS}, f"direction is {' or '.join(DIRECTIONS)}"),
-            (self.code in {"", *CODES}, f"there is no code {self.code!r}; there are {', '.join(CODES)}"),
-            *(
-                (not (why := refusal(pattern)), f"{shortened(pattern, _SHOWN)!r} {why}")
-                for pattern in (self.narrative, self.words)
-            ),
-        ):
-            if not holds:
-                raise ReconcileRefused(f"The rule {self.name!r} cannot be used: {otherwise}.")
-
-    @property
-    def verdict(self) -> str | None:
-        """The verdict that the rule gives a break; None if the rule decides nothing."""
-        return EXPECTED if self.expected else TOLERATED if self.tolerated else None
-
-    def fits(self, breaks: pd.DataFrame) -> pd.Series:
-        """True for each break that meets every condition of the rule."""
-        held = pd.Series(data=True, index=breaks.index)
-        if self.account:
-            held &= breaks["account"].isin([n for n in breaks["account"].unique() if fnmatchcase(n, self.account)])
-        if self.code:
-            held &= breaks["code"] == self.code
-        if self.amount_minor:
-            held &= breaks["variance_minor"].abs().between(*self.amount_minor)
-        if self.direction:
-            moved = breaks["statement_minor"].fillna(breaks["ledger_minor"]).fillna(0)
-            held &= (moved > 0 if self.direction == "in" else moved < 0).astype(bool)
-        for column, pattern in (("description", self.narrative), ("words", self.words)):
-            if pattern:
-                texts = breaks.loc[held, column].dropna().unique()
-                held &= breaks[column].isin(found_in(texts, pattern))
-        return held
-
-
-_A_RULE: Final = "Rules are a .toml file in which each begins with a line [[rule]], or stands under [match]."
-
-
-def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input, Mapping[str, MatchRules]]:
-    """The rules of a TOML file in their order, the file as an input, and the matching rules of each account.
-
-    Each table `[[rule]]` has the names of `Rule` as keys; the table `[match]` declares the matching rules.
-    Raises ReconcileRefused: the file cannot be read, or has a key that a rule has not, or a rule that cannot be used.
-    """
-    path, content = _content(given, "rules")
+def decided_by(decisions: Path | str | pd.DataFrame | None, rules: Path | str | None, match: object) -> Decided:
+    """The decisions, and the rules of the file `rules`; for an account in both, `match` goes before the file."""
+    told, *inputs = ([],) if decisions is None else decisions_in(decisions)
+    own: Sequence[Rule] = ()
+    declared: Mapping[str, MatchRules] = {}
+    if rules is not None:
+        own, file, declared = rules_in(rules)
+        inputs.append(file)
     try:
-        declared = read_toml(content)
+        given = {} if match is None else by_account(match)
     except ValueError as error:
-        raise ReconcileRefused(f"{path.name} {error}.", hint=_A_RULE) from None
-    tables = declared.pop("rule", [])
-    try:
-        match = by_account(declared.pop("match", {}))
-    except ValueError as error:
-        raise ReconcileRefused(f"In {path.name}, match {error}.") from None
-    if declared or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        other = f"has {', '.join(declared)}, which is no rule" if declared else "has a `rule` that is not a [[rule]]"
-        raise ReconcileRefused(f"{path.name} {other}.", hint=_A_RULE)
-    rules = tuple(_rule(number, table, path.name) for number, table in enumerate(tables, start=1))
-    if twice := [name for name, times in Counter(rule.name for rule in rules).items() if times > 1]:
-        raise ReconcileRefused(f"{path.name} has several rules called {', '.join(twice)}.")
-    return rules, Input("rules", path.name, hashlib.sha256(content).hexdigest(), len(rules)), match
-
-
-def _rule(number: int, given: Mapping[str, Any], file: str) -> Rule:
-    declared, kinds = {"name": f"rule {number}", **given}, get_type_hints(Rule)
-    if unknown := [name for name in declared if name not in kinds]:
-        hint = f"A rule has {', '.join(field.name for field in fields(Rule))}."
-        raise ReconcileRefused(f"Rule {number} in {file} has {', '.join(unknown)}, which no rule takes.", hint=hint)
-    for name, value in declared.items():
-        try:
-            declared[name] = msgspec.convert(value, kinds[name])
-        except msgspec.ValidationError as error:
-            raise ReconcileRefused(f"In rule {number} of {file}, {name} {wrong_kind(error)}.") from None
-    return Rule(**declared)
-
-
-def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
-    """The breaks with the name of the first rule that fits each, and with that rule's verdict and proposal."""
-    if not rules:
-        return breaks
-    made, free = breaks.copy(), pd.Series(data=True, index=breaks.index)
-    names: pd.Series = pd.Series(None, index=breaks.index, dtype="string")
-    for rule in rules:
-        mine = free & rule.fits(breaks)
-        free &= ~mine
-        names[mine] = rule.name
-        if rule.verdict:
-            made.loc[mine, "verdict"] = rule.verdict
-        if rule.tolerated:
-            made.loc[mine, "proposal"] = None
-        elif rule.kind:
-            proposed = mine & made["proposal"].notna()
-            texts = [as_kind(text, rule.kind) for text in made.loc[proposed, "proposal"]]
-            made.loc[proposed, "proposal"] = pd.array(texts, "string")
-    made["rule"] = names.astype("category")
-    return made
+        raise ReconcileRefused(f"match {error}.") from None
+    if given:
+        text = "\n".join(f"{name}: {', '.join(map(str, of_account))}" for name, of_account in given.items())
+        inputs.append(Input("rules", "match", hashlib.sha256(text.encode()).hexdigest(), len(given)))
+    # The first name that fits an account counts.
+    return Decided(told, own, inputs, {**given, **{name: of for name, of in declared.items() if name not in given}})
 
 
 def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
@@ -224,24 +106,13 @@ def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
         lines = iter([(0, list(texts.columns)), *enumerate(map(list, texts.itertuples(index=False)), start=1)])
         rows = _decisions("The decisions", "row", lines)
         return rows, Input("decisions", "pandas DataFrame", None, len(rows))
-    path, content = _content(given, "decisions")
+    path, content = content_of(given, "decisions")
     saved = datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()
     try:
         rows = [row for lines in _tables(path) for row in _decisions(path.name, "line", lines, saved)]
     except StatementRefused as wrong:
         raise ReconcileRefused(wrong.message, hint=wrong.hint) from None
     return rows, Input("decisions", path.name, hashlib.sha256(content).hexdigest(), len(rows))
-
-
-def _content(given: object, what: str) -> tuple[Path, bytes]:
-    if not isinstance(given, str | Path):
-        raise ReconcileRefused(f"Give the path of the {what}, not a {type(given).__name__}.")
-    path = Path(given)
-    try:
-        return path, path.read_bytes()
-    except OSError as error:
-        why = f"there is no file {path}" if isinstance(error, FileNotFoundError) else error.strerror
-        raise ReconcileRefused(f"The {what} cannot be read: {why}.") from None
 
 
 def _tables(path: Path) -> list[Iterator[Line]]:
@@ -310,10 +181,8 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
     problems += [*_decided_twice(rows)]
     if problems := problems or _dated(rows, days):
         more = [f"and {len(problems) - _MOST:,} more"] if len(problems) > _MOST else []
-        text = (
-            "".join(f"\n- {problem}" for problem in [*problems[:_MOST], *more]) if problems[1:] else f" {problems[0]}."
-        )
-        raise ReconcileRefused(f"{name} cannot be used:{text}")
+        shown = "".join(f"\n- {problem}" for problem in [*problems[:_MOST], *more])
+        raise ReconcileRefused(f"{name} cannot be used:{shown if problems[1:] else f' {problems[0]}.'}")
     return list({frozenset(ids_of(row)): row for row in rows.values()}.values())
 
 
@@ -407,13 +276,9 @@ def applied(
     taken_back = {row["break"] for row in given if row["verdict"] == WITHDRAWN}
     for row in _rows(carried[carried["state"] == ENDED]):
         if back := [other for other in ids_of(row) if other in taken_back]:
-            text = (
-                f"{back[0]} cannot be open again: the {row['verdict']} of {row['when']} by {row['who']} has closed it"
-            )
-            hint = (
-                "Take that decision out of the decisions.csv of its period, and run that period and those since again."
-            )
-            raise ReconcileRefused(f"{text} in an earlier period.", hint=hint)
+            why = f"the {row['verdict']} of {row['when']} by {row['who']} has closed it in an earlier period"
+            hint = "Take that decision out of the decisions.csv of its period, and run that period"
+            raise ReconcileRefused(f"{back[0]} cannot be open again: {why}.", hint=f"{hint} and those since again.")
     kept = [row for row in _rows(carried[carried["state"] != ENDED]) if again.isdisjoint(ids_of(row))]
     rows = sorted((row for row in [*kept, *given] if row["verdict"] != WITHDRAWN), key=lambda row: row["break"] or "")
     if not rows:
@@ -495,7 +360,7 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
     """
     if decided.empty and not len(met):
         return frame([], CLOSED_BREAK)
-    same = ("id", "account", "key", "code", "currency", "variance_minor", "since_date", "verdict", "who", "when", "why")
+    same = [name for name in CLOSED_BREAK if name != "rule"]
     made = [dict(zip(same, row, strict=True)) for row in python_rows(decided, *same)]
     named = ("account", "key", "break", "verdict", "who", "when", "why")
     about = {
@@ -511,9 +376,9 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
     broken: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in met.to_pylist():
         place = (row["account"], *((row["entry"],) if row["side"] == LEDGER else (row["statement"], row["line"])))
-        same_break = tuple(row[name] for name in ("account", "key", "code", "currency", "since_date"))
-        begun = dict(zip(("account", "key", "code", "currency", "since_date"), same_break, strict=True))
-        made_of = broken.setdefault(same_break, begun | {"variance_minor": 0, "rule": by_place.get(place, "key")})
+        begun = {name: row[name] for name in ("account", "key", "code", "currency", "since_date")}
+        begins = begun | {"variance_minor": 0, "rule": by_place.get(place, "key")}
+        made_of = broken.setdefault(tuple(begun.values()), begins)
         made_of["variance_minor"] += row["moved"] if row["side"] == LEDGER else -row["moved"]
     made += [closed | about.get((closed["account"], bare(closed["key"] or "")), {}) for closed in broken.values()]
     rows = [dict.fromkeys(CLOSED_BREAK) | row for row in made]
@@ -559,9 +424,7 @@ class Signatures(NamedTuple):
         return made
 
 
-def sign_off(
-    breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame, signatures: Signatures | None = None
-) -> str:
+def sign_off(breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame, signatures: Signatures) -> str:
     """A text: who decided what, and when last, how many decisions are stale, the inputs' hashes, and who signed."""
     said = [
         f"{who} ({', '.join(f'{number:,} {verdict}' for verdict, number in sorted(counts.items()))})"
@@ -579,7 +442,7 @@ def sign_off(
     others = inputs.loc[inputs["sha256"].isna(), "name"].tolist()
     hashes = [f"SHA-256 of {listed(files_)}."] if files_ else []
     hashes += [f"Not from a file, and without a hash: {listed(others)}."] if others else []
-    return " ".join([f"{'; '.join(parts)}.", *hashes, str(signatures or Signatures())])
+    return " ".join([f"{'; '.join(parts)}.", *hashes, str(signatures)])
 
 
 def stale_words(decisions: pd.DataFrame) -> str:
@@ -610,16 +473,245 @@ def _instant(when: str) -> datetime:
 
 def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
     """A note on decided matches whose amounts differ; the remainder stays in the proof."""
-    named = decisions[(decisions["state"] == APPLIED) & (decisions["verdict"] == "match")]
-    groups = {frozenset(ids_of(row)) for row in _rows(named)}
-    mine = breaks[breaks["id"].isin(set().union(*groups))]
-    variance = dict(zip(mine["id"], mine["variance_minor"], strict=True))
-    odd = sorted(min(group) for group in groups if sum(variance[break_id] for break_id in group))
+    named = _rows(decisions[(decisions["state"] == APPLIED) & (decisions["verdict"] == "match")])
+    variance = breaks.set_index("id")["variance_minor"]
+    groups = {frozenset(ids_of(row)) for row in named}
+    odd = sorted(min(group) for group in groups if variance[[*group]].sum())
     return [f"{', '.join(odd)} matched with another amount"] if odd else []
 
 
-def write_decisions(path: Path, rows: Iterable[Row]) -> None:
-    """Write a whole .csv file that spreadsheets open too. Raises ReportRefused: the file cannot be written."""
-    safe = [{name: text and armed(text) for name, text in row.items()} for row in rows]
-    with files.written_whole(path) as unfinished:
-        files.write(frame(safe, DECIDED), unfinished, DECIDED, marked=True)
+_MOST_SHOWN: Final = 1_000
+"""The most breaks that the form shows; of each code, the largest come first."""
+_AT_ONCE: Final = 20
+_VERDICTS: Final = (*VERDICTS, WITHDRAWN)
+_UNDECIDED: Final = "not decided"
+_HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numeric=True), "verdict")
+
+# JupyterLab hears keys at the document first, and its shortcuts act on whatever has the focus: only the window can hold
+# keys back. Keys with Ctrl, Meta or Alt stay JupyterLab's, and so do text fields, where no letter is a shortcut.
+# What the browser itself does with a key stays too.
+_HOLD_KEYS: Final = """
+    export default { render({ el }) {
+      const hold = (event) => {
+        const isText = event.target.matches("textarea, input:not([type=checkbox])");
+        const isLabs = event.ctrlKey || event.metaKey || event.altKey;
+        if (!isText && !isLabs && el.closest(".jp-OutputArea-output")?.contains(event.target)) event.stopPropagation();
+      };
+      window.addEventListener("keydown", hold, true);
+      return () => window.removeEventListener("keydown", hold, true);
+    } };
+    """
+
+
+class DecisionTable:
+    """The breaks of a result that a person decides about, and the file that keeps the decisions.
+
+    `who` decides. `suggestions` (SUGGESTION) are offered as partners, beside breaks with the opposite amount.
+    Raises ReconcileRefused: `path` does not end in .csv, or the file exists and cannot be used.
+    """
+
+    def __init__(
+        self, breaks: pd.DataFrame, path: Path, who: str = "", suggestions: pd.DataFrame | None = None
+    ) -> None:
+        if path.suffix.lower() != files.CSV:
+            raise ReconcileRefused(f"Decisions are kept in a .csv file, and {path.name} is not one.")
+        self.path = path
+        self.who = who
+        self._all = breaks
+        # Breaks that a rule has decided need nobody, and rows that may still follow wait.
+        mine = breaks[(breaks["code"] != TIMING) & (breaks["verdict"].isna() | breaks["who"].notna())]
+        order = mine.assign(moves=mine["variance_minor"].abs()).sort_values(["code", "moves"], ascending=[True, False])
+        self._breaks = order.drop(columns="moves")
+        self._suggested = [] if suggestions is None else list(suggestions["breaks"])
+        self._in_file()
+
+    def decide(
+        self, breaks: str | Sequence[str], verdict: str, *, why: str, who: str = "", partner: str = "",
+        replace: bool = False,
+    ) -> None:  # fmt: skip
+        """Write down a verdict on one break or several: `match` with a `partner`, `accept`, `write_off` or `ignore`.
+
+        A match without a `partner` joins all `breaks`; to take a suggestion, give its text of ids as `breaks`. `open`
+        takes back a decision. Only `replace` replaces another person's decision.
+        Raises ReconcileRefused: there is no such break or verdict, `who` or `why` is missing, or another person has
+        decided; ReportRefused: the file cannot be written.
+
+        >>> result.decide("decisions.csv", who="Desk").decide("bq4x7m2k5n3a", "accept", why="seen")  # doctest: +SKIP
+        """
+        names = ids_of({"break": "", "partner": breaks})[1:] if isinstance(breaks, str) else list(breaks)
+        if verdict == "match" and not partner:
+            names, partner = names[:1], "; ".join(names[1:])
+        given = {"verdict": verdict, "partner": partner or None, "who": who or self.who, "why": why}
+        self.write([{"break": name, **given} for name in names], replace=replace)
+
+    def write(self, given: Sequence[Mapping[str, str | None]], *, replace: bool = False) -> None:
+        """Write down all the decisions or none; each has break, verdict, partner, who and why. Raises: see `decide`."""
+        about = {row[0]: row[1:] for row in python_rows(self._all, "id", "account", "key", "code")}
+        before, now = self.decided(), datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        new: dict[str, Row] = {}
+        for item in given:
+            name = item["break"] or ""
+            if unknown := [break_id for break_id in ids_of(item) if break_id not in about]:
+                raise ReconcileRefused(f"There is no break {', '.join(unknown)} to decide about.")
+            old = before.get(name)
+            if old is not None and old["who"] != item["who"] and not replace:
+                text = f"{old['who']} has decided about {name}: {old['verdict']}, {old['why']}."
+                raise ReconcileRefused(text, hint="Pass replace=True to replace that decision.")
+            new[name] = {**dict(zip(("account", "key", "code"), about[name], strict=True)), **item, "when": now}
+        # The decisions are read here as from the file: rows that it would not take are not written.
+        kept = [row for row in self._in_file() if new.keys().isdisjoint(ids_of(row))]
+        rows, _ = decisions_in(pd.DataFrame([*kept, *new.values()], columns=list(DECIDED)))
+        # Spreadsheets open the file too.
+        safe = [{name: text and armed(text) for name, text in row.items()} for row in rows]
+        with files.written_whole(self.path) as unfinished:
+            files.write(frame(safe, DECIDED), unfinished, DECIDED, marked=True)
+
+    def decided(self) -> dict[str, Row]:
+        """People's decisions by break: the result's decisions, replaced by those that stand in the file now."""
+        known = _rows(self._breaks[self._breaks["who"].notna()].rename(columns={"id": "break"}))
+        told = [
+            {**row, "break": name, "partner": "; ".join(other for other in ids_of(row) if other != name) or None}
+            for row in self._in_file() for name in ids_of(row)
+        ]  # fmt: skip
+        return {str(row["break"]): row for row in [*known, *told]}
+
+    def _in_file(self) -> list[Row]:
+        return decisions_in(self.path)[0] if self.path.exists() else []
+
+    def partners_of(self, *names: str) -> dict[str, list[str]]:
+        """The id of each break in `names` → candidates for its partner, best first: an id, or several with `; `."""
+        return partners_of(self._breaks, self._suggested, names)
+
+    def _table(self) -> Table:
+        decided, rows = self.decided(), []
+        names = ("id", "settlement", "account", "key", "variance_minor", "currency")
+        for name, to_do, account, key, minor, currency in python_rows(self._breaks.head(_AT_ONCE), *names):
+            said = decided.get(name, {}).get("verdict") or ""
+            rows.append((name, to_do, account, key_text(key), money_text(minor, currency), said))
+        many = len(self._breaks)
+        first = f", the first {_AT_ONCE}" if many > _AT_ONCE else ""
+        return table(f"{counted(many, 'break')} to decide about{first}", _HEADINGS, rows)
+
+    def __repr__(self) -> str:
+        return f"{self._table()}\n\nDecide with .decide(break, verdict, why=…), which writes {self.path.name}."
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
+        return with_widget(bundle(repr(self), self._table().html()), self.form)
+
+    def form(self) -> "ipywidgets.VBox":
+        """The table as a form of JupyterLab: a row for each break, and a button that writes what is chosen."""
+        return _Form(self, self._breaks.head(_MOST_SHOWN), self.decided()).box
+
+
+class _Form:
+    """A form: `_parts` has the breaks to show at once, `_controls` the fields of the breaks that were opened."""
+
+    def __init__(self, decisions: DecisionTable, breaks: pd.DataFrame, decided: Mapping[str, Row]) -> None:
+        import ipywidgets
+
+        self._widgets, self._decisions, self._decided = ipywidgets, decisions, decided
+        self._parts = dict(_parts(breaks))
+        self._called = {
+            name: f"{name} {key_text(key)}, {money_text(minor, currency)}"
+            for name, key, minor, currency in python_rows(breaks, "id", "key", "variance_minor", "currency")
+        }
+        self._ids = {text: name for name, text in self._called.items()}
+        self._controls: dict[str, Any] = {}
+        self._boxes: dict[str, Any] = {}
+        self._part = ipywidgets.Dropdown(options=list(self._parts), description="to do", layout={"width": "auto"})
+        self._who = ipywidgets.Text(value=decisions.who, description="who")
+        self._said = ipywidgets.HTML()
+        self._rows = ipywidgets.VBox()
+        button = ipywidgets.Button(description="Write decisions", button_style="primary")
+        button.on_click(lambda _: self._write())
+        self._part.observe(lambda _: self._show(), names="value")
+        self._show()
+        top = self._line([self._part, self._who, button])
+        self.box = ipywidgets.VBox([top, self._said, self._rows, _keyboard_guard()])
+
+    def _line(self, parts: "Sequence[ipywidgets.Widget]") -> "ipywidgets.HBox":
+        """Places widgets side by side, and below each other where the line is too wide."""
+        return self._widgets.HBox(parts, layout={"flex_flow": "row wrap"})
+
+    def _show(self) -> None:
+        name = self._part.value
+        if name is not None and name not in self._boxes:
+            self._boxes[name] = self._opened(self._parts[name])
+        self._rows.children = self._boxes.get(name, ())
+
+    def _shown(self, ids: str) -> str:
+        """An option for one partner or several: the id, the key and the amount of each."""
+        text = "; ".join(self._called.get(name, name) for name in ids.split("; "))
+        self._ids[text] = ids
+        return text
+
+    def _opened(self, breaks: pd.DataFrame) -> list[Any]:
+        made = [self._widgets.HTML(f"<b>{escape(breaks['settlement'].iloc[0])}</b>")]
+        partners = self._decisions.partners_of(*breaks["id"])
+        for row in breaks.to_dict("records"):
+            before = self._decided.get(row["id"]) or {}
+            labelled, opposite = {"description_width": "initial"}, partners[row["id"]]
+            verdicts = [
+                verdict for verdict in _VERDICTS if opposite or verdict in {before.get("verdict"), *_VERDICTS[1:]}
+            ]
+            controls = {
+                "verdict": self._widgets.Dropdown(
+                    options=[(_UNDECIDED, ""), *((verdict.replace("_", " "), verdict) for verdict in verdicts)],
+                    value=before.get("verdict") or "", description="verdict", style=labelled, layout={"width": "13em"},
+                ),
+                "partner": self._widgets.Combobox(
+                    options=[self._shown(name) for name in opposite], value=before.get("partner") or "",
+                    description="partner", placeholder="of a match", style=labelled, layout={"width": "24em"},
+                ),
+                "why": self._widgets.Text(
+                    value=before.get("why") or "", description="why", style=labelled, layout={"width": "24em"}
+                ),
+            }  # fmt: skip
+            self._controls[row["id"]] = controls
+            told = "" if pd.isna(row["description"]) else f" <q>{escape(visible(row['description']))}</q>"
+            text = f"<code>{row['id']}</code> {escape(visible(row['reason']))}{told}"
+            said = self._widgets.HTML(f'<div style="line-height:1.4">{text}</div>', layout={"width": "100%"})
+            made.append(self._line([said, *controls.values()]))
+        return made
+
+    def _write(self) -> None:
+        chosen = {
+            name: {field: self._ids.get(control.value, control.value) for field, control in controls.items()}
+            for name, controls in self._controls.items()
+        }
+        before = {
+            name: {field: row[field] or "" for field in ("verdict", "partner", "why")}
+            for name, row in self._decided.items()
+        }
+        changed = {name: choice for name, choice in chosen.items() if choice["verdict"] and choice != before.get(name)}
+        try:
+            self._decisions.write(
+                [{"break": name, **choice, "who": self._who.value} for name, choice in changed.items()]
+            )
+        except WorkbenchError as error:
+            self._said.value = "<b>Not written.</b> " + "<br>".join(escape(str(error)).splitlines())
+            return
+        self._decided = {**self._decided, **{name: {**choice} for name, choice in changed.items()}}
+        self._said.value = f"{len(changed)} written to {escape(str(self._decisions.path))}."
+
+
+def _keyboard_guard() -> "ipywidgets.Widget":
+    """An invisible widget that keeps keys pressed in the form's dropdowns, boxes and buttons from JupyterLab.
+
+    Without the widget, an arrow in a dropdown moves to the next cell, and `m` turns the cell into Markdown.
+    """
+    import anywidget
+
+    class KeyboardGuard(anywidget.AnyWidget):
+        _esm = _HOLD_KEYS
+
+    return KeyboardGuard()
+
+
+def _parts(breaks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The breaks by code, in pieces of up to _AT_ONCE, each with its title."""
+    for code, mine in breaks.groupby("code", observed=True, sort=False):
+        for start in range(0, len(mine), _AT_ONCE):
+            piece = mine.iloc[start : start + _AT_ONCE]
+            part = f", {start + 1} to {start + len(piece)}" if len(mine) > _AT_ONCE else ""
+            yield f"{code}: {len(mine)}{part}", piece

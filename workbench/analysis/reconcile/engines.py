@@ -6,7 +6,6 @@ while a library of frames binds each step by itself, which takes longer than a f
 
 import os
 import tempfile
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import count
@@ -19,9 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.frames import ARROW
-from workbench.analysis.reconcile.rules import Frame, Native
 from workbench.analysis.shapes import DAY, MOMENT, Columns
 
+Frame = str
+"""SQL for rows: the name of a table, or a SELECT in parentheses."""
+Native = Any
+"""A table or a session of a library that may not be installed."""
 DUCKDB, SPARK = "duckdb", "spark"
 _FEW_BYTES = 8_000_000
 _NUMBERS = count(1)
@@ -36,9 +38,9 @@ def arrow_schema(shape: Columns) -> pa.Schema:
     return pa.schema([(name, ARROW[kind]) for name, kind in shape.items()])
 
 
-def listed(names: Iterable[str], of: str = "") -> str:
-    """SQL for columns, separated by commas; `of` names their table."""
-    return ", ".join(f'{of}{"." if of else ""}"{name}"' for name in names)
+def listed(names: Iterable[str]) -> str:
+    """SQL for columns, separated by commas."""
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def conform(frame: Frame, shape: Iterable[str], where: str = "", **made: str) -> Frame:
@@ -95,82 +97,6 @@ def day_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date(column.type) else column
 
 
-class Engine(ABC):
-    """Loads tables, runs SQL, and returns the rows."""
-
-    name: str
-    failures: tuple[type[Exception], ...] = (pa.ArrowException,)
-    """What the engine raises if a file is damaged inside, or a number is too large for its type."""
-    _MILLISECONDS: str
-    """SQL for a moment as milliseconds since 1970; `{0}` is its column."""
-    _DAYS: str
-    """SQL for a date as days since 1970; `{0}` is its column."""
-    _SHA256: str
-    """SQL for the SHA-256 of a text, in hexadecimal digits."""
-    _REPLACED: str
-    """SQL for a text without whatever fits the pattern `{1}`."""
-
-    @abstractmethod
-    def paths(self, paths: Sequence[Path], shape: Columns) -> Frame:
-        """Parquet files as one frame of the columns of `shape`."""
-
-    @abstractmethod
-    def own(self, native: Native, shape: Columns) -> Frame:
-        """A table of the engine's own class as a frame of the columns of `shape`."""
-
-    @abstractmethod
-    def arrow(self, table: pa.Table, shape: Columns) -> Frame:
-        """An Arrow table as a frame of the columns of `shape`."""
-
-    @abstractmethod
-    def collect(self, query: str) -> pa.Table:
-        """Runs a query and returns its rows."""
-
-    def table(self, frame: Frame, shape: Columns) -> pa.Table:
-        """The rows of a frame as an Arrow table of this shape."""
-        return self.collect(f"select {listed(shape)} from {frame}").cast(arrow_schema(shape))
-
-    def rows(self, frame: Frame, shape: Columns) -> list[dict[str, Any]]:
-        """The rows of a frame as dictionaries of the columns of this shape."""
-        found: list[dict[str, Any]] = self.table(frame, shape).to_pylist()
-        return found
-
-    @abstractmethod
-    def text(self, value: str) -> str:
-        """The SQL literal of a text."""
-
-    def sha256(self, text: str) -> str:
-        """SQL for the SHA-256 of a text, in hexadecimal digits."""
-        return self._SHA256.format(text)
-
-    def removed(self, text: str, pattern: str) -> str:
-        """SQL for the text without whatever fits the pattern."""
-        return self._REPLACED.format(text, self.text(pattern))
-
-    @abstractmethod
-    def keep(self, frame: Frame) -> Frame:
-        """Runs the frame's SQL once, and returns the name of the stored rows."""
-
-    def loaded(self, frame: Frame) -> Frame:
-        """The frame of a side's rows, which many queries read: stored once if little is loaded, else as it is."""
-        return frame
-
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of the stored rows."""
-
-    def _read(self, given: str, shape: Columns) -> Frame:
-        """SQL for the columns of a table as the rules read them: moments in milliseconds, dates in days since 1970."""
-        kinds = {
-            ARROW["string"]: 'cast("{0}" as string)',
-            ARROW["int64"]: 'cast("{0}" as bigint)',
-            ARROW["bool"]: 'cast("{0}" as boolean)',
-            ARROW[MOMENT]: self._MILLISECONDS,
-            ARROW[DAY]: self._DAYS,
-        }
-        return conform(given, shape, **{name: kinds[ARROW[kind]].format(name) for name, kind in shape.items()})
-
-
 @lru_cache(1)
 def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  no process works with the threads of another
     """A database in memory; what does not fit goes to temporary files."""
@@ -187,31 +113,41 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  no pr
     )
 
 
-class _DuckDB(Engine):
-    """Temporary tables and views of a connection of its own."""
+class Engine:
+    """DuckDB: loads tables into a connection of its own, runs SQL, and returns the rows. Spark does the same."""
 
     name = DUCKDB
-    failures = (duckdb.Error, pa.ArrowException)
+    failures: tuple[type[Exception], ...] = (duckdb.Error, pa.ArrowException)
+    """The exceptions of a file that is damaged inside, and of a number that is too large for its type."""
     # A moment to the nanosecond is of a type that `epoch_ms` does not take.
     _MILLISECONDS = 'epoch_ms(cast("{0}" as timestamptz))'
+    """SQL for a moment as milliseconds since 1970."""
     _DAYS = "cast(\"{0}\" - date '1970-01-01' as bigint)"
-    _SHA256 = "sha256({0})"
-    _REPLACED = "regexp_replace({0}, {1}, '', 'g')"
+    """SQL for a date as days since 1970."""
+    SHA256 = "sha256({0})"
+    """SQL for the SHA-256 of a text, in hexadecimal digits."""
+    WITHOUT = "regexp_replace({0}, {1}, '', 'g')"
+    """SQL for a text without whatever fits the pattern `{1}`."""
+    _account = "string"
+    """The SQL type of an account's name."""
 
     def __init__(self) -> None:
         self._connection = _database(os.getpid()).cursor()
         self._loaded_bytes = 0
 
     def paths(self, paths: Sequence[Path], shape: Columns) -> Frame:
+        """Parquet files as one frame of the columns of `shape`."""
         self._loaded_bytes += sum(path.stat().st_size for path in paths)
         return self._read(f"read_parquet([{', '.join(self.text(str(path)) for path in paths)}])", shape)
 
     def own(self, native: Native, shape: Columns) -> Frame:
+        """A table of the engine's own class as a frame of the columns of `shape`."""
         # A relation belongs to its own connection: it is streamed into a table of this one.
         self._loaded_bytes += _FEW_BYTES
         return self.keep(self._registered(native.select(*shape).to_arrow_reader(), shape))
 
     def arrow(self, table: pa.Table, shape: Columns) -> Frame:
+        """An Arrow table as a frame of the columns of `shape`."""
         self._loaded_bytes += table.nbytes
         return self._registered(table.select(list(shape)), shape)
 
@@ -220,22 +156,57 @@ class _DuckDB(Engine):
         self._connection.register(name, given)
         return self._read(name, shape)
 
+    def of_accounts(self, frame: Frame, accounts: Sequence[str]) -> Frame:
+        """The rows of these accounts, whose names are from now on compared as fast as numbers are."""
+        if self._account == "string":
+            self._account = f"accounts_{next(_NUMBERS)}"
+            names = ", ".join(map(self.text, accounts))
+            self._connection.execute(f"create temp type {self._account} as enum ({names})")
+        # The name of another account is none of the type's: it becomes null.
+        known = f"(select * replace (try_cast(account as {self._account}) as account) from {frame})"
+        return f"(select * from {known} where account is not null)"
+
     def text(self, value: str) -> str:
+        """The SQL literal of a text."""
         doubled = value.replace("'", "''")
         return f"'{doubled}'"
 
     def loaded(self, frame: Frame) -> Frame:
+        """The frame of a side's rows, which many queries read: stored once if little is loaded, else as it is."""
         return self.keep(frame) if self._loaded_bytes < _FEW_BYTES else frame
 
     def keep(self, frame: Frame) -> Frame:
+        """Runs the frame's SQL once, and returns the name of the stored rows."""
         name = f"rows_{next(_NUMBERS)}"
         self._connection.execute(f"create temp table {name} as select * from {frame}").fetchall()
         return name
 
-    def collect(self, query: str) -> pa.Table:
+    def table(self, frame: Frame, shape: Columns) -> pa.Table:
+        """The rows of a frame as an Arrow table of this shape."""
+        return self._collect(f"select {listed(shape)} from {frame}").cast(arrow_schema(shape))
+
+    def rows(self, frame: Frame, shape: Columns) -> list[dict[str, Any]]:
+        """The rows of a frame as dictionaries of the columns of this shape."""
+        found: list[dict[str, Any]] = self.table(frame, shape).to_pylist()
+        return found
+
+    def _collect(self, query: str) -> pa.Table:
         return self._connection.sql(query).to_arrow_table()
 
+    def _read(self, given: str, shape: Columns) -> Frame:
+        """SQL for the columns of a table as the rules read them: moments in milliseconds, dates in days since 1970."""
+        kinds = {
+            ARROW["string"]: 'cast("{0}" as string)',
+            ARROW["int64"]: 'cast("{0}" as bigint)',
+            ARROW["bool"]: 'cast("{0}" as boolean)',
+            ARROW[MOMENT]: self._MILLISECONDS,
+            ARROW[DAY]: self._DAYS,
+        }
+        made = {name: kinds[ARROW[kind]].format(name) for name, kind in shape.items()}
+        return conform(given, shape, **made | {"account": f"cast(account as {self._account})"})
+
     def close(self) -> None:
+        """Let go of the stored rows."""
         self._connection.close()
 
 
@@ -243,10 +214,11 @@ class _Spark(Engine):
     """Temporary views of the given DataFrames' session, whose executors do the work."""
 
     name = SPARK
+    failures = (pa.ArrowException,)
     _MILLISECONDS = 'unix_millis(cast("{0}" as timestamp))'
     _DAYS = 'cast(unix_date(cast("{0}" as date)) as bigint)'
-    _SHA256 = "sha2({0}, 256)"
-    _REPLACED = "regexp_replace({0}, {1}, '')"
+    SHA256 = "sha2({0}, 256)"
+    WITHOUT = "regexp_replace({0}, {1}, '')"
 
     def __init__(self, session: Native = None) -> None:
         if session is None:
@@ -270,6 +242,12 @@ class _Spark(Engine):
         # PySpark reads no row behind an empty piece of a table.
         return self.own(self._session.createDataFrame(pa.table(columns).combine_chunks()), shape)
 
+    def of_accounts(self, frame: Frame, accounts: Sequence[str]) -> Frame:
+        return f"(select * from {frame} where account in ({', '.join(map(self.text, accounts))}))"
+
+    def loaded(self, frame: Frame) -> Frame:
+        return frame
+
     def text(self, value: str) -> str:
         units = value.encode("utf-16-be")
         escaped = "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
@@ -289,7 +267,7 @@ class _Spark(Engine):
         # No literal has a quotation mark of this kind: see `text`.
         return self._session.sql(query.replace('"', "`"))
 
-    def collect(self, query: str) -> pa.Table:
+    def _collect(self, query: str) -> pa.Table:
         return self._run(query).toArrow()
 
     def close(self) -> None:
@@ -301,4 +279,4 @@ def _drop(session: Native, views: Sequence[str]) -> None:
         session.catalog.dropTempView(name)
 
 
-ENGINES: Mapping[str, Callable[..., Engine]] = {DUCKDB: _DuckDB, SPARK: _Spark}
+ENGINES: Mapping[str, Callable[..., Engine]] = {DUCKDB: Engine, SPARK: _Spark}

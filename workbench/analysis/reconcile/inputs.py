@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -19,17 +19,7 @@ from workbench.analysis.break_codes import DAYS, MOST_MINOR
 from workbench.analysis.files import CSV
 from workbench.analysis.frames import ARROW as ARROW_TYPES
 from workbench.analysis.frames import schema_of
-from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, NULL, SPARK, Engine, conform
-from workbench.analysis.reconcile.rules import (
-    LEDGER,
-    LEDGER_READ,
-    OPTIONAL,
-    ROW,
-    STATEMENT,
-    STATEMENT_READ,
-    Frame,
-    Native,
-)
+from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, NULL, SPARK, Engine, Frame, Native, both, conform
 from workbench.analysis.shapes import (
     COMPLETED,
     DAY,
@@ -48,6 +38,41 @@ from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.extras import how_to_install
 
 PATHS, ARROW = "paths", "arrow"
+LEDGER: Final = "ledger"
+STATEMENT: Final = "statement"
+SIDES: Final = (LEDGER, STATEMENT)
+PREFIX: Final = {LEDGER: "l_", STATEMENT: "s_"}
+"""The prefix of each side's columns in a pair."""
+GROUP: Final = ["account", "g"]
+"""Columns that the rows of one movement, or of one batch, share."""
+OPTIONAL: Columns = {"phone_hash": "string"}
+"""Columns that a table of either side may lack; they are then null."""
+LEDGER_READ, STATEMENT_READ = (
+    {**{name: kind for name, kind in columns.items() if name not in {"payment", "description", "words"}}, **OPTIONAL}
+    for columns in (LEDGER_MOVEMENT, STATEMENT_ROW)
+)
+"""The columns that are read from each side."""
+ROW: Columns = dict.fromkeys(
+    ("side", "account", "g", "key", "batch", "source", "no", "at", "order", "day", "direction", "amount", "fee",
+     "currency", "status", "phone", "phone_hash", "bad", "signed", "entry", "kind", "refers", "state", "problem",
+     "was"), "string"
+) | {
+    "bad": "bool",
+    **dict.fromkeys(("no", "at", "order", "day", "amount", "fee", "signed", "balance_minor"), "int64"),
+}  # fmt: skip
+"""A row of either side.
+
+`g` is the group: the batch, else the key. `source` and `no` are the statement and its line; a ledger row has no
+source, and its `no` is the entry's number. `order` is `at`, or midnight of `day` if `at` is null. `bad` marks a row
+that no rule can use. `kind` is the ledger's kind or the statement's type, `refers` names what a reversal reverses,
+and `was` is the code that an earlier run gave the row.
+"""
+OF_SIDE: Final = tuple(
+    name for name in ROW if name not in {"side", "account", "g", "bad", "order", "was", "balance_minor"}
+)
+"""The columns of a row that a pair has for each side, as `l_…` and `s_…`."""
+ANY_DAY: Final = 10**9
+"""More days than lie between 1970 and any date."""
 
 _FITS: Mapping[pa.DataType, tuple[str, Callable[[Any], bool]]] = {
     ARROW_TYPES["string"]: ("text", lambda kind: kind in (nw.String, nw.Categorical, nw.Enum)),
@@ -104,16 +129,16 @@ class Source:
     kind: str
     given: Native
     side: Side
+    name: str
+    """The name of the file, without its folder, or the number of files, or the table's library and class."""
+    sha256: str | None = None
+    """The hash of a file that was read here."""
     read_from: OwnLedger | None = None
     """The ledger whose rows these are, if it was read with read_ledger()."""
     as_of: date | None = None
     """The business date by the clock of a sandbox's ledger."""
     head: str | None = None
     """The hash of the last entry of a sandbox's chain."""
-    file: Statement | None = None
-    """The statement whose rows these are, if it was read from a file."""
-    called: str = ""
-    """The library and class of a table that was turned into Arrow."""
 
     def load(self, engine: Engine, shape: Columns) -> Frame:
         """The columns of `shape` as a frame of the engine; a missing OPTIONAL column is null.
@@ -146,12 +171,9 @@ class Source:
         wrong = {name: called for name, (called, is_fit) in fits.items() if not is_fit(schema[name])}
         if wrong:
             text = "; ".join(f"{name} is {schema[name]} instead of {called}" for name, called in wrong.items())
-            is_money = any(name.endswith("_minor") for name in wrong)
-            raise ReconcileRefused(
-                f"{self.side.called} has columns of another type: {text}.",
-                hint=_WHOLE if is_money else self.side.file_from,
-                wrong=tuple(wrong),
-            )
+            hint = _WHOLE if any(name.endswith("_minor") for name in wrong) else self.side.file_from
+            text = f"{self.side.called} has columns of another type: {text}."
+            raise ReconcileRefused(text, hint=hint, wrong=tuple(wrong))
 
     @cached_property
     def _schema(self) -> Mapping[str, Any]:
@@ -180,11 +202,8 @@ class Source:
     @property
     def hashed(self) -> str | None:
         """SHA-256 of the files' bytes, one file after another, or of a table's rows; None for a table of Spark's."""
-        read = self.read_from or self.file
-        if read and read.sha256:
-            return read.sha256
-        if self.kind == SPARK:
-            return None
+        if self.sha256 or self.kind == SPARK:
+            return self.sha256
         if self.kind != PATHS:
             shape = LEDGER_READ if self.side is THE_LEDGER else STATEMENT_READ
             # Without the hashes of customers' numbers, which depend on the run's key.
@@ -202,26 +221,19 @@ class Source:
 
         The one name is `statement` if a table has no such column.
         """
-        if self.file or self.kind == PATHS:
+        if self.sha256 or self.kind == PATHS:
             return [self.name]
         named = self.has_text("statement")
         return self.arrow(["statement"])["statement"].unique().to_pylist() if named else ["statement"]
-
-    @property
-    def name(self) -> str:
-        """The name of the file, without its folder, or the number of files, or the table's library and class."""
-        if read := self.read_from or self.file:
-            return read.name
-        if self.kind != PATHS:
-            return self.called or " ".join(_class_of(self.given))
-        return self.given[0].name if len(self.given) == 1 else f"{len(self.given)} files"
 
 
 def sha256_of(*tables: pa.Table) -> str:
     """SHA-256 of the rows of tables, the same whichever library holds them."""
     digest = hashlib.sha256()
     for name, column in ((name, table[name]) for table in tables for name in table.column_names):
-        plain = _in_large_strings(column).combine_chunks()
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        # Libraries use different types for text.
+        plain = column.cast(pa.large_string() if kind in {pa.string(), pa.string_view()} else kind).combine_chunks()
         # First the places of nulls, then all other values: the bytes under a null may be any.
         for part in (plain.is_valid().cast(pa.uint8()), plain.drop_null()):
             batch = pa.record_batch([part], [name])
@@ -230,21 +242,11 @@ def sha256_of(*tables: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def _in_large_strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with texts as large strings, since libraries use different text types."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    return column.cast(pa.large_string() if kind in {pa.string(), pa.string_view()} else kind)
-
-
-_OTHERS: Final = {
-    ("polars", "DataFrame"): ARROW, ("polars", "LazyFrame"): ARROW, ("duckdb", "DuckDBPyRelation"): DUCKDB,
-    ("pyspark", "DataFrame"): SPARK,
+_LIBRARIES: Final = {
+    ("pyarrow", "Table"): ARROW, ("polars", "DataFrame"): ARROW, ("polars", "LazyFrame"): ARROW,
+    ("duckdb", "DuckDBPyRelation"): DUCKDB, ("pyspark", "DataFrame"): SPARK,
 }  # fmt: skip
 """Library and class → the kind of a Source, by name: no library need be installed or loaded."""
-
-
-def _class_of(given: object) -> tuple[str, str]:
-    return type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
 
 
 def source(given: Native, side: Side) -> Source:
@@ -253,30 +255,29 @@ def source(given: Native, side: Side) -> Source:
     Raises ReconcileRefused: it is no table, a column has mixed types, or no file is at the path.
     """
     if isinstance(given, str | Path):
-        return Source(PATHS, _files(Path(given), side), side)
+        paths = _files(Path(given), side)
+        return Source(PATHS, paths, side, paths[0].name if len(paths) == 1 else f"{len(paths)} files")
+    if isinstance(given, OwnLedger) and side is THE_LEDGER:
+        return Source(ARROW, given.table, side, given.name, given.sha256, given)
+    if isinstance(given, Statement) and side is THE_STATEMENT:
+        return Source(ARROW, given.table, side, given.name, given.sha256)
+    library, called = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
+    name = f"{library} {called}"
     if isinstance(given, pd.DataFrame):
         # A shop's own payment may be of any type, and is never read.
         there = given[[name for name in given.columns if name in side.columns and name != "payment"]]
         try:
-            table = pa.Table.from_pandas(there, preserve_index=False)
+            return Source(ARROW, pa.Table.from_pandas(there, preserve_index=False), side, name)
         except pa.ArrowException as problem:
             raise ReconcileRefused(f"{side.called} has a column of mixed types: {problem}") from problem
-        return Source(ARROW, table, side, called=" ".join(_class_of(given)))
-    if isinstance(given, pa.Table):
-        return Source(ARROW, given, side)
-    if isinstance(given, OwnLedger) and side is THE_LEDGER:
-        return Source(ARROW, given.table, side, given)
-    if _class_of(given) == ("workbench", "Ledger") and side is THE_LEDGER:
-        pages = [schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]
-        return Source(ARROW, pa.concat_tables(pages), side, as_of=given.business_date, head=given.head)
-    kind = _OTHERS.get(_class_of(given))
-    if kind is None:
-        raise ReconcileRefused(
-            f"{side.called} is a {type(given).__name__}, which is not a table that can be reconciled.",
-            hint=f"Give {side.first}a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB "
-            "relation or Parquet's path.",
-        )
-    return Source(kind, given, side)
+    if (library, called) == ("workbench", "Ledger") and side is THE_LEDGER:
+        pages = pa.concat_tables([schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()])
+        return Source(ARROW, pages, side, "pyarrow Table", as_of=given.business_date, head=given.head)
+    if (library, called) not in _LIBRARIES:
+        text = f"{side.called} is a {called}, which is not a table that can be reconciled."
+        hint = f"Give {side.first}a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation or "
+        raise ReconcileRefused(text, hint=f"{hint}Parquet's path.")
+    return Source(_LIBRARIES[library, called], given, side, name)
 
 
 def _read(given: Native, side: Side, phone_key: str | Path | bytes | None = None) -> Native:
@@ -334,8 +335,6 @@ OWN: Final = {
     STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
 }
 """Side → the same for columns that only this side has, or that the two sides name differently."""
-LOADED: Columns = {**ROW, "account": "string", "balance_minor": "int64"}
-"""ROW, but with the name of the account, and with the running balance."""
 _TOO_LARGE: Final = " or ".join(
     f"coalesce({name}, 0) not between {-MOST_MINOR} and {MOST_MINOR}" for name in ("amount", "fee")
 )
@@ -355,7 +354,7 @@ _MADE: Final = {
 
 
 def rows_of(frame: Frame, side: str, *, carried: bool = False) -> Frame:
-    """The rows of one side in the shape LOADED.
+    """The rows of one side in the shape ROW.
 
     `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`. An empty key or
     batch becomes null: many tables have an empty text where a null belongs.
@@ -366,14 +365,8 @@ def rows_of(frame: Frame, side: str, *, carried: bool = False) -> Frame:
     of |= {name: f"nullif({name}, '')" for name in ("key", "batch")}
     of |= dict.fromkeys({"source", "entry", "state", "problem"}.difference(OWN[side]), NULL)
     of |= {} if carried else {"was": NULL}
-    given = conform(frame, {name: kind for name, kind in LOADED.items() if name not in _MADE}, **of)
-    return conform(given, LOADED, **_MADE)
-
-
-def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
-    """The rows in the shape ROW: the name of each account becomes its place in `accounts`."""
-    places = " ".join(f"when {engine.text(account)} then {number}" for number, account in enumerate(accounts))
-    return conform(rows, ROW, account=f"cast(case account {places} end as bigint)")
+    given = conform(frame, {name: kind for name, kind in ROW.items() if name not in _MADE}, **of)
+    return conform(given, ROW, **_MADE)
 
 
 @dataclass(frozen=True)
@@ -383,6 +376,21 @@ class Inputs:
     ledger: Source
     statements: tuple[Source, ...]
     reported: Mapping[str, Statement]
+
+    def statement_rows(self, engine: Engine) -> Frame:
+        """The rows of all statements, in the shape ROW."""
+        given = both(*(source.load(engine, STATEMENT_READ) for source in self.statements))
+        return rows_of(conform(given, STATEMENT_READ, **self.where(engine)), STATEMENT)
+
+    def ledger_rows(self, engine: Engine) -> Frame:
+        """The rows of the ledger, in the shape ROW."""
+        return rows_of(self.ledger.load(engine, LEDGER_READ), LEDGER)
+
+    def where(self, engine: Engine) -> dict[str, str]:
+        """SQL for a statement row's account, statement and line, with defaults where the row names none."""
+        names = {file.account for file in self.reported.values()}
+        account = f"coalesce(account, {engine.text(names.pop())})" if len(names) == 1 else "account"
+        return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}
 
     def engine(self, named: str | None) -> Engine:
         """The engine of this name; without a name Spark if a table is Spark's, else DuckDB.
@@ -409,33 +417,20 @@ def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes
     if not given:
         raise ReconcileRefused("There is no statement to reconcile with.")
     reported = [item for item in given if isinstance(item, Statement)]
-    sources = [
-        Source(ARROW, item.table, THE_STATEMENT, file=item)
-        if isinstance(item, Statement)
-        else source(item, THE_STATEMENT)
-        for item in given
-    ]
-    _refuse_twice(reported, sources)
-    books = source(_read(ledger, THE_LEDGER, phone_key), THE_LEDGER)
-    return Inputs(books, tuple(sources), {file.name: file for file in reported})
-
-
-def _refuse_twice(reported: Sequence[Statement], sources: Sequence[Source]) -> None:
+    sources = [source(item, THE_STATEMENT) for item in given]
     hashes = Counter(file.sha256 for file in reported)
     names = Counter(file.name for file in reported) + Counter(
         str(path.resolve()) for table in sources if table.kind == PATHS for path in table.given
     )
     twice = [file.name for file in reported if hashes[file.sha256] > 1] or [name for name, n in names.items() if n > 1]
     if twice:
-        raise ReconcileRefused(
-            f"The same statement was given twice: {' and '.join(twice)}.",
-            hint="Leave one of them out; two different files need two names.",
-            names=twice,
-        )
+        hint = "Leave one of them out; two different files need two names."
+        raise ReconcileRefused(f"The same statement was given twice: {' and '.join(twice)}.", hint=hint, names=twice)
+    books = source(_read(ledger, THE_LEDGER, phone_key), THE_LEDGER)
+    return Inputs(books, tuple(sources), {file.name: file for file in reported})
 
 
-def where(engine: Engine, inputs: Inputs) -> dict[str, str]:
-    """SQL for a row's account, statement and line, with defaults where the row names none."""
-    names = {file.account for file in inputs.reported.values()}
-    account = f"coalesce(account, {engine.text(names.pop())})" if len(names) == 1 else "account"
-    return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}
+def dated(engine: Engine, ends: Mapping[str, int], compared: str = "<=") -> str:
+    """SQL that is true for the rows up to the last day of their account, in `ends`, or after that day by `>`."""
+    days = (f"account = {engine.text(name)} and day {compared} {day}" for name, day in ends.items())
+    return " or ".join(["false", *days])

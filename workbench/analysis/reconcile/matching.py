@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from workbench.analysis.break_codes import has_key
 from workbench.analysis.frames import day_of
-from workbench.analysis.match_rules import NARRATIVE, MatchRule, MatchRules
 from workbench.analysis.phone_key import OF
 from workbench.analysis.reconcile.engines import UNIT, mapped
-from workbench.analysis.reconcile.rules import PREFIX, SIDES
+from workbench.analysis.reconcile.inputs import PREFIX, SIDES
+from workbench.analysis.rules import NARRATIVE, MatchRule, MatchRules
 from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international
 
 Places = NDArray[np.int64]
@@ -30,11 +30,10 @@ Pairs = Sequence[tuple[int, int]]
 Describe = Callable[[pa.Table], Sequence[str | None]]
 """Returns the statement's descriptions of these rows."""
 PARTNERS_BY: Final = "phone, amount and time"
-_MINUTES: Final = 15
-"""The most minutes between two rows of one customer that may be one movement."""
+_REACH_MS: Final = 15 * 60 * 1_000
+"""The longest time between two rows of one customer that may be one movement."""
 _NAMED: Final = 5
 """The most candidates of a side that are looked for and named."""
-_SECOND_MS: Final = 1_000
 _LONG_ENOUGH: Final = 4
 """The fewest letters and digits of a key that is looked for in narratives: a shorter key may be there by chance."""
 
@@ -53,38 +52,35 @@ class Like(NamedTuple):
 class Found(NamedTuple):
     """The matches and proposals among rows without a partner.
 
-    `matched` has the pairs of each rule, `proposed` the pairs that a person must accept. `candidates` has, for every
-    other row that fits some row of the other side, a text that names the rows in question. `unsure` counts the rows
-    that have no partner only because their customers' numbers cannot be compared.
+    `matched` has the pairs of each rule, `proposed` the pairs that a person must accept. `candidates` has a text for
+    each other row that fits some row of the other side, which names the rows in question, and null for the rest.
+    `unsure` counts the rows that have no partner only because their customers' numbers cannot be compared.
     """
 
     matched: Sequence[tuple[MatchRule, Pairs]]
     proposed: Pairs
-    candidates: Mapping[int, str]
+    candidates: pa.Array
     unsure: int
 
 
 def found_among(
-    waiting: pa.Table, rules: Mapping[int, MatchRules], describe: Describe, is_misdated: NDArray[np.bool_]
+    waiting: pa.Table, rules: Mapping[str, MatchRules], describe: Describe, is_misdated: NDArray[np.bool_]
 ) -> Found:
     """Match rows of `waiting` by the rules of their account, and propose pairs by the customer's number.
 
-    `rules` has the accounts that match by more than the key. Rows that are true in `is_misdated` have an impossible
-    date: a rule matches them too, as a common key does, but no pair with such a row is proposed.
+    The first rule of an account is by key. Rows that are true in `is_misdated` have an impossible date: a rule matches
+    them too, as a common key does, but no pair with such a row is proposed.
     """
     single = pc.invert(waiting["grouped"]).to_numpy()
-    accounts = waiting["account"].to_numpy()
     matched: list[tuple[MatchRule, Pairs]] = []
     candidates: dict[int, Like] = {}
     for account, declared in rules.items():
-        free = np.flatnonzero(single & (accounts == account))
-        for rule in declared:
+        free = np.flatnonzero(single & pc.equal(waiting["account"], account).to_numpy())
+        for rule in declared[1:]:
             if rule.has_window:
                 pairs, unclear = _within(waiting, free, rule)
-            elif rule.on == (NARRATIVE,):
-                pairs, unclear = _in_narratives(waiting, free, describe)
             else:
-                continue
+                pairs, unclear = _in_narratives(waiting, free, describe)
             matched.append((rule, pairs))
             candidates |= unclear
             free = np.setdiff1d(free, np.array(pairs, np.int64).ravel())
@@ -92,15 +88,28 @@ def found_among(
     single[taken] = False
     single &= ~is_misdated
     ours, theirs, unsure = _partners(waiting, np.flatnonzero(single))
+    proposed, unclear = _only_candidates(PARTNERS_BY, ours, theirs)
+    settled = {*taken.tolist(), *(place for both in proposed for place in both)}
+    named = _named(waiting, {at: like for at, like in (candidates | unclear).items() if at not in settled})
+    texts = pa.array([named.get(place) for place in range(len(waiting))], pa.string())
+    return Found(matched, proposed, texts, unsure)
+
+
+_Fits = Mapping[int, Sequence[int]]
+"""Place of a row → the places of its first partners on the other side: more are not looked for."""
+
+
+def _only_candidates(by: str, ours: _Fits, theirs: _Fits) -> tuple[Pairs, dict[int, Like]]:
+    """The pairs of rows that are each other's only candidate, and the candidates of all other rows."""
+    pairs = [(mine, other) for mine, (other, *more) in ours.items() if not more and theirs[other] == [mine]]
+    done, unclear = {place for both in pairs for place in both}, {}
     for mine, others in ((ours, theirs), (theirs, ours)):
         for place, found in mine.items():
-            own = sorted({place, *(spot for other in found for spot in others[other])})
-            like = [own, found] if mine is ours else [found, own]
-            candidates[place] = Like(PARTNERS_BY, like, [*map(len, like)])
-    proposed = [(mine, other) for mine, (other, *more) in ours.items() if not more and theirs[other] == [mine]]
-    settled = {*taken.tolist(), *(place for both in proposed for place in both)}
-    left = {place: like for place, like in candidates.items() if place not in settled}
-    return Found(matched, proposed, _named(waiting, left), unsure)
+            if place not in done:
+                own = sorted({place, *(spot for other in found for spot in others[other])})
+                like = [own, found] if mine is ours else [found, own]
+                unclear[place] = Like(by, like, [*map(len, like)])
+    return pairs, unclear
 
 
 def _named(waiting: pa.Table, candidates: Mapping[int, Like]) -> dict[int, str]:
@@ -139,22 +148,18 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     """
     fields = {"phone": "phone", "fee": "fee", "type": "kind"}
     asked = [fields[field] for field in rule.on if field in fields]
-    measure, reach = ("day", rule.days) if rule.minutes is None else ("at", rule.minutes * 60)
-    (known,) = _either(waiting, free, measure)
-    free = free[pc.is_valid(known).to_numpy()]
-    if not len(free) or reach is None:
-        return [], {}
+    measure, reach = ("day", rule.days or 0) if rule.minutes is None else ("at", rule.minutes * 60)
     at, *said = _either(waiting, free, measure, "currency", "direction", "signed", *asked)
     if "phone" in rule.on:
         place = 3 + asked.index("phone")
         said[place] = mapped(said[place], lambda phone: _ends(_number(phone)) if phone else None)
     texts = pc.binary_join_element_wise(*(text.cast(pa.string()) for text in said), UNIT)
-    has_all = pc.is_valid(texts).to_numpy()
-    free, texts, at = free[has_all], texts.filter(pa.array(has_all)), at.filter(pa.array(has_all))
+    has_all = pc.and_(pc.is_valid(texts), pc.is_valid(at))
+    free, texts, at = free[has_all.to_numpy()], texts.filter(has_all), at.filter(has_all)
     if not len(free):
         return [], {}
     like = texts.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-    moments = at.to_numpy() // (1 if rule.minutes is None else _SECOND_MS)
+    moments = at.to_numpy() // (1 if rule.minutes is None else 1_000)
     # Rows of two amounts stand so far apart on one line that no window holds both.
     line = like * (int(np.ptp(moments)) + 4 * reach + 1) + moments - moments.min()
     ours = pc.is_null(waiting["s_no"].take(pa.array(free))).to_numpy()
@@ -252,25 +257,17 @@ def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple
 
     The description of a pair names no other ledger key, and no other description names the pair's key.
     """
-    rows = waiting.take(pa.array(free))
-    is_ours = pc.is_null(rows["s_no"]).to_numpy()
-    ours, theirs = free[is_ours].tolist(), free[~is_ours].tolist()
-    found_in = keys_in_texts(zip(waiting["l_key"].take(pa.array(ours, pa.int64())).to_pylist(), ours, strict=True))
-    found: dict[int, list[int]] = defaultdict(list)
-    for place, text in zip(theirs, describe(waiting.take(pa.array(theirs, pa.int64()))), strict=True):
-        for booking in found_in(text):
-            found[place].append(booking)
-            found[booking].append(place)
-    alone = {place: others[0] for place, others in found.items() if len(others) == 1}
-    pairs = [(alone[place], place) for place in theirs if place in alone and alone[place] in alone]
-    done = {place for both in pairs for place in both}
-    booked, unclear = {*ours}, {}
-    for place, others in found.items():
-        if place not in done:
-            own = sorted({place, *(spot for other in others for spot in found[other])})
-            like = [own, sorted(others)] if place in booked else [sorted(others), own]
-            unclear[place] = Like(NARRATIVE, like, [*map(len, like)])
-    return pairs, unclear
+    is_ours = pc.is_valid(waiting["l_no"]).to_numpy()[free]
+    booked, told = free[is_ours], free[~is_ours]
+    keys = waiting["l_key"].take(pa.array(booked)).to_pylist()
+    found_in = keys_in_texts(zip(keys, booked.tolist(), strict=True))
+    ours, theirs = defaultdict(list), {}
+    for place, text in zip(told.tolist(), describe(waiting.take(pa.array(told))), strict=True):
+        if bookings := sorted(found_in(text)):
+            theirs[place] = bookings
+        for booking in bookings:
+            ours[booking].append(place)
+    return _only_candidates(NARRATIVE, ours, theirs)
 
 
 def _number(phone: str | None) -> str | None:
@@ -307,15 +304,16 @@ def is_one_customer(mine: str | None, hashed: str | None, other: str | None, oth
     return False if hashed.rpartition(OF)[0] == other_hashed.rpartition(OF)[0] else None
 
 
-_ALIKE: Final = ("account", "currency", "direction", "amount", "ends")
-"""Columns in which two rows of one customer agree."""
 _BY_TIME, _BY_DAY, _WITHOUT_TIME = "by time", "by day", "without time"
 
 
 class _Waiting(NamedTuple):
-    """A row without a partner; `place` is its index in the table of such rows."""
+    """A row without a partner; `place` is its index in the table of such rows.
 
-    alike: tuple[Any, ...]
+    Two rows of one customer agree in `alike`: account, currency, direction, amount and the visible digits.
+    """
+
+    alike: str
     number: str
     hashed: str | None
     at: int | None
@@ -323,49 +321,44 @@ class _Waiting(NamedTuple):
     place: int
 
 
-_Fits = Mapping[int, Sequence[int]]
-"""Place of a row → the places of its first partners on the other side: more are not looked for."""
-
-
 def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
     """The partners of ledger rows and of statement rows by the customer's number, and the number of unsure rows."""
-    ours, theirs = (_candidates(waiting, free, prefix) for prefix in PREFIX.values())
+    ours, theirs = (_with_number(waiting, free, prefix) for prefix in PREFIX.values())
     # Most rows are like no row of the other side: they are left out before any becomes an object.
     sides = [
-        [
-            _Waiting(row[: len(_ALIKE)], *row[len(_ALIKE) :])
-            for row in zip(*(mine[name].to_pylist() for name in (*_ALIKE, *_Waiting._fields[1:])), strict=True)
-        ]
+        [_Waiting(*row) for row in zip(*(column.to_pylist() for column in mine.columns), strict=True)]
         for mine in (
-            ours.join(theirs.select(_ALIKE), _ALIKE, join_type="left semi"),
-            theirs.join(ours.select(_ALIKE), _ALIKE, join_type="left semi"),
+            ours.join(theirs.select(["alike"]), "alike", join_type="left semi"),
+            theirs.join(ours.select(["alike"]), "alike", join_type="left semi"),
         )
     ]
     (left, unsure), (right, more) = (_fitting(mine, other) for mine, other in zip(sides, sides[::-1], strict=True))
     return left, right, unsure + more
 
 
-def _candidates(waiting: pa.Table, free: Places, prefix: str) -> pa.Table:
+def _with_number(waiting: pa.Table, free: Places, prefix: str) -> pa.Table:
     """The free rows of a side that have a customer's number, and their places."""
     there = pc.and_(*(pc.is_valid(waiting[f"{prefix}{name}"]) for name in ("no", "phone"))).to_numpy()
     places = pa.array(free[there[free]])
-    names = ("currency", "direction", "amount", "phone", "phone_hash", "at", "day")
-    columns = {"account": waiting["account"], **{name: waiting[f"{prefix}{name}"] for name in names}}
-    mine = {name: column.take(places) for name, column in columns.items()}
-    number = mapped(mine["phone"], _number)
-    return pa.table({
-        **mine, "number": number, "ends": mapped(pa.chunked_array([number]), _ends), "hashed": mine["phone_hash"],
-        "place": places,
-    })  # fmt: skip
-
-
-_Index = Mapping[tuple[Any, ...], Sequence[tuple[int, int, _Waiting]]]
-"""Values that rows have in common → the measure, the place and the row of each, sorted."""
+    mine = waiting.take(places)
+    number = mapped(mine[f"{prefix}phone"], _number)
+    same = [mine[f"{prefix}{name}"].cast(pa.string()) for name in ("currency", "direction", "amount")]
+    ends = mapped(pa.chunked_array([number]), _ends)
+    alike = pc.binary_join_element_wise(mine["account"], *same, ends, UNIT)
+    made = (alike, number, *(mine[f"{prefix}{name}"] for name in ("phone_hash", "at", "day")), places)
+    return pa.table(dict(zip(_Waiting._fields, made, strict=True)))
 
 
 def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fits, int]:
     """The partners of each row that has some among `others`, and the number of rows with only unsure partners."""
-    there, fits, unsure = _indexed(others), {}, 0
+    there: dict[tuple[str, str], list[tuple[int, int, _Waiting]]] = defaultdict(list)
+    for row in others:
+        there[row.alike, _BY_DAY].append((row.day, row.place, row))
+        family, measure = (_WITHOUT_TIME, row.day) if row.at is None else (_BY_TIME, row.at)
+        there[row.alike, family].append((measure, row.place, row))
+    for rows in there.values():
+        rows.sort(key=itemgetter(0, 1))
+    fits, unsure = {}, 0
     for row in mine:
         found, maybe = [], False
         for other in _near(row, there):
@@ -380,30 +373,15 @@ def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fit
     return fits, unsure
 
 
-def _indexed(rows: Sequence[_Waiting]) -> _Index:
-    there = defaultdict(list)
-    for row in rows:
-        for family, measure, _ in _measures(row, found=True):
-            there[row.alike, family].append((measure, row.place, row))
-    for found in there.values():
-        found.sort(key=itemgetter(0, 1))
-    return there
+def _near(row: _Waiting, there: Mapping[tuple[str, str], Sequence[tuple[int, int, _Waiting]]]) -> Iterator[_Waiting]:
+    """The rows that fit the row in time, and in all but the hidden digits of the customer's number.
 
-
-def _measures(row: _Waiting, *, found: bool) -> list[tuple[str, int, int]]:
-    """The families in which a row is `found`, or else in which it searches for partners.
-
-    Each family has the row's measure (its moment or its day), and how far from there partners are looked for.
+    A row without a time fits every row of its day. `there` has the rows by their measure: a moment or a day.
     """
-    if row.at is None:
-        return [(_BY_DAY, row.day, 0), *([(_WITHOUT_TIME, row.day, 0)] if found else [])]
-    reach = _MINUTES * 60 * _SECOND_MS
-    return [(_BY_TIME, row.at, reach), (_BY_DAY if found else _WITHOUT_TIME, row.day, 0)]
-
-
-def _near(row: _Waiting, there: _Index) -> Iterator[_Waiting]:
-    """The indexed rows that fit the row in time, and in all but the hidden digits of the customer's number."""
-    for family, middle, reach in _measures(row, found=False):
+    searched = [(_BY_DAY, row.day, 0)]
+    if row.at is not None:
+        searched = [(_BY_TIME, row.at, _REACH_MS), (_WITHOUT_TIME, row.day, 0)]
+    for family, middle, reach in searched:
         rows = there.get((row.alike, family), ())
         for measure, _, other in islice(rows, bisect_left(rows, middle - reach, key=itemgetter(0)), None):
             if measure > middle + reach:

@@ -1,8 +1,8 @@
 """Totals, matches, the summary, and the proof: balances explained by the breaks."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
@@ -10,35 +10,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.break_codes import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
-from workbench.analysis.frames import day_number, frame, schema_of, typed, with_column
-from workbench.analysis.match_rules import MatchRules
+from workbench.analysis.frames import day_number, frame, schema_of, typed
+from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, CarryForward, LedgerRead, rows_named
-from workbench.analysis.reconcile.classify import BOTH_SIDES, Classified
-from workbench.analysis.reconcile.engines import NULL, Engine, both, conform, listed
-from workbench.analysis.reconcile.rules import (
-    ANY_DAY,
-    LEDGER,
-    OF_SIDE,
-    PREFIX,
-    ROW,
-    STATEMENT,
-    Allowed,
-    Frame,
-)
+from workbench.analysis.reconcile.classify import BOTH_SIDES, Allowed, Classified
+from workbench.analysis.reconcile.decisions import Decided
+from workbench.analysis.reconcile.engines import NULL, Engine, Frame, both, conform, listed
+from workbench.analysis.reconcile.inputs import ANY_DAY, LEDGER, OF_SIDE, PREFIX, ROW, STATEMENT, Inputs
 from workbench.analysis.report.captions import counted
+from workbench.analysis.rules import MatchRules
 from workbench.analysis.shapes import EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT, Columns
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
 
-_KEYS = {"account": "string", "source": "string", "currency": "string", "day": "int64"}
 Totals = Sequence[Mapping[str, Any]]
 """Counts of rows and sums of effects, unsigned (`value`) and `signed`, by account, statement, currency and day.
 
 `good` counts the rows that can be used: only these set a closing date. `keyed` counts rows with a key of their own.
 """
-
-
 _COUNTED: Final = {
     "rows": "count(*)", "value": "sum(abs(signed))", "signed": "sum(signed)",
     "first_no": 'min("no")', "last_no": 'max("no")', "good": "count(case when not bad then day end)",
@@ -46,23 +36,12 @@ _COUNTED: Final = {
 }  # fmt: skip
 
 
-def _summed(engine: Engine, rows: Frame, by: Columns, counts: Mapping[str, str], where: str = "true") -> Totals:
-    sums = ", ".join(f'cast({term} as bigint) as "{name}"' for name, term in counts.items())
-    found = f"(select {listed(by)}, {sums} from {rows} where {where} group by {listed(by)})"
-    return engine.rows(found, {**by, **dict.fromkeys(counts, "int64")})
-
-
-def totals(engine: Engine, rows: Frame) -> Totals:
+def totals(engine: Engine, rows: Frame, counts: Iterable[str] = _COUNTED) -> Totals:
     """The Totals of the rows of one side."""
-    return _summed(engine, rows, _KEYS, _COUNTED)
-
-
-def told_again(engine: Engine, classified: Classified, accounts: Sequence[str]) -> Totals:
-    """The number and the effects of repeated statement lines, which do not count, by account, day and currency."""
-    by = {"account": "int64", "day": "int64", "currency": "string"}
-    counts = {name: _COUNTED[name] for name in ("rows", "value", "signed")}
-    found = _summed(engine, classified.special, by, counts, "told_again")
-    return [{**line, "account": accounts[line["account"]]} for line in found]
+    sums = ", ".join(f'cast({_COUNTED[name]} as bigint) as "{name}"' for name in counts)
+    by = {name: ROW[name] for name in ("account", "source", "currency", "day")}
+    found = f"(select {listed(by)}, {sums} from {rows} group by {listed(by)})"
+    return engine.rows(found, {**by, **dict.fromkeys(counts, "int64")})
 
 
 def of_account(lines: Totals, account: str) -> Totals:
@@ -92,60 +71,101 @@ class Book(NamedTuple):
         """The currencies of the statement's rows, else the currency that its file declares."""
         return sorted(_currencies(self.lines)) or ([self.file.currency] if self.file else [])
 
-    @property
-    def jumps(self) -> list[dict[Any, Any]]:
-        """The lines whose running balance does not follow from the line before."""
-        return [] if self.file is None else self.file.findings.to_dict("records")
 
-    @property
-    def hardly_followed(self) -> str:
-        """A note if the running balance was compared in under half of the rows; empty for a single row."""
-        rows = self.sum("rows")
-        if self.file is None or not self.sum("balances") or 2 * self.file.followed >= rows - 1:
-            return ""
-        return f"the running balance of {self.source} was compared in {self.file.followed} of {rows} rows"
+@dataclass
+class Run:
+    """A run: its inputs and settings; then, one after the other, the rows, days and classes that it reads and finds."""
 
-
-@dataclass(frozen=True)
-class Read:
-    """Both sides loaded and counted."""
-
-    accounts: Sequence[str]
-    rows: Mapping[str, Frame]
-    totals: Mapping[str, Totals]
-    books: Sequence[Book]
-    closings: Mapping[str, int | None]
-    """The ledger's last balance of each account."""
-    last_numbers: Mapping[str, int]
-    everything: Frame
+    inputs: Inputs
+    engine: Engine
+    brought: CarryForward
+    """The carry-forward of all accounts."""
+    decided: Decided
+    key: PhoneKey
+    as_of: int
+    """ANY_DAY if no day is given."""
+    cut_off: int
+    books: Sequence[Book] = field(init=False)
+    accounts: Sequence[str] = field(init=False)
+    everything: Frame = field(init=False)
     """All ledger rows of these accounts, also those that an earlier run closed."""
-    ledger: LedgerRead
-    rules: Mapping[str, MatchRules]
-    """The rules by which the rows of each account are matched."""
-    allowed: Allowed
-    carried: CarryForward
+    rows: dict[str, Frame] = field(init=False)
+    totals: Mapping[str, Totals] = field(init=False)
+    closings: Mapping[str, int | None] = field(init=False)
+    """The ledger's last balance of each account."""
+    last_numbers: Mapping[str, int] = field(init=False)
+    """The number of the ledger's last entry in each account."""
+    carried: CarryForward = field(init=False)
     """The carry-forward of these accounts."""
+    rules: Mapping[str, MatchRules] = field(init=False)
+    """The rules by which the rows of each account are matched."""
+    allowed: Allowed = field(init=False)
+    ledger: LedgerRead = field(init=False)
+    closing: Mapping[str, int] = field(init=False)
+    """The last day of each account."""
+    classified: Classified = field(init=False)
+    again: Totals = field(init=False)
+    """The repeated statement lines, which do not count."""
 
     def books_of(self, account: str) -> list[Book]:
         """The statements of an account, in the order of their days."""
         return [book for book in self.books if book.account == account]
 
+    def ends_before(self, side: str) -> dict[str, int]:
+        """Account → its last day, of the accounts that have later rows on this side."""
+        lines = self.totals[side]
+        return {at: self.closing[at] for line in lines if (line["day"] or 0) > self.closing[at := line["account"]]}
 
-def books(engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str, Statement], as_of: int) -> list[Book]:
-    """Each statement of each account, in the order of their days; no statement ends after `as_of`."""
+
+def told_again(run: Run) -> Totals:
+    """The number and the effects of repeated statement lines, which do not count."""
+    return totals(run.engine, f"(select * from {run.classified.special} where told_again)", ("rows", "value", "signed"))
+
+
+_BALANCE: Columns = {name: ROW[name] for name in ("account", "source", "no", "order", "signed", "balance_minor")}
+
+
+def last_day(run: Run, account: str) -> int:
+    """The last day of an account: of its statements, else of what was closed before, else of the ledger."""
+    last = [book.last_day for book in run.books_of(account) if book.last_day is not None]
+    if not last and account in run.carried.ends:
+        return run.carried.ends[account]
+    days = [line["day"] for line in of_account(run.totals[LEDGER], account) if line["day"] is not None]
+    otherwise = run.as_of if run.as_of < ANY_DAY else 0
+    return max(last or [day for day in days if day <= run.as_of], default=otherwise)
+
+
+def closings(run: Run) -> tuple[dict[str, int | None], dict[str, int]]:
+    """Account → the balance after its last entry, if it has balances; and account → the number of that entry."""
+    last: dict[str, int] = {}
+    for line in run.totals[LEDGER]:
+        last[line["account"]] = max(last.get(line["account"], 0), line["last_no"] or 0)
+    told = {line["account"] for line in run.totals[LEDGER] if line["balances"]}
+    if not told:
+        return {}, last
+    ends = " or ".join(f'account = {run.engine.text(name)} and "no" = {last[name]}' for name in told)
+    found = run.engine.rows(f"(select * from {run.everything} where {ends})", _BALANCE)
+    return {row["account"]: row["balance_minor"] for row in found if _known(row["balance_minor"])}, last
+
+
+def books(run: Run, loaded: Frame, counted: Totals) -> list[Book]:
+    """Each statement of each account, in the order of their days; no statement ends after `as_of`.
+
+    `loaded` has the statements' rows, and `counted` their Totals.
+    """
+    reported = run.inputs.reported
     groups: dict[tuple[str, str], list[Any]] = {(file.account, name): [] for name, file in reported.items()}
     for line in counted:
         groups.setdefault((line["account"], line["source"]), []).append(line)
-    ends = _balances_at_the_ends(engine, loaded, {key: lines for key, lines in groups.items() if lines})
+    ends = _balances_at_the_ends(run.engine, loaded, {key: lines for key, lines in groups.items() if lines})
     found = []
     for (account, name), lines in groups.items():
         file = reported.get(name)
-        opening, closing = ends.get((account, name), (None, None))
-        if file and file.opening_minor is not None:
-            opening = file.opening_minor
-        if file and file.closing_minor is not None:
-            closing = file.closing_minor
-        found.append(Book(account, name, lines, file, *_days(lines, file, limit_of(file, as_of)), opening, closing))
+        days = _days(lines, file, limit_of(file, run.as_of))
+        declared = (file.opening_minor, file.closing_minor) if file else (None, None)
+        balances = zip(declared, ends.get((account, name), (None, None)), strict=True)
+        opening, closing = (worked_out if given is None else given for given, worked_out in balances)
+        found.append(Book(account, name, lines, file, *days, opening, closing))
     return sorted(found, key=lambda book: (book.account, book.last_day or 0, book.first_day or 0, book.source))
 
 
@@ -208,23 +228,15 @@ def _balances_at_the_ends(
     wanted = " or ".join(
         f'source = {engine.text(name)} and "no" in ({first}, {last})' for (_, name), (first, last) in spans.items()
     )
-    shape = {
-        "account": "string",
-        "source": "string",
-        "no": "int64",
-        "order": "int64",
-        "signed": "int64",
-        "balance_minor": "int64",
-    }
-    rows = engine.rows(f"(select * from {loaded} where {wanted})", shape)
-    at = {(row["account"], row["source"], row["no"]): row for row in rows if known(row["balance_minor"])}
+    rows = engine.rows(f"(select * from {loaded} where {wanted})", _BALANCE)
+    at = {(row["account"], row["source"], row["no"]): row for row in rows if _known(row["balance_minor"])}
     return {
         key: _end_balances(at.get((*key, first)), at.get((*key, last)), _sum(groups[key], "signed"))
         for key, (first, last) in spans.items()
     }
 
 
-def known(balance: int | None) -> bool:
+def _known(balance: int | None) -> bool:
     """True for a balance that is given and that an account can have."""
     return balance is not None and abs(balance) <= 1000 * MOST_MINOR
 
@@ -249,72 +261,52 @@ def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
         mine = of_account(ledger, book.account)
         currencies = sorted(_currencies(mine))
         if not currencies and not book.currencies:
-            raise ReconcileRefused(
-                f"Neither the ledger nor {book.source} names the currency of {book.account}.", account=book.account
-            )
+            text = f"Neither the ledger nor {book.source} names the currency of {book.account}."
+            raise ReconcileRefused(text, account=book.account)
         if not mine and not book.sum("value"):
             # Without movements on either side nothing contradicts: nobody paid by this operator in the month.
             continue
         if not mine:
             in_ledger = sorted({line["account"] for line in ledger} - {None})
-            raise ReconcileRefused(
-                f"The ledger has no row of {book.account}, the account of {book.source}.",
-                hint=f"It has {', '.join(in_ledger)}. If the statement is of one of these, name it: --account, or "
-                "account='…' to read_statement or in its layout."
-                if in_ledger
-                else "It has no row at all.",
-                account=book.account,
-            )
+            text = f"The ledger has no row of {book.account}, the account of {book.source}."
+            hint = f"It has {', '.join(in_ledger)}. If the statement is of one of these, name it: --account, or "
+            hint += "account='…' to read_statement or in its layout."
+            raise ReconcileRefused(text, hint=hint if in_ledger else "It has no row at all.", account=book.account)
         if currencies and book.currencies and not set(book.currencies) & set(currencies):
             theirs, ours = " and ".join(book.currencies), " and ".join(currencies)
-            raise ReconcileRefused(
-                f"{book.source} is in {theirs}, the ledger's {book.account} in {ours}.",
-                account=book.account,
-                currencies=currencies,
-            )
+            text = f"{book.source} is in {theirs}, the ledger's {book.account} in {ours}."
+            raise ReconcileRefused(text, account=book.account, currencies=currencies)
 
 
 _OFF = ("amount", "fee", "day")
 _AGREED: Columns = {
-    **dict.fromkeys(("rule", "group", "side", "statement", "entry", "key", "currency"), "string"),
-    **dict.fromkeys(("account", "line", "signed", *(f"{name}_off" for name in _OFF)), "int64"),
+    **dict.fromkeys(("rule", "account", "group", "side", "statement", "entry", "key", "currency"), "string"),
+    **dict.fromkeys(("line", "signed", *(f"{name}_off" for name in _OFF)), "int64"),
 }
 _RULES = ["key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved", "decided", TOLD_AGAIN]
 _SORTED = ["account", "group", "side", "statement", "line", "entry", "key", "rule", "currency", "signed_minor"]
 _NO_NUMBER = "cast(null as bigint)"
-_ROW_HERE: Columns = {
-    name: ROW[name] for name in ("account", "side", "key", "entry", "currency", "signed", "source", "no")
-}
-_PAIR_HERE: Columns = {"account": "int64"} | {
-    f"{side}{name}": ROW[name] for side in PREFIX.values() for name in OF_SIDE
-}
+_STANDS = {"statement": "source", "line": "no"}
 
 
-def matches_of(
-    engine: Engine, classified: Classified, accounts: Sequence[str], settled: pa.Table, decided: pa.Table
-) -> pd.DataFrame:
+def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
     """The frame MATCH, in an order that depends only on its rows.
 
-    `settled` is that of `pairs.Open`, and `decided` has the rows that people decided to zero.
+    `settled` is that of `breaks.Broken`, and `decided` has the rows that people decided to zero.
     """
-
-    def loaded(rows: pa.Table, shape: Columns) -> Frame:
-        places = pc.index_in(rows["account"], pa.array(accounts, pa.string()))
-        return engine.arrow(with_column(rows, "account", places), shape)
-
+    engine, classified = run.engine, run.classified
     by_key = f"case when {BOTH_SIDES} then 'key' else 'nothing_moved' end"
     several = f"""case when told_again then '{TOLD_AGAIN}' when l_n = 0 or n = l_n then 'nets_to_zero'
         when n = 2 then 'key' when l_n = 1 then 'one_to_many' when n - l_n = 1 then 'many_to_one'
         else 'many_to_many' end"""
     pair = "case when pair = '' then g else g || ' ' || pair end"
     keys = " || ' ' || ".join(f"coalesce({name}, '')" for name in ("l_key", "l_entry", "s_key"))
-    by_rule = loaded(settled, {**_PAIR_HERE, "rule": "string"})
-    by_person = loaded(decided, {**_ROW_HERE, "group": "string"})
-    row = {f"{name}_off": _NO_NUMBER for name in _OFF}
-    row |= {
-        name: f"case when side = '{STATEMENT}' then {own} end"
-        for name, own in (("statement", "source"), ("line", '"no"'))
-    }
+    pairs = {f"{side}{name}": ROW[name] for side in PREFIX.values() for name in OF_SIDE}
+    by_rule = engine.arrow(settled, {"account": "string", **pairs, "rule": "string"})
+    names = ("account", "side", "key", "entry", "currency", "signed", "source", "no")
+    by_person = engine.arrow(decided, {**{name: ROW[name] for name in names}, "group": "string"})
+    row = {name: f"case when side = '{STATEMENT}' then \"{own}\" end" for name, own in _STANDS.items()}
+    row |= {f"{name}_off": _NO_NUMBER for name in _OFF}
     found = engine.table(both(
         *_rows_of_pairs(classified.agreed(engine), rule=by_key, group=pair),
         conform(classified.special, _AGREED, "agrees or told_again", rule=several, group="g", **row),
@@ -322,7 +314,6 @@ def matches_of(
         conform(by_person, _AGREED, rule="'decided'", **row),
     ), _AGREED)  # fmt: skip
     columns = {name: found["signed" if name == "signed_minor" else name] for name in MATCH if name != "differences"}
-    columns["account"] = pa.array(accounts, pa.string()).take(found["account"])
     columns["differences"] = pa.array(_differences(found), pa.string())
     made = typed([pa.table(columns).cast(schema_of(MATCH))], MATCH)
     made["rule"] = made["rule"].cat.set_categories([*_RULES, *sorted({*settled["rule"].to_pylist()} - {*_RULES})])
@@ -343,23 +334,19 @@ def _rows_of_pairs(pairs: Frame, **told: str) -> list[Frame]:
     ]  # fmt: skip
 
 
-def _differences(found: pa.Table) -> Sequence[str | None]:
-    """The words for each row that differs; None where nothing differs."""
+def _differences(found: pa.Table) -> Iterator[str | None]:
+    """Yields the words for each row that differs, and None for each other row."""
     offs = (found[f"{name}_off"].fill_null(0).to_pylist() for name in _OFF)
-    return [_apart(*off) if any(off[:3]) else None for off in zip(*offs, found["currency"].to_pylist(), strict=True)]
+    for amount, fee, days, currency in zip(*offs, found["currency"].to_pylist(), strict=True):
+        parts = [f"{name} {money_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
+        parts += [f"{days} day{'s' if abs(days) > 1 else ''}"] if days else []
+        yield "; ".join(parts) or None
 
 
-def _apart(amount: int, fee: int, days: int, currency: str) -> str:
-    parts = [f"{name} {money_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
-    return "; ".join([*parts, *([f"{days} day{'s' if abs(days) > 1 else ''}"] if days else [])])
-
-
-_COUNTS = tuple(SUMMARY)[4:]
-
-
-def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.DataFrame:
-    """The frame SUMMARY of both sides as `read`, of repeated lines (`again`), and of the `rows` of breaks."""
-    made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTS, 0))
+def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
+    """The frame SUMMARY of both sides, of repeated lines, and of the `rows` of breaks."""
+    by, counts = ("account", "business_date", "code", "currency"), tuple(SUMMARY)[4:]
+    made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(counts, 0))
 
     def count(line: Mapping[str, Any], code: str, side: str, sign: int = 1) -> None:
         of, signed = made[line["account"], line["day"], code, line["currency"]], sign * line["signed"]
@@ -368,21 +355,23 @@ def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.
         of["variance_minor"] += signed if side == LEDGER else -signed
         of["moved_minor"] += sign * line["value"]
 
-    for side, lines in read.items():
+    for side, lines in run.totals.items():
         for line in lines:
             count(line, MATCHED, side)
-    for line in again:
+    for line in run.again:
         count(line, MATCHED, STATEMENT, -1)
         count({**line, "signed": 0, "value": 0}, TOLD_AGAIN, STATEMENT)
-    counts = {"rows": ([], "count_all"), "signed": ("signed", "sum"), "value": ("value", "sum")}
-    moved = rows.append_column("value", pc.abs(rows["signed"])).group_by(["account", "day", "code", "currency", "side"])
-    for row in moved.aggregate([*counts.values()]).to_pylist():
-        line = row | dict(zip(counts, (row["count_all"], row["signed_sum"], row["value_sum"]), strict=True))
-        count(line, MATCHED, row["side"], -1)
-        count(line, row["code"], row["side"])
+    valued = rows.append_column("value", pc.abs(rows["signed"])).group_by(
+        ["account", "day", "code", "currency", "side"]
+    )
+    sums = valued.aggregate([([], "count_all"), ("signed", "sum"), ("value", "sum")])
+    names = {"count_all": "rows", "signed_sum": "signed", "value_sum": "value"}
+    for line in sums.rename_columns(names).to_pylist():
+        count(line, MATCHED, line["side"], -1)
+        count(line, line["code"], line["side"])
     # Null sorts first. A day on which every row is part of a break has no line for matched rows.
     records = [
-        {**dict(zip(_BY, key, strict=True)), **made[key]}
+        {**dict(zip(by, key, strict=True)), **made[key]}
         for key in sorted(made, key=lambda key: [(part is not None, part) for part in key])
         if key[2] != MATCHED or made[key]["ledger_rows"] + made[key]["statement_rows"] > 0
     ]
@@ -391,21 +380,15 @@ def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.
     return result
 
 
-_BY = ("account", "business_date", "code", "currency")
+def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[str, Any]:
+    """The row of PROOF of an account.
 
-
-def proof_line(
-    account: str, read: Read, again: Totals, explained: int, tolerated: int, before: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The row of PROOF of an account. `before` is its row of CLOSED from an earlier run, or empty.
-
-    `again` has the repeated statement lines. `explained` is the sum of the account's breaks, and `tolerated` the sum of
-    its differences within the tolerance, in minor units.
+    `explained` is the sum of the account's breaks, and `tolerated` the sum of its differences within the tolerance.
     """
-    books, ends = read.books_of(account), read.closings.get(account)
-    signed = {side: _sum(of_account(lines, account), "signed") for side, lines in read.totals.items()}
+    books, ends, before = run.books_of(account), run.closings.get(account), run.carried.closed_of(account)
+    signed = {side: _sum(of_account(lines, account), "signed") for side, lines in run.totals.items()}
     in_files = sum(book.sum("signed") for book in books)
-    moved, carried = in_files - _sum(of_account(again, account), "signed"), signed[STATEMENT] - in_files
+    moved, carried = in_files - _sum(of_account(run.again, account), "signed"), signed[STATEMENT] - in_files
     brought = int(before.get("brought_minor", 0))
     opening = int(before["statement_minor"]) if before else books[0].opening
     if opening is None:
@@ -419,7 +402,7 @@ def proof_line(
     currencies = [currency for book in books for currency in book.currencies[:1]]
     line = {
         "account": account,
-        "currency": _commonest(read.totals[LEDGER], account) or next(iter(currencies), None),
+        "currency": _commonest(run.totals[LEDGER], account) or next(iter(currencies), None),
         "ledger_minor": ledger,
         "statement_minor": statement,
         "difference_minor": difference,
@@ -430,16 +413,19 @@ def proof_line(
         "gap_minor": gap,
         "unexplained_minor": difference - explained - tolerated - brought,
     }
-    jumps = [(book.source, jump) for book in books for jump in book.jumps]
+    jumps = [(book.source, jump) for book in books if book.file for jump in book.file.findings.to_dict("records")]
     names = " and ".join(book.source for book in books)
     blank = ""
     if closing is None and not any(book.sum("good") for book in books):
         what = "no row that can be read" if any(book.sum("rows") for book in books) else "no rows"
         blank = f"{names} has {what} {NOTHING_PROVEN}"
-    doubts = _doubts(account, read.ledger)
+    doubts = _doubts(account, run.ledger)
     line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps or blank or doubts)
-    hardly = [text for book in books if (text := book.hardly_followed)]
-    line["note"] = blank or _note(line, jumps, [*doubts, *hardly], worked_out=closing is None)
+    for file, rows in ((book.file, book.sum("rows")) for book in books if book.file and book.sum("balances")):
+        # Of a single row nothing is to be compared.
+        if 2 * file.followed < rows - 1:
+            doubts.append(f"the running balance of {file.name} was compared in {file.followed} of {rows} rows")
+    line["note"] = blank or _note(line, jumps, doubts, worked_out=closing is None)
     return line
 
 
@@ -463,11 +449,10 @@ def _doubts(account: str, ledger: LedgerRead) -> list[str]:
 
 def _commonest(counted: Totals, account: str) -> str | None:
     """The currency of most rows of an account."""
-    rows: dict[str, int] = defaultdict(int)
+    rows: Counter[str] = Counter()
     for line in of_account(counted, account):
-        if line["currency"] is not None:
-            rows[line["currency"]] += line["rows"]
-    return max(sorted(rows), key=rows.__getitem__, default=None)
+        rows[line["currency"]] += line["rows"]
+    return max(sorted(rows.keys() - {None}), key=rows.__getitem__, default=None)
 
 
 def _note(
@@ -476,9 +461,7 @@ def _note(
     """The note of an account; `text` holds the sentences that come first."""
     if jumps:
         name, jump = jumps[0]
-        expected, found = (
-            money_text(int(jump[f"{column}_minor"]), line["currency"]) for column in ("expected", "found")
-        )
+        expected, found = (money_text(int(jump[f"{of}_minor"]), line["currency"]) for of in ("expected", "found"))
         more = f", and in {len(jumps) - 1} more" if len(jumps) > 1 else ""
         where = f"the running balance of {name} does not agree in line {jump['line']}{more}"
         text.append(f"{where}: {expected} expected, {found} found")
@@ -490,3 +473,22 @@ def _note(
     if worked_out:
         text.append(WORKED_OUT)
     return "; ".join(text) or EXACT
+
+
+def aside_of(met: pa.Table, rows: pa.Table, gone: pa.Table) -> pd.DataFrame:
+    """The rows of each account that the rates leave out: those of earlier periods, and those decided to zero (`gone`).
+
+    The columns are account, currency, and the counts and values of all these rows and of the matched ones. `rows` are
+    part of breaks; `met` were carried forward and have matched.
+    """
+    waiting, by = rows.filter(pc.is_valid(rows["since"])), ["account", "currency"]
+    parts = []
+    for part, moved, matched in ((met, "moved", 1), (waiting, "signed", 0), (gone, "signed", 1)):
+        value = pc.abs(part[moved])
+        counts = {"rows": pa.repeat(1, len(part)), "matched_rows": pa.repeat(matched, len(part))}
+        counts |= {"value": value, "matched_value": pc.multiply(value, matched)}
+        parts.append(pa.table({name: part[name] for name in by} | counts))
+    sums = pa.concat_tables(parts).group_by(by, use_threads=False).aggregate([(name, "sum") for name in counts])
+    named = sums.rename_columns([name.removesuffix("_sum") for name in sums.column_names])
+    made: pd.DataFrame = named.sort_by([(name, "ascending") for name in by]).to_pandas()
+    return made

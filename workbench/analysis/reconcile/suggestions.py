@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations, groupby, islice, product
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 
 from workbench.analysis.break_codes import DUPLICATE, INVALID, has_key
 from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.reconcile.inputs import LEDGER, SIDES, STATEMENT
 from workbench.analysis.reconcile.matching import keys_in_texts
-from workbench.analysis.reconcile.rules import LEDGER, SIDES, STATEMENT
 from workbench.analysis.report.captions import counted
 from workbench.analysis.shapes import SUGGESTION
 from workbench.domain.money import money_text
@@ -36,6 +37,7 @@ _CHOSEN_FROM: Final = 16
 _TARGETS_AT_MOST: Final = 2_000
 """The most rows for which sums of others are tried, the greatest first."""
 _BOTH: Final = "both"
+_OTHER: Final = {LEDGER: STATEMENT, STATEMENT: LEDGER}
 
 
 class _Open(NamedTuple):
@@ -81,25 +83,23 @@ _LeftOut = set[str]
 
 def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> pd.DataFrame:
     """The frame SUGGESTION of a frame BREAK, and of what the frame PROOF does not explain."""
-    opened, made, seen = [*_open_breaks(breaks)], [], set()
+    opened, made, seen, said = [*_open_breaks(breaks)], [], set(), []
     if proof is not None:
         for account, currency, minor in python_rows(proof, "account", "currency", "unexplained_minor"):
             opened += [_Open("", account, currency, _BOTH, None, "", None, minor, None)] if minor else []
-    said: list[dict[str, Any]] = []
-    for kind, (find, bound) in KINDS.items():
+    for kind, (find, bound) in _KINDS.items():
         left_out: _LeftOut = set()
         for rows, why in find(opened, left_out):
             names = frozenset(item.name for item in rows)
             if names not in seen:
                 seen.add(names)
-                made.append(_suggestion(kind, rows, why))
+                ids, first = "; ".join(row.name for row in rows if row.name), rows[0]
+                moved = sum(row.moved for row in rows if row.side == first.side)
+                made.append((kind, first.account, ids, first.currency, moved, why))
         if left_out:
-            why = bound.format(counted(len(left_out), "row"))
-            said.append(
-                dict.fromkeys(SUGGESTION) | {"kind": "not_searched", "breaks": "", "amount_minor": 0, "why": why}
-            )
-    made.sort(key=lambda row: (row["kind"], row["account"], row["breaks"]))
-    return frame([*made, *said], SUGGESTION)
+            said.append(("not_searched", None, "", None, 0, bound.format(counted(len(left_out), "row"))))
+    made.sort(key=itemgetter(0, 1, 2))
+    return frame((dict(zip(SUGGESTION, row, strict=True)) for row in [*made, *said]), SUGGESTION)
 
 
 def _open_breaks(breaks: pd.DataFrame) -> Iterator[_Open]:
@@ -127,15 +127,6 @@ def _open_breaks(breaks: pd.DataFrame) -> Iterator[_Open]:
             )
 
 
-def _suggestion(kind: str, rows: Sequence[_Open], why: str) -> Mapping[str, Any]:
-    first = rows[0]
-    moved = sum(row.moved for row in rows if row.side == first.side)
-    return {
-        "kind": kind, "account": first.account, "breaks": "; ".join(row.name for row in rows if row.name),
-        "currency": first.currency, "amount_minor": moved, "why": why,
-    }  # fmt: skip
-
-
 def _few(pairs: Sequence[tuple[_Open, _Open, str]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open, str, str]]:
     """The pairs whose rows have at most MOST candidates, with their text and a sentence about other candidates."""
     count = Counter(row.name for *both, _ in pairs for row in both)
@@ -155,7 +146,7 @@ def _near_references(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Pr
     for row in keyed:
         if row.amount is not None:
             alike[row.account, row.currency, row.amount][row.side].append(row)
-        if row.amount is None or (row.account, _other(row.side)) in unread:
+        if row.amount is None or (row.account, _OTHER[row.side]) in unread:
             alike[(row.account,)][row.side].append(row)
     met = {
         (mine.name, other.name): (mine, other)
@@ -172,10 +163,6 @@ def _near_references(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Pr
         again = "".join(f" The {e.side} has {e.key} in another row too." for e in (ours, theirs) if e.is_further)
         why = f"{ours.key} of the ledger and {theirs.key} of the statement {slip}; {fits} {_days_apart(ours, theirs)}."
         yield (ours, theirs), f"{why}{again}{others}"
-
-
-def _other(side: str) -> str:
-    return STATEMENT if side == LEDGER else LEDGER
 
 
 def _are_near(one: _Open, other: _Open) -> bool:
@@ -234,7 +221,7 @@ def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]
     for side in SIDES:
         found = keys_in_texts((item.key, place) for place, item in enumerate(keyed) if item.side == side)
         for other in opened:
-            for row in (keyed[place] for place in (found(other.text) if other.side == _other(side) else ())):
+            for row in (keyed[place] for place in (found(other.text) if other.side == _OTHER[side] else ())):
                 if row.account == other.account and row.key != other.key:
                     ours, theirs = (row, other) if side == LEDGER else (other, row)
                     said = f"{row.key} of the {side} stands in what the {other.side} says of {other.called}"
@@ -287,7 +274,7 @@ def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
     targets = sorted((row for row in opened if row.is_movement), key=lambda row: (-abs(row.apart), row.name))
     left_out.update(row.name for row in targets[_TARGETS_AT_MOST:])
     for row in targets[:_TARGETS_AT_MOST]:
-        for side in SIDES if row.side == _BOTH else [_other(row.side)]:
+        for side in SIDES if row.side == _BOTH else [_OTHER[row.side]]:
             near = _near(row.day or 0, days.get((row.account, row.currency, side, row.apart < 0), {}))
             size = abs(row.apart)
             smaller = {day: bisect_left(rows.sizes, size) for day, rows in near.items()}
@@ -367,24 +354,22 @@ def _days_that_agree(days: Mapping[_Like, _Days]) -> Iterator[Proposal]:
                 yield (*mine.rows, *other.rows), f"{why} statement each move {moved}; {only} {WITHIN_DAYS} days."
 
 
-class Kind(NamedTuple):
-    """The search for suggestions of a kind, and the sentence about rows for which a bound ended it."""
-
-    find: Callable[[Sequence[_Open], _LeftOut], Iterator[Proposal]]
-    bound: str
-
-
-KINDS: Final[Mapping[str, Kind]] = {
-    "near_reference": Kind(
+_KINDS: Final[Mapping[str, tuple[Callable[[Sequence[_Open], _LeftOut], Iterator[Proposal]], str]]] = {
+    "near_reference": (
         _near_references,
         f"The references of {{}} are like more than {MOST} others, of which not all are compared or proposed.",
     ),
-    "in_text": Kind(_in_texts, f"The keys or texts of {{}} fit more than {MOST} others, which are not proposed."),
-    "difference": Kind(_differences, f"More than {MOST} rows make up for the difference of {{}}: none is proposed."),
-    "sum": Kind(
+    "in_text": (_in_texts, f"The keys or texts of {{}} fit more than {MOST} others, which are not proposed."),
+    "difference": (_differences, f"More than {MOST} rows make up for the difference of {{}}: none is proposed."),
+    "sum": (
         _sums,
-        f"Not every sum was tried or proposed for {{}}: only of the {_TARGETS_AT_MOST:,} largest, out of the "
-        f"{_CHOSEN_FROM} rows of the nearest days, and where at most {MOST} sums fit.",
+        (
+            f"Not every sum was tried or proposed for {{}}: only of the {_TARGETS_AT_MOST:,} largest, out of the "
+            f"{_CHOSEN_FROM} rows of the nearest days, and where at most {MOST} sums fit."
+        ),
     ),
 }  # fmt: skip
-"""The kinds by name, in the order in which they are tried: a later kind does not propose the same breaks again."""
+"""Kind → its search, and the sentence about rows for which a bound ended the search.
+
+The kinds are tried in this order: a later kind does not propose the same breaks again.
+"""

@@ -1,27 +1,36 @@
-"""A reconciliation in short, for a terminal and the page: the headline, the proof as sentences, and small tables."""
+"""A reconciliation in sentences and small tables: for a terminal, a notebook, and the page."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
-from workbench.analysis.break_codes import BREAK_CODES, CODES, INVALID, TIMING, TOLD_AGAIN, VERDICTS, has_key
+from workbench.analysis.break_codes import BREAK_CODES, CODES, INVALID, TIMING, TOLD_AGAIN, has_key
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import NOTHING_PROVEN, WORKED_OUT
 from workbench.domain.masking import shortened
 from workbench.domain.money import ZMW, major_text, money_text
-from workbench.text.render import Column, Table, percent, table
+from workbench.text.render import Column, Table, percent, sentence, table
+from workbench.visible import visible
 
-_FEW = 5
-_REASON = 200
-_COUNTED = ("side", "name", "sha256", "rows", "unreadable_rows")
-_UNUSABLE = BREAK_CODES[INVALID].reason.partition("{")[0]
-_CLOSINGS = ("ledger_minor", "statement_minor")
+_FEW, _LISTED = 5, 20
+"""The most unusable rows and suggestions, and the most breaks to settle, that are listed."""
+_REASON, _KEY = 200, 24
+"""The most characters of a reason and of a key."""
+_NARRATIVE, _NARROW, _PIPED = 60, 16, 120
+"""The least width of a narrative on a terminal and without a terminal, and the width of lines without a terminal."""
+_CLOSINGS: Final = ("ledger_minor", "statement_minor")
+_GO_ON: Final = (
+    'Go on with result.breaks, result.matches and result.proof (tables), result.report("page.html"), '
+    'result.to_excel("book.xlsx"), and result.carry_forward for the next run. '
+    "Decide with result.decide(), or on the page."
+)
 HEADINGS: Final[Mapping[str, str]] = {
     "business_date": "business date",
     "age_days": "age in days",
@@ -54,9 +63,19 @@ PROOF_HEADINGS: Final[Mapping[str, str]] = {
 """Headings of the proof, whose amounts are balances and their parts."""
 
 
+signed_text: Final = partial(major_text, signed=True)
+"""An amount of minor units and its currency as text in major units, with its sign."""
+
+
 def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
     """The text above a column."""
     return headings.get(name, name.removesuffix("_minor").replace("_", " "))
+
+
+def records(rows: pd.DataFrame, *names: str) -> Iterator[dict[str, Any]]:
+    """Yields the rows of these columns, or of all, by name, as Python values."""
+    names = names or tuple(map(str, rows.columns))
+    return (dict(zip(names, row, strict=True)) for row in python_rows(rows, *names))
 
 
 def is_proven(result: Reconciled) -> bool:
@@ -67,16 +86,20 @@ def is_proven(result: Reconciled) -> bool:
 def unreadable(result: Reconciled) -> list[str]:
     """A sentence for each file if half of its rows or more cannot be used."""
     bad = result.breaks[result.breaks["code"] == INVALID].sort_values("line", kind="stable")
-    found = []
+    found, counted_ = [], ("side", "name", "sha256", "rows", "unreadable_rows")
     # Asking for inputs hashes them, which is needless if every row can be used.
-    for side, name, sha256, rows, count in python_rows(result.inputs, *_COUNTED) if len(bad) else ():
+    for side, name, sha256, rows, count in python_rows(result.inputs, *counted_) if len(bad) else ():
         mine = bad[(bad["side"] == side) & ((bad["statement"] == name) | (side == "ledger"))]
         if count and 2 * count >= rows and len(mine):
-            reason = shortened(" ".join(mine["reason"].iloc[0].split()), _REASON, counts_mark=False)
             called = name if sha256 or side != "ledger" else "the ledger"
+            reason = _in_short(mine["reason"].iloc[0]).removeprefix(BREAK_CODES[INVALID].reason.partition("{")[0])
             text = f"{count:,} of {rows:,} rows of {called} cannot be read: check the layout."
-            found.append(f"{text} First reason: {reason.removeprefix(_UNUSABLE)}")
+            found.append(f"{text} First reason: {reason}")
     return found
+
+
+def _in_short(reason: str) -> str:
+    return shortened(" ".join(reason.split()), _REASON, counts_mark=False)
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -103,42 +126,44 @@ def headline(result: Reconciled) -> str:
     return " ".join([*unreadable(result), *blank, f"{text}.", _proof_in_short(result)])
 
 
+def _proof_in_short(result: Reconciled) -> str:
+    rows = [*python_rows(result.proof, "account", "currency", "holds", "note")]
+    if not rows:
+        return "There is no account to prove."
+    if failing := [account for account, _, holds, _ in rows if not holds]:
+        return f"The proof does not hold for {', '.join(failing)}."
+    noted = [account for account, _, _, note in rows if note and note.endswith(WORKED_OUT)]
+    only = f", for {', '.join(noted)} against a closing balance worked out from the rows" if noted else ""
+    unit = ZMW.minor_unit if {currency for _, currency, *_ in rows} <= {ZMW.code} else "minor unit"
+    return f"The proof holds to the last {unit}{only}."
+
+
 def shortfalls(result: Reconciled) -> list[str]:
     """A sentence for each account whose proof does not hold: the amounts that do not add up."""
-    names = [str(column) for column in result.proof.columns]
-    rows = [dict(zip(names, row, strict=True)) for row in python_rows(result.proof, *names)]
+    rows = records(result.proof)
     return [_proof(row) for row in rows if not row["holds"] and not (row["note"] or "").endswith(NOTHING_PROVEN)]
 
 
-def _proof_in_short(result: Reconciled) -> str:
-    if not len(result.proof):
-        return "There is no account to prove."
-    if result.proof["holds"].all():
-        notes = python_rows(result.proof, "account", "note")
-        noted = [account for account, note in notes if note and note.endswith(WORKED_OUT)]
-        only = f", for {', '.join(noted)} against a closing balance worked out from the rows" if noted else ""
-        currencies = {code for (code,) in python_rows(result.proof, "currency")}
-        return f"The proof holds to the last {ZMW.minor_unit if currencies <= {ZMW.code} else 'minor unit'}{only}."
-    failing = [account for account, holds in python_rows(result.proof, "account", "holds") if not holds]
-    return f"The proof does not hold for {', '.join(failing)}."
-
-
-_PARTS: Final = (
-    ("breaks_minor", "the breaks"),
-    ("tolerated_minor", "differences within the tolerance"),
-    ("brought_minor", "open items of earlier runs"),
-)
-
-
 def _proof(row: Mapping[str, Any]) -> str:
-    currency = row["currency"]
-    ledger, statement = (money_text(row[side], currency) for side in ("ledger_minor", "statement_minor"))
-    text = f"{row['account']}: the ledger closes at {ledger}, the statement at {statement}."
-    parts = [f"{what} ({money_text(row[name], currency, signed=True)})" for name, what in _PARTS if row[name]]
+    amounts = {
+        name: money_text(row[name], row["currency"], signed=name not in _CLOSINGS)
+        for name in row if name.endswith("_minor")
+    }  # fmt: skip
+    parts = [
+        f"{what} ({amounts[name]})"
+        for name, what in (
+            ("breaks_minor", "the breaks"),
+            ("tolerated_minor", "differences within the tolerance"),
+            ("brought_minor", "open items of earlier runs"),
+        )
+        if row[name]
+    ]
+    ledger, statement, difference, rest = (
+        amounts[f"{name}_minor"] for name in ("ledger", "statement", "difference", "unexplained")
+    )
     explained = totals.listed(parts)
-    difference = money_text(row["difference_minor"], currency, signed=True)
+    text = f"{row['account']}: the ledger closes at {ledger}, the statement at {statement}."
     if row["unexplained_minor"]:
-        rest = money_text(row["unexplained_minor"], currency, signed=True)
         text += f" The difference is {difference}: {f'{explained}, and' if parts else ''} {rest} that nothing explains"
     elif row["difference_minor"] or parts:
         text += f" The difference of {difference} is made up of {explained}"
@@ -147,25 +172,32 @@ def _proof(row: Mapping[str, Any]) -> str:
     return f"{text}. It does not hold because {row['note']}." if row["note"] else f"{text}."
 
 
-def numbers(*headings: str) -> list[str | Column]:
+def _numbers(*headings: str) -> list[str | Column]:
     """Headings of columns that are set flush right."""
     return [Column(text, numeric=True) for text in headings]
+
+
+def reconciliations(result: Reconciled) -> list[Table]:
+    """The reconciliation of each account as a table."""
+    columns = ["balance or item", *_numbers("items", "amount")]
+    return [
+        table(account.caption, columns, [
+            (line.text, f"{line.items:,}" if line.items else "",
+             major_text(line.minor, account.currency, signed=line.items is not None)) for line in account.lines
+        ]) for account in totals.balances(result)
+    ]  # fmt: skip
 
 
 def accounts(result: Reconciled) -> Table:
     """The rows of each account on both sides, the shares that matched by count and by value, and the variance."""
     columns = [
-        "account", *numbers("ledger rows", "statement rows", "matched", "timing", "in breaks"),
-        *numbers("matched by count", "by net value", "net variance"), "currency",
+        "account", *_numbers("ledger rows", "statement rows", "matched", "timing", "in breaks"),
+        *_numbers("matched by count", "by net value", "net variance"), "currency",
     ]  # fmt: skip
-    made = [
-        (
-            account.account, f"{account.ledger_rows:,}", f"{account.statement_rows:,}", f"{account.matched_rows:,}",
-            f"{account.timing_rows:,}", f"{account.all_rows - account.matched_rows - account.timing_rows:,}",
-            percent(*account.of_period), percent(*account.value_of_period),
-            major_text(account.variance_minor, account.currency, signed=True), account.currency,
-        ) for account in totals.by_account(result)
-    ]  # fmt: skip
+    made = []
+    for name, currency, ledger, statement, matched, timing, variance, of_period, value in totals.by_account(result):
+        rows = [f"{count:,}" for count in (ledger, statement, matched, timing, ledger + statement - matched - timing)]
+        made.append((name, *rows, percent(*of_period), percent(*value), signed_text(variance, currency), currency))
     return table("Rows of each account on both sides, and how many of them agree", columns, made)
 
 
@@ -179,41 +211,33 @@ def open_breaks(result: Reconciled, width: int | None, file: Path | None = None)
     largest = mine.loc[mine["variance_minor"].abs().sort_values(ascending=False, kind="stable").index]
     # A few of each code, and not all of one.
     first = largest.groupby("code", observed=True).cumcount().sort_values(kind="stable").index[:_LISTED]
-    rows = [dict(zip(_OPEN, row, strict=True)) for row in python_rows(largest.loc[first], *_OPEN)]
+    rows = [*records(
+        largest.loc[first], "id", "account", "key", "code", "ledger_minor", "statement_minor", "currency", "age_days",
+        "description", "settlement",
+    )]  # fmt: skip
     rows.sort(key=lambda row: (CODES.index(row["code"]), row["settlement"] or ""))
-    texts = [" ".join((row["description"] or "").split()) for row in rows]
     cells = [
         (row["id"] or "", row["account"], shortened(key_text(row["key"]), _KEY), _moved(row), _days(row["age_days"]))
         for row in rows
     ]
-    columns = ["break", "account", "key", *numbers("amount, net", "age")]
+    columns = ["break", "account", "key", *_numbers("amount, net", "age")]
     room = (width or _PIPED) - len(str(table("", columns, cells)).splitlines()[1]) - 2
     most = max(room, _NARRATIVE if width else _NARROW)
     titles = [f"{row['code']}: {row['settlement']}" for row in rows]
     titles = ["" if title == before else title for before, title in pairwise(["", *titles])]
-    titles += _further(len(mine) - len(rows), file)
+    texts = [shortened(" ".join((row["description"] or "").split()), most) for row in rows]
     made = table(
         f"{counted(len(mine), 'break')} to settle, by what to do; where both sides have it, ledger ≠ statement",
         [*columns, "narrative"],
-        [(*cell, shortened(text, most)) for cell, text in zip(cells, texts, strict=True)],
+        [(*cell, text) for cell, text in zip(cells, texts, strict=True)],
     )
-    return replace(made, titles=tuple(titles))
-
-
-_LISTED: Final = 20
-_KEY: Final = 24
-_NARRATIVE, _NARROW, _PIPED = 60, 16, 120
-"""The least width of a narrative on a terminal and without a terminal, and the width of lines without a terminal."""
-_OPEN: Final = (
-    "id", "account", "key", "code", "ledger_minor", "statement_minor", "currency", "age_days", "description",
-    "settlement",
-)  # fmt: skip
+    return replace(made, titles=(*titles, *_further(len(mine) - len(rows), file)))
 
 
 def _moved(row: Mapping[str, Any]) -> str:
     """The effect of a break by the side that has it; both effects if they differ."""
-    sides = dict.fromkeys(row[f"{side}_minor"] for side in ("ledger", "statement"))
-    texts = [major_text(minor, row["currency"], signed=True) for minor in sides if minor is not None]
+    sides = dict.fromkeys(row[name] for name in _CLOSINGS)
+    texts = [signed_text(minor, row["currency"]) for minor in sides if minor is not None]
     return f"{' ≠ '.join(texts)} {row['currency'] or ''}".rstrip()
 
 
@@ -225,15 +249,14 @@ def key_text(key: str | None) -> str:
 def codes(result: Reconciled) -> Table:
     """The breaks of each code: their number, how far they move the balances apart, and who has decided about them."""
     columns = [
-        "code", *numbers("breaks", "rows", "ledger has more", "statement has more", "variance"), "currency",
-        *numbers("oldest"), "decided",
+        "code", *_numbers("breaks", "rows", "ledger has more", "statement has more", "variance"), "currency",
+        *_numbers("oldest"), "decided",
     ]  # fmt: skip
     made = [
         (
-            code.code, f"{code.breaks:,}", f"{code.rows:,}", major_text(code.up_minor, code.currency, signed=True),
-            major_text(code.down_minor, code.currency, signed=True),
-            major_text(code.net_minor, code.currency, signed=True), code.currency, _days(code.oldest_days),
-            decided(code),
+            code.code, f"{code.breaks:,}", f"{code.rows:,}",
+            *(signed_text(minor, code.currency) for minor in (code.up_minor, code.down_minor, code.net_minor)),
+            code.currency, _days(code.oldest_days), decided(code),
         ) for code in totals.by_code(result)
     ]  # fmt: skip
     return table("Breaks by what to do, net of fees", columns, made)
@@ -255,15 +278,11 @@ def _days(days: int | None) -> str:
 def closed(result: Reconciled) -> Table:
     """The breaks that this period closed, each with the match or the decision that closed it."""
     made = []
-    for account, key, code, variance, currency, *how in python_rows(result.closed, *_CLOSED):
-        rule, verdict, who, why = how
-        by = f"{VERDICTS.get(verdict, verdict)}{f' by {who}' if who else ''}" if verdict else f"matched by {rule}"
-        amount = major_text(variance, currency, signed=True)
-        made.append((account, key_text(key), code, amount, currency, f"{by}{f': {why}' if why else ''}"))
-    return table("Closed in this period", ["account", "key", "was", *numbers("variance"), "currency", "how"], made)
-
-
-_CLOSED: Final = ("account", "key", "code", "variance_minor", "currency", "rule", "verdict", "who", "why")
+    names = ("account", "key", "code", "variance_minor", "currency", "rule", "verdict", "who", "why")
+    for account, key, code, variance, currency, rule, verdict, who, why in python_rows(result.closed, *names):
+        how = totals.in_words(verdict, who, why) if verdict else totals.in_words("match", rule, why)
+        made.append((account, key_text(key), code, signed_text(variance, currency), currency, how))
+    return table("Closed in this period", ["account", "key", "was", *_numbers("variance"), "currency", "how"], made)
 
 
 def unusable(result: Reconciled) -> Table:
@@ -271,11 +290,7 @@ def unusable(result: Reconciled) -> Table:
     bad = result.breaks[result.breaks["code"] == INVALID]
     rows = python_rows(bad.head(_FEW), "side", "statement", "line", "entry", "reason")
     made = [
-        (
-            side if side == "ledger" else file,
-            f"{line or entry or ''}",
-            shortened(" ".join(reason.split()), _REASON, counts_mark=False),
-        )
+        (side if side == "ledger" else file, f"{line or entry or ''}", _in_short(reason))
         for side, file, line, entry, reason in rows
     ]
     more = f", the first {_FEW} of {len(bad):,}" if len(bad) > _FEW else ""
@@ -293,23 +308,15 @@ def _further(more: int, file: Path | None) -> list[str]:
     return [f"and {more:,} more{where}"] if more > 0 else []
 
 
-def ageing(result: Reconciled, currency: str) -> Table:
-    """The breaks by age, for the accounts in one currency."""
-    return _nets("Breaks by age", "age in days", totals.by_bucket(result, currency), currency)
-
-
-def days(result: Reconciled, currency: str) -> Table:
-    """The breaks by business date, for the accounts in one currency."""
-    return _nets("Breaks by business date", "business date", totals.by_day(result, currency), currency)
-
-
-def _nets(caption: str, heading: str, found: Mapping[Any, totals.Net], currency: str) -> Table:
-    columns = [heading, *numbers("breaks", "ledger has more", "statement has more")]
+def nets(result: Reconciled, currency: str, by: str) -> Table:
+    """The breaks by age (`bucket`) or by `business_date`, for the accounts in one currency."""
+    what, unit = ("age", "age in days") if by == "bucket" else ("business date", "business date")
     made = [
-        (str(name), f"{net.breaks:,}", *(major_text(minor, currency, signed=True) for minor in net[1:]))
-        for name, net in found.items()
+        (str(name), f"{net.breaks:,}", signed_text(net.up_minor, currency), signed_text(net.down_minor, currency))
+        for name, net in totals.nets(result, currency, by).items()
     ]
-    return table(f"{caption}, net of fees, in {currency}", columns, made)
+    columns = [unit, *_numbers("breaks", "ledger has more", "statement has more")]
+    return table(f"Breaks by {what}, net of fees, in {currency}", columns, made)
 
 
 def proof(result: Reconciled) -> Table:
@@ -319,19 +326,17 @@ def proof(result: Reconciled) -> Table:
         str(name) for name in result.proof.columns
         if str(name).endswith("_minor") and (name in always or result.proof[name].any())
     ]  # fmt: skip
-    columns = ["account", *numbers(*(heading(name, PROOF_HEADINGS) for name in names)), "currency", "holds"]
-    signed = [name not in _CLOSINGS for name in names]
+    columns = ["account", *_numbers(*(heading(name, PROOF_HEADINGS) for name in names)), "currency", "holds"]
     made = [
-        (account, *(major_text(minor, currency, signed=sign) for sign, minor in zip(signed, minors, strict=True)),
-         currency, "yes" if holds else "no")
-        for account, currency, holds, *minors in python_rows(result.proof, "account", "currency", "holds", *names)
+        (row["account"], *(major_text(row[name], row["currency"], signed=name not in _CLOSINGS) for name in names),
+         row["currency"], "yes" if row["holds"] else "no") for row in records(result.proof)
     ]  # fmt: skip
     return table("Proof: closing balances and what sets them apart", columns, made)
 
 
 def inputs(result: Reconciled) -> Table:
     """The inputs, each with its hash, or `not a file` if it has none."""
-    columns = ["side", "name", *numbers("rows"), "account", "from", "to", "SHA-256"]
+    columns = ["side", "name", *_numbers("rows"), "account", "from", "to", "SHA-256"]
     names = ("side", "name", "rows", "account", "first_date", "last_date", "sha256")
     made = [
         (side, name or "", f"{count:,}", account or "", *("" if day is None else day.isoformat() for day in period),
@@ -339,3 +344,32 @@ def inputs(result: Reconciled) -> Table:
         for side, name, count, account, *period, sha256 in python_rows(result.inputs, *names)
     ]  # fmt: skip
     return table("What was compared", columns, made)
+
+
+def first(result: Reconciled, width: int | None = None, file: Path | None = None) -> list[Table]:
+    """The tables of a terminal and a notebook: each account's reconciliation, breaks to settle and closed, sums.
+
+    Narratives fill a terminal of `width`; `file` has the breaks that are not listed.
+    """
+    tables = [open_breaks(result, width, file), closed(result), accounts(result), codes(result)]
+    return [*reconciliations(result), *(table for table in tables if table.rows)]
+
+
+def text(result: Reconciled) -> str:
+    """The overview as text, for a terminal and a log."""
+    return "\n\n".join(visible(block) if isinstance(block, str) else block.text() for block in _overview(result))
+
+
+def html(result: Reconciled) -> str:
+    """The overview as HTML, for a notebook: paragraphs and captioned tables, without a script."""
+    blocks = _overview(result)
+    return "".join(f"<p>{sentence(block)}</p>" if isinstance(block, str) else block.html() for block in blocks)
+
+
+def _overview(given: Reconciled) -> list[str | Table]:
+    result, many = totals.named(given), len(given.suggestions)
+    found = [f"{counted(many, 'suggestion')} to look at: result.suggestions"][: min(many, 1)]
+    return [
+        headline(result), *result.notes, *first(result), *filter(None, [result.carry_forward.note]), *found,
+        result.sign_off, _GO_ON,
+    ]  # fmt: skip

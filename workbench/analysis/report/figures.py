@@ -1,31 +1,24 @@
 """The figure of a reconciliation, with a text for people who cannot see it: the same bytes in every run."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Final
 
-from matplotlib import rc_context, rcdefaults
+from matplotlib import style
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
-from workbench.analysis.report.captions import counted
+from workbench.analysis.report.captions import counted, signed_text
 from workbench.analysis.report.totals import Net, Reconciled
 from workbench.domain.money import decimals_of, major_text
+from workbench.errors import ReportRefused
 from workbench.text.render import Picture, picture
 
 _BLUE, _ORANGE = "#0072b2", "#e69f00"
 """Two colours of the Okabe-Ito palette, which colour-blind people tell apart; lightness differs too."""
 _INK: Final = "#333333"
 _SIZE: Final = (7.2, 3.4)
-
-
-@contextmanager
-def own_look() -> Iterator[None]:
-    """Draw and save with matplotlib's own settings, whatever a notebook has set."""
-    with rc_context():
-        rcdefaults()
-        yield
 
 
 def ageing(nets: Mapping[str, Net], currency: str) -> Figure:
@@ -39,7 +32,7 @@ def ageing(nets: Mapping[str, Net], currency: str) -> Figure:
         label="the statement has more",
     )  # fmt: skip
     for drawn, minors in ((more, up), (less, down)):
-        labels = [major_text(minor, currency, signed=True) if minor else "" for minor in minors]
+        labels = [signed_text(minor, currency) if minor else "" for minor in minors]
         axes.bar_label(drawn, labels, padding=3, fontsize=8, color=_INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_axisbelow(True)
@@ -67,19 +60,24 @@ class Figures:
     def __repr__(self) -> str:
         return "Figures: ageing()"
 
-    @own_look()
+    @style.context("default")  # whatever a notebook has set
     def ageing(self, currency: str | None = None) -> Picture:
         """The open breaks by age, of the accounts in one currency: amounts in two currencies are never added.
 
         Raises ReportRefused: no currency is named and there are several, or no account has the named currency.
         """
-        currency = totals.currency_of(self._result, currency)
-        found = totals.by_bucket(self._result, currency)
+        there = sorted({code for (code,) in python_rows(self._result.proof, "currency")})
+        if currency not in there and (currency or len(there) > 1):
+            named = ", ".join(there) or "no currency"
+            text = f"The accounts are in {named}; amounts in several currencies are not added."
+            raise ReportRefused(text, hint="Choose one: currency=…")
+        currency = currency or "".join(there)
+        found = totals.nets(self._result, currency, "bucket")
         bars = "; ".join(f"{bucket} days: {_net(net, currency)}" for bucket, net in found.items())
         says = f"Open breaks by age, in {currency}{f'. {bars}' if bars else ': none'}."
         return picture(ageing(found, currency), says)
 
 
 def _net(net: Net, currency: str) -> str:
-    sums = [major_text(minor, currency, signed=True) for minor in (net.up_minor, net.down_minor) if minor]
+    sums = [signed_text(minor, currency) for minor in (net.up_minor, net.down_minor) if minor]
     return f"{counted(net.breaks, 'break')}, {' and '.join(sums) or 'no variance'}"

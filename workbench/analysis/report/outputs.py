@@ -1,26 +1,42 @@
-"""Writes results to files by their endings: a workbook, a page, or the table of breaks."""
+"""Files of a reconciliation for other programs: the breaks as a table, and decided breaks as lines of a journal.
+
+`write` chooses the writer by a file's ending.
+
+The journal has one balanced entry for each decided break, in a general form and as three programs import it. The
+columns are those of the vendors' own pages: "Import audit trail transactions" of Sage 50 Accounts (Sage Knowledgebase,
+UK), "Enter multiple manual journals using an import template" (Xero Central), and "Import journal entries" of
+QuickBooks Online (QuickBooks Help, Intuit). Xero's page says how many lines a file may have, and asks for the name of a
+tax rate: "Tax Exempt" is there from the start and cannot be deleted ("Default tax rates" of the American edition; the
+global one has it too). In the United Kingdom the like is called "No VAT", in Australia "BAS Excluded".
+"""
 
 import csv
+import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+import sys
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
 from workbench.analysis import files
-from workbench.analysis.frames import python_rows
-from workbench.analysis.report import totals
-from workbench.analysis.report.captions import HEADINGS, heading
+from workbench.analysis.break_codes import BOOKS
+from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.report import captions, totals
 from workbench.analysis.report.page import write_page
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.report.workbook import write_workbook
-from workbench.analysis.shapes import BREAK, SUGGESTION, Columns
+from workbench.analysis.shapes import BREAK, JOURNAL, SUGGESTION, Columns
 from workbench.domain.money import major
 from workbench.errors import ReportRefused
 from workbench.visible import BLANKS, FORMULA_SIGNS, begins_as_formula
 
+XLSX, HTML = ".xlsx", ".html"
 _BEGINS_AGAIN: Final = re.compile(rf"([;\t\r\n][\"{BLANKS}]*)([{FORMULA_SIGNS}]?)")
 """Where a cell may begin inside a text: if semicolons part cells, as in much of Europe, quotes in the middle of a line
 keep nothing together. The pattern takes a run of blanks at once, or it would search from each blank to the end."""
@@ -51,32 +67,72 @@ LOCALES: Final[Mapping[str, Locale]] = {
 """The locales by name, as in Windows, whose settings Excel uses."""
 
 
-def write_breaks(result: Reconciled, path: Path | str, *, excel: str | None = None) -> None:
-    """Write the breaks to a .csv or .parquet file: every column of BREAK, amounts in whole minor units.
+def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
+    """Check the files to write before the work begins.
 
-    Text is written as it was found, even if a spreadsheet would run it. With `excel` a .csv file begins with a UTF-8
-    mark, and has an apostrophe before text that would be run; such a file is for people, not for programs. With one of
-    LOCALES it also has that locale's delimiter, amounts in major units and days, the workbook's headings, an apostrophe
-    before digits that would be changed, and no `proposal`; with ANY it has none of these.
-    Raises ReportRefused: the file cannot be written, `excel` is given for another file than .csv, or no such locale.
+    Raises ReportRefused: an ending is unknown, a folder is missing, one file is named for two results, or a file is
+    an input.
     """
-    target = Path(path)
-    if excel and not is_csv(target):
-        raise ReportRefused(f"{target} cannot be written with excel: only .csv files can.")
-    if excel not in {None, ANY, *LOCALES}:
-        raise ReportRefused(f"There is no locale {excel!r}; there are {', '.join(LOCALES)}.")
-    local = LOCALES.get(excel or ANY)
-    if local:
-        result = totals.named(result)
-    _write_frame(totals.settled(result.breaks) if local else result.breaks, BREAK, target, excel)
+    read, endings = {path.resolve() for path in inputs}, (XLSX, HTML, files.CSV, files.PARQUET)
+    for out in outs:
+        if _is_table(out) and _beside(out).resolve() in {*read, *map(Path.resolve, outs)}:
+            raise ReportRefused(f"{_beside(out)} cannot be written twice: the suggestions of {out} go there.")
+    for place, out in enumerate(outs):
+        if out.suffix.lower() not in endings:
+            known = ", ".join(endings)
+            raise ReportRefused(f"{out} ends in {out.suffix or 'nothing'}; results are written to {known}.")
+        if not out.parent.is_dir():
+            raise ReportRefused(f"{out} cannot be written: there is no folder {out.parent}.")
+        if out.is_dir() or out.resolve() in read:
+            raise ReportRefused(f"{out} cannot be written: it is {'a folder' if out.is_dir() else 'an input'}.")
+        if out.resolve() in {path.resolve() for path in outs[:place]}:
+            raise ReportRefused(f"{out} is named twice.")
 
 
-def _write_frame(frame: pd.DataFrame, shape: Columns, path: Path, excel: str | None) -> None:
-    with files.written_whole(path) as unfinished:
-        if local := LOCALES.get(excel or ANY):
-            _write_local(frame, shape, unfinished, local)
+def write(result: Reconciled, out: Path, *, excel: str | None = None, matches: bool = False) -> list[Path]:
+    """Write the results to a file by its ending, and return the paths of the written files.
+
+    A workbook has every row that agrees with `matches` only. A table has every column of BREAK, amounts in whole minor
+    units, and text as it was found, even if a spreadsheet would run it; suggestions go into a file of their own beside
+    it. With `excel` a .csv file begins with a UTF-8 mark, and has an apostrophe before text that would be run; such a
+    file is for people, not for programs. With one of LOCALES it also has that locale's delimiter, amounts in major
+    units and days, the workbook's headings, an apostrophe before digits that would be changed, and no `proposal`; with
+    ANY it has none of these.
+    Raises ReportRefused: a file cannot be written.
+    """
+    if not _is_table(out):
+        if out.suffix.lower() == XLSX:
+            write_workbook(result, out, matches=matches)
         else:
-            files.write(_disarmed(frame, shape) if excel else frame, unfinished, shape, marked=bool(excel))
+            write_page(result, out)
+        return [out]
+    excel, beside = excel if is_csv(out) else None, _beside(out)
+    locale = LOCALES.get(excel or ANY)
+    called = totals.named(result) if locale else result
+    tables = [(out, totals.settled(called.breaks) if locale else called.breaks, BREAK)]
+    # What an earlier run left there would be taken for this one's.
+    if len(result.suggestions) or beside.exists():
+        tables.append((beside, called.suggestions, SUGGESTION))
+    for path, rows, shape in tables:
+        with files.written_whole(path) as unfinished:
+            if locale:
+                _write_local(rows, shape, unfinished, locale)
+            else:
+                files.write(_disarmed(rows, shape) if excel else rows, unfinished, shape, marked=bool(excel))
+    return [path for path, *_ in tables]
+
+
+def _is_table(out: Path) -> bool:
+    return out.suffix.lower() in {files.CSV, files.PARQUET}
+
+
+def is_csv(out: Path) -> bool:
+    """True for a file that a spreadsheet reads as text."""
+    return out.suffix.lower() == files.CSV
+
+
+def _beside(out: Path) -> Path:
+    return out.with_name(f"{out.stem}-suggestions{out.suffix}")
 
 
 def _write_local(frame: pd.DataFrame, shape: Columns, path: Path, locale: Locale) -> None:
@@ -94,7 +150,7 @@ def _write_local(frame: pd.DataFrame, shape: Columns, path: Path, locale: Locale
 
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         made = csv.writer(file, delimiter=locale.delimiter)
-        made.writerow(heading(name, HEADINGS if shape is BREAK else {}) for name in names)
+        made.writerow(captions.heading(name, captions.HEADINGS if shape is BREAK else {}) for name in names)
         for row in python_rows(frame, *names):
             made.writerow(cell(name, value, row[currency]) for name, value in zip(names, row, strict=True))
 
@@ -121,70 +177,157 @@ def _quoted(text: str) -> str:
     return f"'{kept}" if begins_as_formula(text) else kept
 
 
-WRITERS: Final[Mapping[str, Callable[[Reconciled, Path], None]]] = {
-    ".xlsx": write_workbook,
-    ".html": write_page,
-    ".csv": write_breaks,
-    ".parquet": write_breaks,
-}
-"""A file's ending → the function that writes the file."""
+CHARGES, ROUNDING, SUSPENSE, WRITTEN_OFF = "charges", "rounding", "suspense", "written off"
+AGAINST: Final[Mapping[str, tuple[str, int]]] = {
+    "fee_raised": (CHARGES, -1), "fee_lowered": (CHARGES, 1), "rounded_up": (ROUNDING, 1),
+    "rounded_down": (ROUNDING, -1),
+}  # fmt: skip
+"""The recipe of a proposal → the account that its entry is posted against, and the sign of its effect on the books.
+
+What other recipes book goes against suspense.
+"""
+_WRITE_OFF: Final = "write_off"
+_BOOKED: Final = ("accept", "expected")
+"""The verdicts that are booked where the books have to change; a break that is written off is always booked."""
+_READ: Final = (
+    "id", "account", "key", "code", "side", "business_date", "currency", "variance_minor", "proposal", "verdict", "why",
+)  # fmt: skip
 
 
-def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
-    """Check the files to write before the work begins.
+def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:
+    """The entries for decided breaks, in the shape JOURNAL, in whole minor units.
 
-    Raises ReportRefused: an ending is unknown, a folder is missing, one file is named for two results, or a file is
-    an input.
+    A break that is written off, or is accepted or expected and changes the books, is posted to the account that was
+    reconciled, under the break's key and on its date. Its other line goes against `charges`, `rounding`, `suspense` or
+    `written off`; a difference of both the amount and the fee has a line for each. `accounts` has the codes of your
+    books for any of these accounts; `on` is the day of all entries, such as a day of the open period. A break has no
+    line if it moves nothing, has no key, waits for the other side, or no entry settles it.
     """
-    read = {path.resolve() for path in inputs}
-    for out in outs:
-        if WRITERS.get(out.suffix.lower()) is write_breaks and _beside(out).resolve() in {
-            *read,
-            *map(Path.resolve, outs),
-        }:
-            raise ReportRefused(f"{_beside(out)} cannot be written twice: the suggestions of {out} go there.")
-    for place, out in enumerate(outs):
-        if out.suffix.lower() not in WRITERS:
-            known = ", ".join(WRITERS)
-            raise ReportRefused(f"{out} ends in {out.suffix or 'nothing'}; results are written to {known}.")
-        if not out.parent.is_dir():
-            raise ReportRefused(f"{out} cannot be written: there is no folder {out.parent}.")
-        if out.is_dir() or out.resolve() in read:
-            raise ReportRefused(f"{out} cannot be written: it is {'a folder' if out.is_dir() else 'an input'}.")
-        if out.resolve() in {path.resolve() for path in outs[:place]}:
-            raise ReportRefused(f"{out} is named twice.")
+    codes, rows = accounts or {}, []
+    for row in captions.records(totals.named(result).breaks, *_READ):
+        if _without_entry(row):
+            continue
+        name, verdict, variance = row["id"], row["verdict"], row["variance_minor"]
+        against = {WRITTEN_OFF: variance} if verdict == _WRITE_OFF else _against(row["proposal"], variance)
+        told = totals.in_words(verdict, None, row["why"])
+        line = {"entry": name, "date": on or row["business_date"], "currency": row["currency"],
+                "reference": row["key"], "narrative": f"{row['code']} {name} {told}"}  # fmt: skip
+        # The ledger has too much where the variance is positive: the account is credited.
+        for posted, minor in ((row["account"], -variance), *against.items()):
+            debit, credit = max(minor, 0), max(-minor, 0)
+            rows.append({**line, "account": codes.get(posted, posted), "debit_minor": debit, "credit_minor": credit})
+    return frame(rows, JOURNAL)
 
 
-def write(result: Reconciled, out: Path, *, excel: str | None = None, matches: bool = False) -> list[Path]:
-    """Write the results to a file by its ending, and return the paths of the written files.
+def _against(proposal: str, variance: int) -> Mapping[str, int]:
+    """The accounts that a proposal (JSON) is posted against, each with its part of the variance."""
+    parts = Counter[str]()
+    for body in json.loads(proposal):
+        if body["recipe"] in AGAINST:
+            account, sign = AGAINST[body["recipe"]]
+            parts[account] -= sign * body["amount_minor"]
+    parts[SUSPENSE] = variance - parts.total()
+    return {account: minor for account, minor in parts.items() if minor}
 
-    `excel` is for .csv (see write_breaks), `matches` for .xlsx (see write_workbook).
 
-    Suggestions go into a file of their own beside a table of breaks.
-    Raises ReportRefused: a file cannot be written.
+def _without_entry(row: Mapping[str, Any]) -> str | None:
+    """The reason for which a break has no journal entry, in words that follow a count; None if it has an entry."""
+    verdict = row["verdict"]
+    waits = verdict in _BOOKED and totals.item_of(row["code"], row["side"])[1] != BOOKS
+    reasons = {
+        "undecided": verdict is None,
+        "without an amount": not row["variance_minor"],
+        "ignored, matched or tolerated": verdict not in {_WRITE_OFF, *_BOOKED},
+        "for the other side to book": waits,
+        "that no known entry settles": not row["proposal"],
+        "without a key": not row["key"],
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
+
+
+def journal_note(result: Reconciled) -> str:
+    """Counts decided breaks without a journal entry, by reason, and references that a spreadsheet would run."""
+    decided = [*captions.records(result.breaks[result.breaks["verdict"].notna()], *_READ)]
+    reasons = Counter(map(_without_entry, decided))
+    left = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if reason)
+    risky = sum(begins_as_formula(row["key"]) for row in decided if not _without_entry(row))
+    told = {
+        f"Decided breaks that have no entry in the journal: {left}.": left,
+        f"Import the journal, and do not open it in a spreadsheet, which would run {risky:,} of its references.": risky,
+    }
+    return " ".join(text for text, is_so in told.items() if is_so)
+
+
+FORMS: Final[Mapping[str, Mapping[str, str]]] = {
+    "general": {
+        "date": "{date}", "account": "{account}", "debit": "{debit}", "credit": "{credit}", "currency": "{currency}",
+        "narrative": "{narrative}", "reference": "{reference}",
+    },
+    # Journals have no customer or supplier, and T9 is the tax code of what VAT does not touch.
+    "sage": {
+        "Type": "{type}", "Account Reference": "", "Nominal A/C Ref": "{account}", "Department Code": "0",
+        "Date": "{date:%d/%m/%Y}", "Reference": "{reference:.30}", "Details": "{narrative:.60}",
+        "Net Amount": "{amount}", "Tax Code": "T9", "Tax Amount": "0.00",
+    },
+    # Rows of one narration and date are one journal; a credit is below zero.
+    "xero": {
+        "*Narration": "{narrative}", "*Date": "{date:%d/%m/%Y}", "Description": "{reference}",
+        "*AccountCode": "{account}", "*TaxRate": "Tax Exempt", "*Amount": "{signed}",
+    },
+    "quickbooks": {
+        "Journal No.": "{entry}", "Journal Date": "{date:%d/%m/%Y}", "Account Name": "{account}",
+        "Description": "{reference} {narrative}", "Debits": "{debit}", "Credits": "{credit}",
+    },
+}  # fmt: skip
+"""The headings under which a program imports lines, each with the pattern of its cells.
+
+Amounts are in major units with a point, days as 2026-01-31 in general and as 31/01/2026 elsewhere.
+"""
+_MOST: Final = {"xero": 300}
+"""Form → the most lines that one file may have."""
+
+
+def write_journal(
+    result: Reconciled,
+    path: Path | str,
+    form: str = "general",
+    *,
+    accounts: Mapping[str, str] | None = None,
+    on: date | None = None,
+) -> list[Path]:
+    """Write the lines of `journal` to a .csv file in one of FORMS, and return the paths of the written files.
+
+    If the program takes fewer lines in one file, further entries go into files beside it: `journal-2.csv` follows
+    `journal.csv`. Texts are exact, since they are imported: a spreadsheet may run a text that begins as a formula does.
+    Raises ReportRefused: there is no such form, the file is no .csv or cannot be written, or a form without a column
+    for the currency (all but the general form) would mix currencies.
     """
-    writer = WRITERS[out.suffix.lower()]
-    if writer is not write_breaks:
-        if writer is write_workbook:
-            write_workbook(result, out, matches=matches)
-        else:
-            writer(result, out)
-        return [out]
-    excel = excel if is_csv(out) else None
-    write_breaks(result, out, excel=excel)
-    beside = _beside(out)
-    # What an earlier run left there would be taken for this one's.
-    if not len(result.suggestions) and not beside.exists():
-        return [out]
-    called = totals.named(result) if excel in LOCALES else result
-    _write_frame(called.suggestions, SUGGESTION, beside, excel)
-    return [out, beside]
+    if Path(path).suffix.lower() != files.CSV:
+        raise ReportRefused(f"A journal is a .csv file, and {Path(path).name} is not one.")
+    if form not in FORMS:
+        raise ReportRefused(f"There is no form {form!r} of a journal; there are {', '.join(FORMS)}.")
+    lines = journal(result, accounts, on)
+    currencies = sorted(lines["currency"].dropna().unique())
+    if len(currencies) > 1 and form != "general":
+        raise ReportRefused(f"A journal for {form} has one currency, and these entries are in {', '.join(currencies)}.")
+    parts: list[list[list[str]]] = [[]]
+    for _, entry in groupby(map(_in_major, captions.records(lines)), itemgetter("entry")):
+        rows = [[pattern.format_map(line) for pattern in FORMS[form].values()] for line in entry]
+        if len(parts[-1]) + len(rows) > _MOST.get(form, sys.maxsize):
+            parts.append([])
+        parts[-1] += rows
+    whole, paths = Path(path), []
+    for part, rows in enumerate(parts, start=1):
+        paths.append(whole if part == 1 else whole.with_stem(f"{whole.stem}-{part}"))
+        with files.written_whole(paths[-1]) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([[*FORMS[form]], *rows])
+    return paths
 
 
-def _beside(out: Path) -> Path:
-    return out.with_name(f"{out.stem}-suggestions{out.suffix}")
-
-
-def is_csv(out: Path) -> bool:
-    """True for a file that a spreadsheet reads as text."""
-    return out.suffix.lower() == files.CSV
+def _in_major(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of JOURNAL with its amounts as text, as FORMS name them; either debit or credit is empty."""
+    debit, credit = (
+        f"{major(line[name], line['currency']):f}" if line[name] else "" for name in ("debit_minor", "credit_minor")
+    )
+    amounts = {"debit": debit, "credit": credit, "amount": debit or credit, "signed": debit or f"-{credit}"}
+    return {**line, **amounts, "currency": line["currency"] or "", "type": "JD" if debit else "JC"}

@@ -1,23 +1,21 @@
 """The results of a reconciliation as one HTML page that needs no other file, and shows all without its script."""
 
-import base64
-import hashlib
 import json
 import re
+from base64 import b64encode
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import pandas as pd
-
 from workbench.analysis.break_codes import BREAK_CODES, has_key, partners_of
 from workbench.analysis.files import written_whole
 from workbench.analysis.frames import python_rows
-from workbench.analysis.report import bank_reconciliation, captions, totals
-from workbench.analysis.report.captions import counted
+from workbench.analysis.report import captions, totals
+from workbench.analysis.report.captions import counted, signed_text
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import DECIDED
 from workbench.domain.masking import shortened
@@ -34,6 +32,20 @@ _MAX_AT_ONCE: Final = 5_000
 """The most further breaks of a code that are decided at once."""
 _MAX_LENGTH: Final = 600
 """The most characters that a cell of the page shows; the workbook has the rest."""
+_SIGNED: Final = re.compile(r"(?<![^\s(])[-+][^\s<)]+")
+_NET: Final = ("ledger_minor", "statement_minor")
+_PARTS: Final = tuple(f"{side}_{what}_minor" for side in ("ledger", "statement") for what in ("amount", "fee"))
+_DECISION: Final = ("verdict", "partner", "who", "when", "why")
+_SHOWN: Final = (
+    "id", "statement", "line", "account", "key", "entry", "phone", "business_date", "currency", *_NET, *_PARTS,
+    "variance_minor", "age_days", "since_date", "rows", "description", "words", "reason", "settlement",
+    *_DECISION,
+)  # fmt: skip
+_TABLES: Final = (
+    captions.headline, captions.is_proven, captions.shortfalls, captions.reconciliations, captions.closed,
+    captions.accounts, captions.proof, captions.inputs,
+)  # fmt: skip
+"""What the template shows of a result, by the functions' names."""
 
 
 def write_page(result: Reconciled, path: Path | str) -> None:
@@ -47,75 +59,53 @@ def write_page(result: Reconciled, path: Path | str) -> None:
 
 def page(result: Reconciled) -> str:
     """The HTML of the page; the same results give the same text."""
-    whole, result = result, totals.named(result)
+    shown, sections = totals.named(result), [*_sections(result)]
+    listed = {row["id"] for section in sections for row in section["listed"]}
     currencies = sorted({currency for (currency,) in python_rows(result.proof, "currency")})
-    sections, script = list(_sections(whole)), _script()
-    hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _template().render(
-        headline=captions.headline(result),
-        is_proven=captions.is_proven(result),
-        shortfalls=captions.shortfalls(result),
-        reconciliations=bank_reconciliation.tables(result),
-        closed=captions.closed(result),
+        {make.__name__: make(shown) for make in _TABLES},
         notes=[*result.notes, *filter(None, [result.carry_forward.note])],
-        accounts=captions.accounts(result),
-        proof=captions.proof(result),
         sign_off=result.sign_off,
-        script=script,
-        # By this hash the page's policy allows this script, and no other.
-        script_hash=f"sha256-{hashed}",
         sections=sections,
-        others=_decided_elsewhere(whole, {row["id"] for section in sections for row in section["listed"]}),
+        # The downloaded file has the decisions about breaks that the page does not list, too.
+        others=_json(
+            row for row in python_rows(result.decisions, *DECIDED)
+            if listed.isdisjoint({row[0], *(row[2] or "").split("; ")})
+        ),
         money=[
-            {"currency": currency, "ages": captions.ageing(result, currency), "days": captions.days(result, currency)}
+            (currency, *(captions.nets(shown, currency, by) for by in ("bucket", "business_date")))
             for currency in currencies
         ],
-        inputs=captions.inputs(result),
-        amount_headings=_AMOUNT_HEADINGS,
+        amount_headings=[captions.heading(name) for name in (*_NET, "variance_minor")],
         statements=[name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"],
-    )
+    )  # fmt: skip
+
+
+def _json(rows: Iterable[Sequence[str | None]]) -> str:
+    return json.dumps([[text or "" for text in row] for row in rows])
 
 
 def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
     """For each code the number of breaks, the largest breaks to list, and what to do."""
     counts: Counter[str] = Counter()
     to_do: dict[str, str] = {}
-    others, groups = _suggested(result), list(result.suggestions["breaks"])
     for total in totals.by_code(result):
         counts[total.code] += total.breaks
         to_do[total.code] = "" if total.is_decided else total.settlement
-    sizes = result.breaks["variance_minor"].abs().sort_values(ascending=False, kind="stable")
-    by_size = result.breaks.loc[sizes.index]
+    breaks, suggested = result.breaks, _suggested(result)
+    by_size = breaks.loc[breaks["variance_minor"].abs().sort_values(ascending=False, kind="stable").index]
     largest = {code: by_size[by_size["code"] == code].head(MAX_LISTED) for code in counts}
-    partners = partners_of(
-        result.breaks, groups, [name for breaks in largest.values() for name in breaks["id"].dropna()]
-    )
+    ids = [name for rows in largest.values() for name in rows["id"].dropna()]
+    partners = partners_of(breaks, result.suggestions["breaks"], ids)
     for code, count in counts.items():
-        told = python_rows(totals.settled(largest[code]), *_SHOWN)
-        rows = [dict(zip(_SHOWN, row, strict=True)) for row in told]
-        names = result.account_names
-        listed = [_listed(row, others, partners, names.get(row["account"], row["account"])) for row in rows]
+        rows = captions.records(totals.settled(largest[code]), *_SHOWN)
+        # A decision about a whole code is about its open breaks that are not listed, too.
+        further = (breaks["code"] == code) & breaks["verdict"].isna() & ~breaks.index.isin(largest[code].index)
+        rest = python_rows(breaks[further].head(_MAX_AT_ONCE), "id", "account", "key", "code")
         yield {
-            "code": code, "meaning": BREAK_CODES[code].meaning, "breaks": count, "listed": listed,
-            "settlement": to_do[code], "rest": _rest(result.breaks[result.breaks["code"] == code], largest[code]),
+            "code": code, "meaning": BREAK_CODES[code].meaning, "breaks": count, "settlement": to_do[code],
+            "listed": [_listed(row, result.account_names, suggested, partners) for row in rows], "rest": _json(rest),
         }  # fmt: skip
-
-
-def _rest(found: pd.DataFrame, listed: pd.DataFrame) -> str:
-    """The first of the open breaks that are not listed, as JSON: a decision about a whole code is about them too."""
-    others = found[found["verdict"].isna() & ~found.index.isin(listed.index)].head(_MAX_AT_ONCE)
-    return json.dumps([[text or "" for text in row] for row in python_rows(others, "id", "account", "key", "code")])
-
-
-_NET: Final = ("ledger_minor", "statement_minor")
-_PARTS: Final = tuple(f"{side}_{what}_minor" for side in ("ledger", "statement") for what in ("amount", "fee"))
-_AMOUNT_HEADINGS: Final = tuple(captions.heading(name) for name in (*_NET, "variance_minor"))
-_DECISION: Final = ("verdict", "partner", "who", "when", "why")
-_SHOWN: Final = (
-    "id", "statement", "line", "account", "key", "entry", "phone", "business_date", "currency", *_NET, *_PARTS,
-    "variance_minor", "age_days", "since_date", "rows", "description", "words", "reason", "settlement",
-    *_DECISION,
-)  # fmt: skip
 
 
 def _suggested(result: Reconciled) -> dict[str, str]:
@@ -131,23 +121,22 @@ def _suggested(result: Reconciled) -> dict[str, str]:
 
 
 def _listed(
-    row: Mapping[str, Any], others: Mapping[str, str], partners: Mapping[str, list[str]], called: str
+    row: Mapping[str, Any], names: Mapping[str, str], suggested: Mapping[str, str], partners: Mapping[str, list[str]]
 ) -> dict[str, Any]:
     """A break as the page shows it: everything is text. `data` has the uncut texts for the script.
 
-    `others` has the sentences and `partners` the candidates of each break's id; `called` is the account's shown name.
+    `names` are the accounts' names in the books; `suggested` has the sentences and `partners` the candidates by ids.
     """
     currency, day, since = (row[name] for name in ("currency", "business_date", "since_date"))
+    account, called = row["account"], names.get(row["account"], row["account"])
     amounts = ["" if row[name] is None else major_text(row[name], currency) for name in _NET]
     parts = [f"{captions.heading(name)} {major_text(row[name], currency)}" for name in _PARTS if row[name] is not None]
     more = [called, row["entry"], row["phone"], f"{row['rows']} rows" if row["rows"] > 1 else ""]
     said = [f"\u201c{row['description']}\u201d" if row["description"] else "", row["words"]]
-    data = {name: str(row[name] or "") for name in ("id", "account", "key", *_DECISION)}
-    if called != row["account"]:
-        data["account-called"] = called
     return {
         "data": {
-            **data,
+            **{name: str(row[name] or "") for name in ("id", "account", "key", *_DECISION)},
+            **({} if called == account else {"account-called": called}),
             "since": "new" if since is None else "carried",
             "partners": " | ".join(partners.get(row["id"], ())),
         },
@@ -158,19 +147,13 @@ def _listed(
         "gross": ", ".join(parts),
         "date": "" if day is None else day.isoformat(),
         "since": "new" if since is None else f"carried since {since.isoformat()}",
-        "amounts": [*amounts, major_text(row["variance_minor"], currency, signed=True)],
+        "amounts": [*amounts, signed_text(row["variance_minor"], currency)],
         "age": "" if row["age_days"] is None else counted(row["age_days"], "day"),
         "said": " · ".join(_short(text) for text in said if text),
         "is_decided": row["verdict"] is not None,
-        "suggested": _short(others.get(row["id"])),
+        "suggested": _short(suggested.get(row["id"])),
         **{name: _short(row[name]) for name in ("reason", "settlement")},
     }
-
-
-def _decided_elsewhere(result: Reconciled, listed: set[str]) -> str:
-    """The decisions about breaks that the page does not list, as JSON: the downloaded file has them too."""
-    texts = [[text or "" for text in row] for row in python_rows(result.decisions, *DECIDED)]
-    return json.dumps([row for row in texts if listed.isdisjoint({row[0], *row[2].split("; ")})])
 
 
 def _short(text: str | None) -> str:
@@ -182,23 +165,18 @@ def _sentence(text: str) -> str:
     return _SIGNED.sub(r'<span class="whole">\g<0></span>', sentence(text))
 
 
-_SIGNED: Final = re.compile(r"(?<![^\s(])[-+][^\s<)]+")
-
-
 def _shown(value: object) -> object:
     """Makes a value visible for the page; markup stays as it is."""
     return visible(value) if type(value) is str else value
 
 
 @cache
-def _script() -> str:
-    """The page's script, with the signs that begin a formula in every output."""
-    text = files(__package__).joinpath("templates", "page.js").read_text("utf-8")
-    return text.replace("__FORMULA__", FORMULA)
-
-
-@cache
 def _template() -> "Template":
+    """The page's template, with its script, which knows the signs that begin a formula in every output."""
     environment = templates(__package__, finalize=_shown)
     environment.filters["sentence"] = _sentence
+    script = files(__package__).joinpath("templates", "page.js").read_text("utf-8").replace("__FORMULA__", FORMULA)
+    # By this hash the page's policy allows this script, and no other.
+    hashed = b64encode(sha256(script.encode()).digest()).decode()
+    environment.globals |= {"script": script, "script_hash": f"sha256-{hashed}"}
     return environment.get_template("page.html")

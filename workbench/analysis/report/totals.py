@@ -1,27 +1,21 @@
-"""Sums of the frames by account, code, age and day, in whole minor units."""
+"""The model of a reconciliation for its readers: sums by account, code, age and day, and both adjusted balances.
+
+Amounts are whole minor units.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Final, NamedTuple, cast
 
 import pandas as pd
 
-from workbench.analysis.break_codes import BUCKETS, CODES, MATCHED, TIMING, TOLD_AGAIN, VERDICTS, settlement_of
+from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import python_rows
-from workbench.analysis.shapes import AGEING
-from workbench.errors import ReportRefused
+from workbench.analysis.shapes import AGEING, EXACT
+from workbench.domain.money import money_text
 from workbench.resources import Closing
-
-
-class Kept(Protocol):
-    """The carry-forward as reports read it."""
-
-    @property
-    def note(self) -> str:
-        """A sentence about numbers that the next run cannot compare; empty if it can compare all."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -34,8 +28,8 @@ class Reconciled(Closing):
     """DECISION: people's decisions, given or carried forward, with the state of each."""
     proof: pd.DataFrame
     """PROOF: ledger closing less statement closing, explained, a row for each account."""
-    carry_forward: Kept
-    """The open rows and closings that the next run takes."""
+    carry_forward: Any
+    """The open rows and closings that the next run takes; its `note` names what the next run cannot compare."""
     rows_read: dict[str, int]
     """`ledger` and `statement` → the number of rows that were read, with those that were brought forward."""
     told_again: int
@@ -102,7 +96,10 @@ class Reconciled(Closing):
 
 
 class Account(NamedTuple):
-    """An account's rows and values on both sides, net of fees, in minor units; only the variance has a sign."""
+    """An account's rows on both sides, and its net variance with its sign, in minor units.
+
+    `of_period` has this period's rows, those that matched and all; `value_of_period` has their values, net of fees.
+    """
 
     account: str
     currency: str
@@ -110,29 +107,9 @@ class Account(NamedTuple):
     statement_rows: int
     matched_rows: int
     timing_rows: int
-    value_minor: int
-    matched_minor: int
     variance_minor: int
-    aside_rows: int = 0
-    aside_matched_rows: int = 0
-    aside_value: int = 0
-    aside_matched_value: int = 0
-    """The four `aside_…` are of rows of earlier periods or decided to zero, which no rate counts."""
-
-    @property
-    def all_rows(self) -> int:
-        """The rows of both sides."""
-        return self.ledger_rows + self.statement_rows
-
-    @property
-    def of_period(self) -> tuple[int, int]:
-        """The number of this period's rows that matched, and of all this period's rows."""
-        return self.matched_rows - self.aside_matched_rows, self.all_rows - self.aside_rows
-
-    @property
-    def value_of_period(self) -> tuple[int, int]:
-        """The value of this period's rows that matched, and of all this period's rows."""
-        return self.matched_minor - self.aside_matched_value, self.value_minor - self.aside_value
+    of_period: tuple[int, int]
+    value_of_period: tuple[int, int]
 
 
 class Code(NamedTuple):
@@ -192,19 +169,25 @@ class _Named:
         return value
 
 
+def in_words(verdict: str, who: str | None, why: str | None) -> str:
+    """A decision in a sentence: the verdict, by whom and why, as far as they are known."""
+    words = codes.VERDICTS.get(verdict, verdict)
+    return f"{words}{f' by {who}' if who else ''}{f': {why}' if why else ''}"
+
+
 def settled(breaks: pd.DataFrame) -> pd.DataFrame:
     """The breaks, with the decision as the `settlement` of each decided break."""
     is_decided = breaks["verdict"].notna()
     if not is_decided.any():
         return breaks
     told = python_rows(breaks[is_decided], "verdict", "who", "rule", "why")
-    texts = [
-        f"{VERDICTS.get(verdict, verdict).capitalize()} by {who or f'the rule {rule!r}'}{f': {why}' if why else ''}"
-        for verdict, who, rule, why in told
-    ]
+    texts = [in_words(verdict, who or f"the rule {rule!r}", why) for verdict, who, rule, why in told]
     made = breaks["settlement"].astype("string")
-    made[is_decided] = pd.array(texts, "string")
+    made[is_decided] = pd.array([text[0].upper() + text[1:] for text in texts], "string")
     return breaks.assign(settlement=made)
+
+
+_ASIDE: Final = ("account", "currency", "rows", "matched_rows", "value", "matched_value")
 
 
 def by_account(result: Reconciled) -> list[Account]:
@@ -214,18 +197,22 @@ def by_account(result: Reconciled) -> list[Account]:
     for account, currency, code, ledger, statement, variance, value in python_rows(
         result.summary, "account", "currency", "code", *counts
     ):
-        if code == TOLD_AGAIN:
+        if code == codes.TOLD_AGAIN:
             continue
         found, both = sums[account or "", currency or ""], ledger + statement
-        found.update(ledger_rows=ledger, statement_rows=statement, value_minor=value)
-        if code == MATCHED:
-            found.update(matched_rows=both, matched_minor=value)
+        found.update(ledger_rows=ledger, statement_rows=statement, rows=both, value=value)
+        if code == codes.MATCHED:
+            found.update(matched=both, matched_rows=both, matched_value=value)
         else:
-            found.update(variance_minor=variance, timing_rows=both if code == TIMING else 0)
-    for row in result.aside.to_dict("records"):
-        account, currency = row.pop("account"), row.pop("currency")
-        sums[account or "", currency or ""].update({f"aside_{name}": count for name, count in row.items()})
-    return [Account(*key, *(found[name] for name in Account._fields[2:])) for key, found in sorted(sums.items())]
+            found.update(variance_minor=variance, timing_rows=both if code == codes.TIMING else 0)
+    for account, currency, *aside in python_rows(result.aside, *_ASIDE) if len(result.aside) else ():
+        sums[account or "", currency or ""].subtract(dict(zip(_ASIDE[2:], aside, strict=True)))
+    return [
+        Account(
+            *key, found["ledger_rows"], found["statement_rows"], found["matched"], found["timing_rows"],
+            found["variance_minor"], (found["matched_rows"], found["rows"]), (found["matched_value"], found["value"]),
+        ) for key, found in sorted(sums.items())
+    ]  # fmt: skip
 
 
 def by_code(result: Reconciled) -> list[Code]:
@@ -241,17 +228,16 @@ def by_code(result: Reconciled) -> list[Code]:
         by_rule = {repr(rule) for rule, one, said in zip(rules, who, verdicts, strict=True) if said and not one}
         of_rules = [f"the rule{'s' if len(by_rule) > 1 else ''} {listed(sorted(by_rule))}"][: len(by_rule)]
         to_do = {text for text, said in zip(settlements, verdicts, strict=True) if text and not said}
-        net = _grouped((code, variance) for variance in variances)[code]
         made.append(
             Code(
-                code, currency, net.breaks, sum(rows), net.up_minor, net.down_minor,
+                code, currency, len(breaks), sum(rows), *_by_sign(variances),
                 decided=sum(verdict is not None for verdict in verdicts),
                 who=listed([*sorted({person for person in who if person}), *of_rules]),
                 oldest_days=max((age for age in ages if age is not None), default=None),
-                settlement=to_do.pop() if len(to_do) == 1 else settlement_of(code),
+                settlement=to_do.pop() if len(to_do) == 1 else codes.settlement_of(code),
             )
         )  # fmt: skip
-    return sorted(made, key=lambda line: (line.code == TIMING, CODES.index(line.code), line.currency))
+    return sorted(made, key=lambda line: (line.code == codes.TIMING, codes.CODES.index(line.code), line.currency))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -259,43 +245,127 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
 
 
-def by_bucket(result: Reconciled, currency: str) -> Mapping[str, Net]:
-    """The breaks of the accounts in one currency by age, youngest first; breaks without a date are left out."""
-    found = _grouped(python_rows(_in_currency(result, currency), "bucket", "variance_minor"))
-    return {bucket: found[bucket] for bucket in BUCKETS if bucket in found}
+def nets(result: Reconciled, currency: str, by: str) -> dict[Any, Net]:
+    """The breaks of the accounts in one currency, by their `bucket` of ages or their `business_date`, in its order.
 
-
-def by_day(result: Reconciled, currency: str) -> Mapping[date, Net]:
-    """The breaks of the accounts in one currency by business date; breaks without one are left out."""
-    return dict(
-        sorted(_grouped(python_rows(_in_currency(result, currency), "business_date", "variance_minor")).items())
-    )
-
-
-def currency_of(result: Reconciled, currency: str | None) -> str:
-    """The currency that was asked for, or the accounts' only currency; empty if there is no account.
-
-    Raises ReportRefused: no currency was asked for and there are several, or no account has that currency.
+    Breaks without a date are left out. A break may itself be about another currency than its account.
     """
-    there = sorted({code for (code,) in python_rows(result.proof, "currency")})
-    if currency in there or (not currency and len(there) <= 1):
-        return currency or "".join(there)
-    raise ReportRefused(
-        f"The accounts are in {', '.join(there) or 'no currency'}; amounts in several currencies are not added.",
-        hint="Choose one: currency=…",
-    )
+    accounts = {account for account, code in python_rows(result.proof, "account", "currency") if code == currency}
+    found: defaultdict[Any, list[int]] = defaultdict(list)
+    for account, key, variance in python_rows(result.breaks, "account", by, "variance_minor"):
+        if account in accounts and key is not None:
+            found[key].append(variance)
+    order = [*codes.BUCKETS] if by == "bucket" else sorted(found)
+    return {key: Net(len(found[key]), *_by_sign(found[key])) for key in order if key in found}
 
 
-def _in_currency(result: Reconciled, currency: str) -> pd.DataFrame:
-    """The breaks of accounts in that currency: a break may itself be about another."""
-    accounts = [account for account, code in python_rows(result.proof, "account", "currency") if code == currency]
-    return result.breaks[result.breaks["account"].isin(accounts)]
+def _by_sign(variances: Sequence[int]) -> tuple[int, int]:
+    return sum(minor for minor in variances if minor > 0), sum(minor for minor in variances if minor < 0)
 
 
-def _grouped(pairs: Iterable[tuple[Any, ...]]) -> dict[Any, Net]:
-    found: dict[Any, Net] = {}
-    for key, variance in pairs:
-        if key is not None:
-            breaks, up_minor, down_minor = found.get(key, (0, 0, 0))
-            found[key] = Net(breaks + 1, up_minor + max(variance, 0), down_minor + min(variance, 0))
-    return found
+_MISSING: Final[Mapping[str, codes.Item]] = {
+    codes.STATEMENT: codes.Item("receipts in the books, not yet on the statement", "outstanding payments"),
+    codes.BOOKS: codes.Item(
+        "receipts on the statement, not in the books", "payments on the statement, not in the books"
+    ),
+}
+_CHARGES: Final = codes.in_books("charges not booked")
+_PROOF: Final = (
+    "account", "currency", "ledger_minor", "statement_minor", "tolerated_minor", "brought_minor", "unexplained_minor",
+    "holds", "note",
+)  # fmt: skip
+
+
+def item_of(code: str, side: str) -> tuple[codes.Item, str]:
+    """The item of a break by its code and the `side` of its row, and the balance it adjusts: STATEMENT or BOOKS.
+
+    What the books have and the statement has not yet, and errors of the operator or the bank, adjust the statement;
+    what is not booked, or booked wrongly, adjusts the books.
+    """
+    lacks = codes.STATEMENT if side == "ledger" else codes.BOOKS
+    item = codes.BREAK_CODES[code].item or _MISSING[lacks]
+    return item, item.adjusts or lacks
+
+
+class Line(NamedTuple):
+    """A line of the reconciliation of one account: a balance, or `items` of one kind; minor units, signed."""
+
+    text: str
+    minor: int
+    items: int | None = None
+
+
+class Balances(NamedTuple):
+    """The reconciliation of one account as accountants write it: two balances, their items, two adjusted balances.
+
+    `sides` are the lines of the statement and of the books, each from its balance to its adjusted balance; the books'
+    is `unexplained_minor` above the statement's. `caption` says whether the reconciliation proves.
+    """
+
+    account: str
+    currency: str
+    caption: str
+    sides: Sequence[Sequence[Line]]
+    unexplained_minor: int
+
+    @property
+    def lines(self) -> list[Line]:
+        """The lines of both sides and, if there is any, what nothing explains."""
+        rest = [Line("Not explained: books less statement, both adjusted", self.unexplained_minor)]
+        return [line for side in (*self.sides, rest[: bool(self.unexplained_minor)]) for line in side]
+
+
+def balances(result: Reconciled) -> Iterator[Balances]:
+    """Yields the reconciliation of each account."""
+    sums, counts = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
+    for account, code, side, variance, proposal in _items(result.breaks):
+        if not variance:
+            continue
+        item, adjusts = item_of(code, side)
+        if item is _MISSING[codes.BOOKS] and proposal and '"fee_raised"' in proposal and '"unknown_' not in proposal:
+            item = _CHARGES
+        minor = variance if adjusts == codes.STATEMENT else -variance
+        text = item.plus if minor > 0 else item.less or item.plus
+        sums[account, adjusts, text] += minor
+        counts[account, adjusts, text] += 1
+    days = dict(sorted(row for row in python_rows(result.inputs, "account", "last_date") if all(row)))
+    for row in python_rows(result.proof, *_PROOF):
+        account, currency, ledger, statement, tolerated, brought, unexplained, holds, note = row
+        sides = []
+        for side, balance, text, rest in (
+            (codes.STATEMENT, statement, "open items of earlier runs", brought),
+            (codes.BOOKS, ledger, "differences within the tolerance", -tolerated),
+        ):
+            items = [(key[2], minor, counts[key]) for key, minor in sums.items() if key[:2] == (account, side)]
+            items += [(text, rest, 0)] if rest else []
+            items.sort(key=lambda item: (item[1] < 0, -abs(item[1])))
+            sides.append([
+                Line(f"Balance per {side}", balance),
+                *(Line(f"{'plus' if minor > 0 else 'less'} {kind}", minor, count) for kind, minor, count in items),
+                Line(f"Adjusted balance per {side}", balance + sum(minor for _, minor, _ in items)),
+            ])  # fmt: skip
+        at = f" at {days[account]}" if account in days else ""
+        apart = f"{money_text(unexplained, currency, signed=True)} is not explained" if unexplained else ""
+        why = "; ".join(filter(None, [apart, note]))
+        proven = f"both adjusted balances agree{f', and it holds: {note}' if note not in {None, EXACT} else ''}"
+        verdict = proven if holds else f"it does not prove: {why}"
+        caption = f"Reconciliation of {account}{at}, in {currency}: {verdict}"
+        yield Balances(account, currency, caption, sides, unexplained)
+
+
+def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None]]:
+    """The account, code, side, variance and proposal of each item.
+
+    Breaks that a person matched are one item with the sum of their variances: an error in the books, if they are of
+    both sides.
+    """
+    groups: dict[tuple[str, Any], list[list[Any]]] = {}
+    names = ("id", "partner", "verdict", "account", "code", "side", "variance_minor", "proposal")
+    for place, (name, partner, verdict, account, *told) in enumerate(python_rows(found, *names)):
+        group = frozenset([name, *(partner or "").split("; ")]) if verdict == "match" else place
+        groups.setdefault((account, group), []).append(told)
+    for (account, _), rows in groups.items():
+        code, side, _, proposal = rows[0]
+        if len({row[1] for row in rows}) > 1:
+            code, side, proposal = "amount_mismatch", "both", None
+        yield account, code, side, sum(row[2] for row in rows), proposal

@@ -19,9 +19,8 @@ from workbench.analysis.break_codes import VERDICTS, has_key
 from workbench.analysis.files import NUMBER_FORMATS, written_whole
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import captions, totals
-from workbench.analysis.report.bank_reconciliation import Line, captioned
-from workbench.analysis.report.captions import HEADINGS, PROOF_HEADINGS, heading
-from workbench.analysis.report.totals import Reconciled
+from workbench.analysis.report.captions import HEADINGS, PROOF_HEADINGS, heading, key_text
+from workbench.analysis.report.totals import Balances, Reconciled
 from workbench.domain.money import decimals_of, major
 from workbench.errors import ReportRefused
 from workbench.visible import begins_as_formula
@@ -77,49 +76,36 @@ class Cells:
         self.label = book.add_format({"bold": True})
         self.indented = book.add_format({"indent": 1})
         self.signature = book.add_format({"bottom": 1, "num_format": "@"})
-        self._totals = [book.add_format({"num_format": pattern, "bold": True, "top": 1}) for pattern in NUMBER_FORMATS]
+        self.totals = [book.add_format({"num_format": pattern, "bold": True, "top": 1}) for pattern in NUMBER_FORMATS]
         self._plain = look("@")
         self._wrapped = look("@", text_wrap=True)
         # With the prefix the cell stays text even when somebody goes into it and leaves it again.
         self._hostile = look("@", quote_prefix=True)
         self._muted = look("@", text_wrap=True, italic=True, font_color="#595959")
         self._number = look("0")
-        self._amounts = [look(pattern) for pattern in NUMBER_FORMATS]
+        self.amounts = [look(pattern) for pattern in NUMBER_FORMATS]
         self._date = look("yyyy-mm-dd", align="left")
-
-    def amount(self, currency: str | None) -> Format:
-        """The look of an amount in this currency."""
-        return self._amounts[decimals_of(currency)]
-
-    def total(self, currency: str | None) -> Format:
-        """The look of a total in this currency."""
-        return self._totals[decimals_of(currency)]
 
     def writer(self, name: str, values: "pd.Series[Any]") -> Write:
         """The method that writes the values of a column of this name."""
         if name.endswith("_minor"):
             return self._money
         if pd.api.types.is_bool_dtype(values):
-            return self._yes_or_no
+            return partial(self._plainly, self._plain)
         if pd.api.types.is_integer_dtype(values):
-            return self._whole
+            return partial(self._plainly, self._number)
         if str(values.dtype).startswith("date32"):
             return self._dated
-        if name == "key":
-            return self._key
-        return partial(self._text, is_long=True) if name in _WRAPPED else self._text
+        return self._key if name == "key" else partial(self._text, is_long=name in _WRAPPED)
 
     def _money(self, sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
         # A Decimal is written digit by digit; the float of a spreadsheet begins when it is opened.
-        sheet.write_number(row, column, _held(major(value, currency), value), self.amount(currency))
+        sheet.write_number(row, column, _held(major(value, currency), value), self.amounts[decimals_of(currency)])
         return f"{value:,}."
 
-    def _whole(self, sheet: Worksheet, row: int, column: int, value: int, _: object) -> str:
-        sheet.write_number(row, column, _held(Decimal(value), value), self._number)
-        return str(value)
-
-    def _yes_or_no(self, sheet: Worksheet, row: int, column: int, value: object, _: object) -> str:
-        sheet.write_boolean(row, column, value, self._plain)
+    def _plainly(self, look: Format, sheet: Worksheet, row: int, column: int, value: int, _: object) -> str:
+        _held(Decimal(value), value)
+        sheet.write(row, column, value, look)
         return str(value)
 
     def _dated(self, sheet: Worksheet, row: int, column: int, value: date, currency: object) -> str:
@@ -133,11 +119,11 @@ class Cells:
         sheet.write_string(row, column, text, self._hostile if begins_as_formula(text) else plain)
         return text
 
-    def _key(self, sheet: Worksheet, row: int, column: int, value: str, _: object) -> str:
+    def _key(self, sheet: Worksheet, row: int, column: int, value: str, currency: object) -> str:
         if has_key(value):
-            return self._text(sheet, row, column, value, _, is_long=True)
-        sheet.write_string(row, column, captions.key_text(value), self._muted)
-        return captions.key_text(value)
+            return self._text(sheet, row, column, value, currency, is_long=True)
+        sheet.write_string(row, column, key_text(value), self._muted)
+        return key_text(value)
 
 
 def cut(text: str) -> str:
@@ -198,13 +184,12 @@ def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
     names = [name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"]
     texts = [(f"Reconciliation: {', '.join(names)}", cells.title), (captions.headline(result), cells.verdict)]
     texts += [(note, cells.sentence) for note in (*result.notes, *captions.shortfalls(result))]
-    row = 0
-    for sentence, look in texts:
+    for row, (sentence, look) in enumerate(texts):
         _write_across(sheet, row, sentence, look)
-        row += 1
-    for caption, lines in captioned(result):
-        _write_across(sheet, row + 1, caption, cells.verdict)
-        row = _write_lines(sheet, row + 2, lines, cells)
+    row = len(texts)
+    for account in totals.balances(result):
+        _write_across(sheet, row + 1, account.caption, cells.verdict)
+        row = _write_balances(sheet, row + 2, account, cells)
     row = _write_to_do(sheet, row + 1, result, cells) + 1
     _write_across(sheet, row, result.sign_off, cells.sentence)
     signed = result.signatures
@@ -224,29 +209,27 @@ def _write_across(sheet: Worksheet, row: int, text: str, look: Format) -> None:
     sheet.write_string(row, 0, shown, look)
 
 
-def _write_lines(sheet: Worksheet, row: int, lines: Sequence[Line], cells: Cells) -> int:
+def _write_balances(sheet: Worksheet, row: int, account: Balances, cells: Cells) -> int:
     """Writes an account's reconciliation, adjusted balances and difference as formulas; returns the next row."""
-    first, adjusted = row, list[str]()
-    for line in lines:
-        look, value = cells.amount(line.currency), major(line.minor, line.currency)
-        is_total = line.text.startswith("Adjusted")
-        sheet.write_string(row, 0, line.text, cells.label if is_total or not line.is_item else cells.indented)
-        if line.items:
-            sheet.write_number(row, 1, line.items)
-        if is_total:
-            sheet.write_formula(row, 2, f"=SUM(C{first + 1}:C{row})", cells.total(line.currency), float(value))
-            adjusted.append(f"C{row + 1}")
-            first = row + 1
-        elif len(adjusted) == _BOTH:
-            break
-        else:
-            sheet.write_number(row, 2, _held(value, line.minor), look)
+    adjusted, decimals = list[str](), decimals_of(account.currency)
+
+    def write_sum(text: str, formula: str, minor: int) -> None:
+        sheet.write_string(row, 0, text, cells.label)
+        sheet.write_formula(row, 2, formula, cells.totals[decimals], float(major(minor, account.currency)))
+
+    for *lines, last in account.sides:
+        first = row + 1
+        for line in lines:
+            sheet.write_string(row, 0, line.text, cells.label if line.items is None else cells.indented)
+            if line.items:
+                sheet.write_number(row, 1, line.items)
+            sheet.write_number(row, 2, _held(major(line.minor, account.currency), line.minor), cells.amounts[decimals])
+            row += 1
+        write_sum(last.text, f"=SUM(C{first}:C{row})", last.minor)
         row += 1
-    decimals = decimals_of(line.currency)
-    apart = major(lines[-1].minor, line.currency) if len(adjusted) == _BOTH and "Adjusted" not in line.text else 0
-    sheet.write_string(row, 0, "Difference: books less statement, both adjusted", cells.label)
+        adjusted.append(f"C{row}")
     formula = f"=ROUND({adjusted[1]}-{adjusted[0]},{decimals})"
-    sheet.write_formula(row, 2, formula, cells.total(line.currency), float(apart))
+    write_sum("Difference: books less statement, both adjusted", formula, account.unexplained_minor)
     return row + 1
 
 
@@ -269,7 +252,7 @@ def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -
 
     def net(sheet: Worksheet, row: int, column: int, value: int, of: str | None) -> str:
         formula = f"=SUMIFS({sums},{code},B{row + 1},{currency},D{row + 1})"
-        sheet.write_formula(row, column, formula, cells.amount(of), float(major(value, of)))
+        sheet.write_formula(row, column, formula, cells.amounts[decimals_of(of)], float(major(value, of)))
         return ""
 
     # SUMIFS finds nothing by an empty criterion, and misses breaks that go on in another sheet.
@@ -277,9 +260,6 @@ def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -
     to_do = to_do.astype({"oldest, in days": "Int64"})
     _write_table(sheet, to_do, cells, HEADINGS, row, _COVER, **summed)
     return row + len(codes) + 1
-
-
-_BOTH: Final = 2
 
 
 def _write_frame(

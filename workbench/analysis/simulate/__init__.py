@@ -1,52 +1,36 @@
-"""Drives a month of a merchant's payments through the service, and writes its ledger, statements and answers."""
+"""Simulates a month of a merchant's payments: its ledger, statements with planted breaks, and answers."""
 
 import csv
+import difflib
 import heapq
-import itertools
+import re
 import shutil
-import sys
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import UnsetType
-from msgspec.structs import replace
 
-from workbench.analysis.break_codes import LATE_SUCCESS, MISSING, TIMING
+from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import schema_of
 from workbench.analysis.ledger_tables import Ledger, verified
 from workbench.analysis.shapes import ANSWER, COMPLETED, LEDGER_MOVEMENT
-from workbench.analysis.simulate import kinds
-from workbench.analysis.simulate.kinds import DECOYS, Planting
-from workbench.analysis.simulate.plan import (
-    CHARGE,
-    INTENT,
-    PAYOUTS_MS,
-    PIN_AFTER_MS,
-    UNREPORTED,
-    Chances,
-    Payment,
-    Plan,
-    Traffic,
-    day_of,
-)
-from workbench.analysis.simulate.rows import ACCOUNTS, FILES, Known, Row, known_from, statement_row
-from workbench.analysis.statements import LAYOUTS, Preamble, statement_writer
+from workbench.analysis.simulate.month import ACCOUNTS, FILES, Chances, Known, Month, Plan, Row, Traffic, day_of
+from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
 from workbench.domain.gaps import Gaps
-from workbench.domain.ledger import BANK
-from workbench.domain.moments import business_date, day_start_ms
+from workbench.domain.ledger import BANK, CREDITED, OUT
+from workbench.domain.moments import DAY_MS, LUSAKA, day_start_ms, milliseconds
 from workbench.domain.money import ZMW
-from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, TIMEOUT
+from workbench.domain.scenarios import LATE
 from workbench.domain.webhooks import types_of
-from workbench.domain.wire.sandbox_controls import MAX_COMMANDS, SimulatedCommand
 from workbench.errors import SimulationRefused
 from workbench.session import SandboxControl, Session
 from workbench.text.render import Column, Table, Tabular, table
@@ -57,15 +41,9 @@ _BATCH: Final = 1_000
 LEDGER: Final = "ledger.parquet"
 STATEMENTS: Final = "statements"
 ANSWERS: Final = "answers.csv"
-_FEWEST: Final = 25
-"""The least commands in a call; a call sends more if the one before did more."""
-SUCCEEDED: Final = "succeeded"
-OPEN: Final = "open"
-"""The outcome of a payment that is unanswered at the end of the month."""
 MAX_PAYMENTS: Final = 1_000_000
 """The most payments of a month: one of the statements is a workbook, which holds 1,048,576 rows."""
 MAX_DAYS: Final = 366
-_PAYMENTS, _DAYS = (0, MAX_PAYMENTS, "An operator's workbook holds no more."), (1, MAX_DAYS, "")
 _NEEDED: Final[Mapping[str, object]] = {
     "charge_amount_unit": "minor",
     "charge_wait": "answered",
@@ -73,145 +51,277 @@ _NEEDED: Final[Mapping[str, object]] = {
     "failure_triggers": "numbers_header_script",
 }
 """Rows of the register → the values that the traffic needs."""
-_NUMBER: Final = Column("number", numeric=True)
 _NEVER: Final = "webhook_endpoint.disabled"
 """An event that cannot happen while no webhook is sent."""
-Happens = Callable[[], Iterable[SimulatedCommand] | None]
-"""An event of the month, which returns the commands to send then."""
+_SECOND_MS: Final = 1_000
+_MINUTE_MS: Final = 60_000
+_DAY: Final = timedelta(days=1)
+_TOLERATED_DAYS: Final = 1
+"""The days between two dates that `reconcile` tolerates by default."""
+_LATE_HOURS_MS: Final = 3 * 3_600_000
+_THOUSAND_MINOR: Final = 100_000
+_NATIONAL: Final = len("+260")
+ALL: Final = "all"
+_BAD_CELLS: Final[tuple[Mapping[str, str], ...]] = ({"key": ""}, {"moment": "00-00-0000"}, {"amount": "1O5.0O"})
+"""What makes a row invalid: no key, no such day, letters in an amount."""
+_SPARE: Final = 16
+
+Fits = Callable[[Known, date], bool]
+"""True if a movement can carry a kind, given the closing date of its statement."""
 
 
-class Month:
-    """The commands of a plan's month, in order of time, to be iterated once.
+class Making(NamedTuple):
+    """The means to plant a kind: the movement that both sides know, the mark of its rows, draws, and new keys."""
 
-    `outcomes` counts the payments by outcome; at the end the counts add up to the plan's payments. `info` are the
-    payments that operators report and the ledger does not know, with the moments at which they ended, in order of
-    time. `prompt_ms` is the time that a prompt waits for its answer.
+    known: Known
+    mark: Mapping[str, Any]
+    chances: Chances
+    new_key: Callable[[Row], str]
+    end_ms: int
+
+    def between(self, low: int, high: int, why: str) -> int:
+        """A number from `low` to `high`, drawn by the word `why` and the movement's row."""
+        return self.chances.between((low, high), "plant", why, self.known.rows[0].natural_key)
+
+    def later(self, row: Row, low_ms: int, high_ms: int, why: str) -> Row:
+        """The row, later by a draw from `low_ms` to `high_ms`, but not after the end."""
+        return row._replace(at_ms=min(self.end_ms, row.at_ms + self.between(low_ms, high_ms, why)))
+
+    def marked(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
+        """The row with the kind's mark and other changes."""
+        return row._replace(**self.mark, **changes)
+
+    def reversal_of(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
+        """A marked row in which the operator gives back the row's money, without a fee, under a new key."""
+        back = row._replace(direction=OUT, fee_minor=0, type="reversal", description="Reversal", related=row.key)
+        return self.marked(back, key=self.new_key(row), **changes)
+
+
+Plant = Callable[[Row, Making], tuple[Row, ...]]
+"""Returns the statement's rows in place of those of the movement, of which it gets the first."""
+
+
+class Kind(NamedTuple):
+    """A kind of break or decoy: how it changes the rows of a movement, and a test of the movements that can carry it.
+
+    Only movements `of` this kind of entry carry it. `is_alone` says that a row has no partner, so that no other such
+    row may look like it; `lacks_line` that the statement has no line for the ledger's row. `posts` is what the ledger
+    then posts, `says` describes a decoy, and `by_default` is the number that is planted if no breaks are asked for.
     """
 
-    def __init__(self, plan: Plan, *, prompt_ms: int) -> None:
-        self._plan = plan
-        self._prompt_ms = prompt_ms
-        self._now_ms = plan.start_ms
-        self._waiting: list[tuple[int, int, Happens]] = []
-        self._places = itertools.count()
-        self._rings_until_ms: defaultdict[str, int] = defaultdict(int)
-        self.outcomes: Counter[str] = Counter()
-        self.refunds = 0
-        self.info: list[Payment] = []
-
-    def __iter__(self) -> Iterator[SimulatedCommand]:
-        first_ms, every_ms = PAYOUTS_MS
-        for at_ms in range(self._plan.start_ms + first_ms, self._plan.end_ms, every_ms):
-            self._later(at_ms, lambda: [SimulatedCommand(self._now_ms, "payout")])
-        for payment in self._plan:
-            yield from self._until(payment.at_ms)
-            yield from self._pay(payment)
-        yield from self._until(self._plan.end_ms)
-        if left := self._plan.payments - self.outcomes.total():
-            self.outcomes[OPEN] = left
-
-    def _until(self, at_ms: int) -> Iterator[SimulatedCommand]:
-        while self._waiting and self._waiting[0][0] <= at_ms:
-            self._now_ms, _, happens = heapq.heappop(self._waiting)
-            yield from happens() or ()
-        self._now_ms = at_ms
-
-    def _later(self, at_ms: int, happen: Happens) -> None:
-        """Queues an event; an event after the month's end is dropped."""
-        if at_ms <= self._plan.end_ms:
-            heapq.heappush(self._waiting, (at_ms, next(self._places), happen))
-
-    def _pay(self, payment: Payment) -> Iterator[SimulatedCommand]:
-        if payment.at_ms < self._rings_until_ms[payment.phone]:
-            # A handset that shows a prompt would take the PIN for that prompt.
-            payment = payment._replace(way=CHARGE)
-        asked = self._command(payment, payment.way, payment.amount_minor)
-        if payment.scenario != APPROVE:
-            yield replace(asked, what="script", scenario=payment.scenario)
-        yield asked
-        if payment.way != CHARGE:
-            yield replace(asked, what="confirm")
-        self._follow(payment)
-        if payment.refund_minor:
-            refunded_ms = payment.at_ms + payment.refund_after_ms
-            self.refunds += refunded_ms <= self._plan.end_ms
-            # A full refund names no amount.
-            part_minor = 0 if payment.refund_minor == payment.amount_minor else payment.refund_minor
-            self._later(refunded_ms, lambda: [self._command(payment, "refund", part_minor)])
-
-    def _command(self, payment: Payment, what: str, amount_minor: int = 0) -> SimulatedCommand:
-        order = f"order-{business_date(self._plan.start_ms)}-{payment.number + 1}"
-        return SimulatedCommand(self._now_ms, what, order, payment.phone, payment.operator, amount_minor)
-
-    def _follow(self, payment: Payment) -> None:
-        """Queues the payment's end; until then its handset shows a prompt, unless a charge ends within the call."""
-        if payment.scenario in (LATE, TIMEOUT):
-            rings_ms = self._prompt_ms
-        elif payment.way == CHARGE:
-            rings_ms = 0
-        else:
-            is_typed = payment.scenario == APPROVE
-            pin_after_ms = self._plan.chances.between(PIN_AFTER_MS, "pin after", payment.number)
-            rings_ms = pin_after_ms if is_typed else ACTS_AFTER_S * 1000
-        until_ms = payment.at_ms + rings_ms
-        self._rings_until_ms[payment.phone] = max(self._rings_until_ms[payment.phone], until_ms)
-        self._later(until_ms, lambda: self._end(payment))
-        if payment.scenario == LATE:
-            self._later(until_ms + LATE_S * 1000, lambda: self.outcomes.update({TIMEOUT: -1, LATE: 1}))
-
-    def _end(self, payment: Payment) -> Iterator[SimulatedCommand]:
-        outcome = {APPROVE: SUCCEEDED, LATE: TIMEOUT}.get(payment.scenario, payment.scenario)
-        self.outcomes[outcome] += 1
-        if outcome == payment.scenario and outcome not in UNREPORTED:
-            self.info.append(payment._replace(at_ms=self._now_ms))
-        if payment.scenario == APPROVE and payment.way != CHARGE:
-            yield self._command(payment, "pin")
+    plant: Plant
+    fits: Fits = lambda known, closing: True  # noqa: ARG005  any movement
+    by_default: int = 2
+    of: Collection[str] = ("funds_secured",)
+    says: str = ""
+    is_alone: bool = False
+    lacks_line: bool = False
+    posts: str = ""
 
 
-def _drive(session: Session, name: str, month: Iterable[SimulatedCommand], payments: int) -> None:
-    """Send a month's commands to the sandbox, in each call about as many as the calls before did.
+def _is_new(known: Known, closing: date) -> bool:
+    return known.day == closing
 
-    Standard error shows each tenth of `payments` that is done; 0 shows nothing.
+
+def _is_old(known: Known, closing: date) -> bool:
+    # Also where it comes a quarter of an hour later.
+    return known.day < closing and day_of(known.rows[0].at_ms + 15 * _MINUTE_MS) < closing
+
+
+def _is_late_evening(known: Known, closing: date) -> bool:
+    at_ms = known.rows[0].at_ms
+    return known.day < closing and day_start_ms(at_ms, days_on=1) - at_ms <= _LATE_HOURS_MS
+
+
+def _is_of_thousands(known: Known, _: date) -> bool:
+    return known.rows[0].amount_minor >= _THOUSAND_MINOR and bool(_layout(known.rows[0]).thousands)
+
+
+def _layout(row: Row) -> Layout:
+    return LAYOUTS[ACCOUNTS[row.account]]
+
+
+def _changed(change: Callable[[Row, Making], Mapping[str, Any]]) -> Plant:
+    """A plant that changes some fields of the statement's row, and marks the row."""
+    return lambda row, making: (making.marked(row, **change(row, making)),)
+
+
+def _other_amount(row: Row, making: Making) -> Mapping[str, Any]:
+    """An amount that is up to a tenth more or less, and differs by a ngwee at least."""
+    off = making.between(1, max(2, row.amount_minor // 10), "off")
+    more = row.amount_minor - off <= row.fee_minor or making.between(0, 1, "more")
+    return {"amount_minor": row.amount_minor + (off if more else -off)}
+
+
+def _other_date(row: Row, making: Making) -> Mapping[str, Any]:
+    """A moment two to four days later, but within the period."""
+    days = making.between(_TOLERATED_DAYS + 1, _TOLERATED_DAYS + 3, "days")
+    last_ms = making.end_ms - (making.end_ms - row.at_ms) % DAY_MS
+    return {"at_ms": min(row.at_ms + days * DAY_MS, last_ms)}
+
+
+def _next_morning(row: Row, making: Making) -> Mapping[str, Any]:
+    after_ms = making.between(_MINUTE_MS, 120 * _MINUTE_MS, "next morning")
+    return {"at_ms": min(making.end_ms, day_start_ms(row.at_ms, days_on=1) + after_ms)}
+
+
+def _with_thousands(row: Row, _: Making) -> Mapping[str, Any]:
+    layout, (whole, part) = _layout(row), divmod(row.amount_minor, 100)
+    text = f"{whole:,}".replace(",", layout.thousands)
+    return {"cells": {"amount": f"{text}{layout.decimal}{part:02}"}}
+
+
+def _ambiguous(row: Row, making: Making) -> tuple[Row, ...]:
+    """Two rows under new keys, either of which may be the ledger's one movement."""
+    both = (row, making.later(row, 30 * _SECOND_MS, 5 * _MINUTE_MS, "second"))
+    return tuple(making.marked(each, key=making.new_key(each)) for each in both)
+
+
+def _unheard(row: Row, making: Making) -> tuple[Row, ...]:
+    """The row, and a second payment of the same customer, of another amount, that the ledger lacks."""
+    other = making.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "unheard")
+    amount_minor = row.amount_minor + making.between(101, 9_999, "unheard")
+    return row, making.marked(other, key=making.new_key(other), amount_minor=amount_minor)
+
+
+def _part_differs(_: Row, making: Making) -> tuple[Row, ...]:
+    """The rows of a movement, the last with another amount; the first is marked as the break."""
+    last = making.known.rows[-1]
+    first, *rest = *making.known.rows[:-1], last._replace(**_other_amount(last, making))
+    return making.marked(first), *rest
+
+
+def _invalid(row: Row, making: Making) -> tuple[Row, ...]:
+    cells = _BAD_CELLS[making.between(0, len(_BAD_CELLS) - 1, "bad")]
+    bad = making.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "invalid")
+    return row, making.marked(bad, key=None if "key" in cells else making.new_key(bad), cells=cells)
+
+
+def _both_reverse(row: Row, making: Making) -> tuple[Row, ...]:
+    """The row, and its reversal, less the fee, which the operator gives back; its batch is the payment's key."""
+    at_ms = max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back"))
+    net_minor = row.amount_minor - row.fee_minor
+    return row, making.reversal_of(row, at_ms=at_ms, amount_minor=net_minor, batch=row.key)
+
+
+def _left_out(fits: Fits, by_default: int = 2, kind: str = "funds_secured") -> Kind:
+    return Kind(lambda *_: (), fits, by_default, (kind,), is_alone=True, lacks_line=True)
+
+
+BREAKS: Final[Mapping[str, Kind]] = {
+    codes.TIMING: _left_out(_is_new),
+    codes.PAYOUT_UNPAID: _left_out(lambda known, closing: known.day < closing, 1, "payout_paid"),
+    codes.BATCH_MISMATCH: Kind(_part_differs, lambda known, _: known.in_parts, 1, ("payout_paid", CREDITED)),
+    "date_mismatch": Kind(
+        _changed(_other_date), lambda known, closing: known.day + (_TOLERATED_DAYS + 1) * _DAY <= closing
+    ),
+    codes.MISSING["ledger"]: _left_out(_is_old),
+    codes.MISSING["statement"]: Kind(_unheard, _is_old, is_alone=True),
+    codes.INVALID: Kind(_invalid),
+    codes.DUPLICATE["statement"]: Kind(
+        lambda row, making: (row, making.marked(making.later(row, _SECOND_MS, 30 * _SECOND_MS, "again")))
+    ),
+    codes.DUPLICATE["ledger"]: Kind(lambda row, _: (row,), lacks_line=True, posts="repeated"),
+    codes.AMBIGUOUS: Kind(_ambiguous, by_default=1, is_alone=True, lacks_line=True),
+    "currency_mismatch": Kind(_changed(lambda *_: {"currency": "USD"})),
+    "status_mismatch": Kind(
+        _changed(lambda _, making: {"status": ("failed", "pending")[making.between(0, 1, "status")]})
+    ),
+    "direction_mismatch": Kind(_changed(lambda *_: {"direction": OUT}), by_default=1),
+    "amount_mismatch": Kind(_changed(_other_amount)),
+    "fee_mismatch": Kind(_changed(lambda row, making: {"fee_minor": row.fee_minor + making.between(1, 50, "fee")})),
+    codes.WRONG_REFERENCE: Kind(_changed(lambda row, making: {"key": making.new_key(row)}), is_alone=True),
+    codes.REVERSED_UNMATCHED: Kind(
+        lambda row, making: (row, making.reversal_of(making.later(row, 5 * _MINUTE_MS, 600 * _MINUTE_MS, "back"))),
+        is_alone=True,
+    ),
+}
+"""Code of `analysis.break_codes` → how it is planted; codes that fewest rows can carry come first."""
+PLANTABLE: Final = (*BREAKS, codes.LATE_SUCCESS)
+"""The codes that can be planted; the last is planted while the month is driven, not in a statement."""
+
+
+DECOYS: Final[Mapping[str, Kind]] = {
+    # What was paid earlier has been swept to the bank, and the operator has nothing left to give back.
+    "reversed_on_both": Kind(_both_reverse, _is_new, says="a reversal that both sides know", posts="reversed"),
+    "next_morning": Kind(
+        _changed(_next_morning), _is_late_evening, says="dated the next morning, within the tolerance"
+    ),
+    "thousands": Kind(_changed(_with_thousands), _is_of_thousands, says="separators of thousands in the amount"),
+    "spaces": Kind(_changed(lambda row, _: {"cells": {"key": f"  {row.key} "}}), says="spaces around the key"),
+    "national": Kind(
+        _changed(lambda row, _: {"phone": f"0{(row.phone or '')[_NATIONAL:]}"}), says="the number in national form"
+    ),
+    "other_word": Kind(_changed(lambda *_: {"cells": {"status": "Completed"}}), says="another word for completed"),
+}
+"""Name → how a decoy is planted, two of each if there are rows for it.
+
+Other decoys come with the traffic: the same customer and amount within the minute under two right keys, attempts
+that failed and were paid after, a repeated payment whose first try the ledger does not know, fees of zero,
+a night's sweeps that the bank credits as one, and a payout that the bank sends in tranches.
+"""
+KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
+
+
+def checked(breaks: Mapping[str, int] | None, payments: int) -> dict[str, int]:
+    """The number of each kind to plant, by default some of every kind; `all` stands for the kinds not named.
+
+    Raises SimulationRefused: no such kind, no whole number from 0, or more of a kind than there are payments.
     """
-    commands, cursor, size, paid = iter(month), 0, _FEWEST, 0
-    ahead: list[SimulatedCommand] = []
-    while ahead := [*ahead, *itertools.islice(commands, max(0, size - len(ahead)))]:
-        done = session.control.simulate(name, cursor, ahead[:size]).done
-        cursor += done
-        # The sandbox reads in vain the commands that it does not do.
-        size = min(MAX_COMMANDS, max(_FEWEST, 2 * done if done == size else done))
-        for _ in (command for command in ahead[:done] if payments and command.what in (CHARGE, INTENT)):
-            paid += 1
-            if paid * 10 // payments > (paid - 1) * 10 // payments:
-                sys.stderr.write(f"{paid:,} of {payments:,} payments\n")
-        ahead = ahead[done:]
+    if breaks is None:
+        return {**{name: kind.by_default for name, kind in BREAKS.items()}, codes.LATE_SUCCESS: 1}
+    for name, number in breaks.items():
+        if name not in (*PLANTABLE, ALL):
+            near = difflib.get_close_matches(str(name), PLANTABLE, n=1)
+            raise SimulationRefused(
+                f"{name!r} is not a kind of break; the kinds are {', '.join(PLANTABLE)}, and {ALL} for each of them.",
+                hint=f"Did you mean {near[0]}?" if near else "",
+                kinds=PLANTABLE,
+            )
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise SimulationRefused(f"The number of {name} is a whole number from 0, not {number!r}.", kind=name)
+        if number > payments:
+            raise SimulationRefused(f"{number} of {name} were asked for, of {payments} payments.", kind=name)
+    return {name: breaks.get(name, breaks.get(ALL, 0)) for name in PLANTABLE}
 
 
-@dataclass
+def breaks_from(texts: Iterable[str]) -> dict[str, int]:
+    """Kinds and numbers from texts such as `amount_mismatch=3`.
+
+    Raises SimulationRefused: a text of another form, or a kind named twice.
+    """
+    breaks: dict[str, int] = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if not re.fullmatch("[0-9]{1,7}", number):
+            raise SimulationRefused(f"{text!r} is not KIND=NUMBER, such as amount_mismatch=3.")
+        if name in breaks:
+            raise SimulationRefused(f"{name} is asked for twice.")
+        breaks[name] = int(number)
+    return breaks
+
+
 class Books:
     """The movements of a month, kept in the file `path` and read again each time that they are needed.
 
-    `after` is the number of the last entry before the month, `last` of the last entry in it. Memory holds a batch of
-    rows at a time.
+    `after` is the number of the last entry before the month. Memory holds a batch of rows at a time.
     """
 
-    path: Path
-    info: Sequence[Payment]
-    chances: Chances
-    gaps: Gaps
-    after: int
-    last: int = 0
-    opening_minor: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ACCOUNTS, 0))
-    closings: dict[str, date] = field(default_factory=dict)
-    """Account → the last day of its statement."""
-    deciding: set[str] = field(default_factory=set)
-    """The entries of the last rows, which decide the closing days: no break is planted on them."""
+    def __init__(self, path: Path, month: Month, after: int) -> None:
+        self._path, self.month, self._after = path, month, after
+        self._last = after
+        """The number of the last entry in the month."""
+        self.opening_minor = dict.fromkeys(ACCOUNTS, 0)
+        self.closings: dict[str, date] = {}
+        """Account → the last day of its statement."""
+        self.deciding: set[str] = set()
+        """The entries of the last rows, which decide the closing days: no break is planted on them."""
 
     def keep(self, pages: Iterable[pa.Table], last_day: date) -> None:
         """Write the movements of the month that ended on `last_day`, and set the closing day of each statement."""
-        self.last = self.write(pages)
+        self._last = self.write(pages)
         for account in ACCOUNTS:
-            days = {day_of(row.at_ms) for row in deque(self.reported(account), maxlen=1)}
+            days = {day_of(row.at_ms) for row in deque(self.month.reported(account), maxlen=1)}
             for known in deque(self.known(account), maxlen=1):
                 days.add(day_of(known.rows[-1].at_ms))
                 self.deciding.add(known.entry)
@@ -221,12 +331,12 @@ class Books:
     def write(self, pages: Iterable[pa.Table]) -> int:
         """Replace the file by the month's movements, and return the number of the last entry.
 
-        Movements up to the entry `after` are not written; they set the opening balances.
+        Movements before the month are not written; they set the opening balances.
         """
-        last = self.after
-        with pq.ParquetWriter(self.path, schema_of(LEDGER_MOVEMENT)) as file:
+        last = self._after
+        with pq.ParquetWriter(self._path, schema_of(LEDGER_MOVEMENT)) as file:
             for page in pages:
-                is_new = pc.greater(page["number"], self.after)
+                is_new = pc.greater(page["number"], self._after)
                 for row in page.filter(pc.invert(is_new)).select(["account", "balance_minor"]).to_pylist():
                     self.opening_minor[row["account"]] = row["balance_minor"]
                 new = page.filter(is_new)
@@ -237,22 +347,106 @@ class Books:
 
     def known(self, account: str) -> Iterator[Known]:
         """An account's movements as its statement has them, without entries posted after the month ended."""
-        with pq.ParquetFile(self.path) as file:
+        with pq.ParquetFile(self._path) as file:
             here = (
-                batch.filter(pc.and_(pc.equal(batch["account"], account), pc.less_equal(batch["number"], self.last)))
+                batch.filter(pc.and_(pc.equal(batch["account"], account), pc.less_equal(batch["number"], self._last)))
                 for batch in file.iter_batches(_BATCH)
             )
-            yield from known_from((row for batch in here for row in batch.to_pylist()), self.chances)
+            yield from self.month.known(row for batch in here for row in batch.to_pylist())
 
-    def reported(self, account: str) -> Iterator[Row]:
-        """The rows that an account's operator reports and the ledger does not know."""
-        return (statement_row(payment, self.gaps) for payment in self.info if payment.operator == ACCOUNTS[account])
 
-    def rows(self, account: str, planting: Planting) -> Iterator[Row]:
+class Planting:
+    """Chooses the movements of the books that carry breaks and decoys. Memory holds only the likeliest candidates.
+
+    `wanted` is the number of each kind; with `exactly`, too few rows for a kind of break are refused.
+    """
+
+    def __init__(self, books: Books, wanted: Mapping[str, int], *, exactly: bool) -> None:
+        self._books = books
+        self._chances, self._keys = books.month.plan.chances, books.month.plan.payments
+        self._all_wanted, self._exactly = wanted, exactly
+        self._looks: set[tuple[str, str, int, str | None]] = set()
+        self._withheld: set[str] = set()
+        """The entries whose own rows are not written."""
+        self._planted: dict[str, list[Row]] = {account: [] for account in ACCOUNTS}
+        self.ledger_only: dict[str, list[tuple[str | None, str]]] = {account: [] for account in ACCOUNTS}
+        """Account → key and code of the breaks without a line: the statement lacks them."""
+        self.posts: list[tuple[str, str]] = []
+        """Pairs of what the ledger posts, `repeated` or `reversed`, and the entry that it is about."""
+
+    def choose(self) -> None:
+        """Plant every kind. Rows that only an operator knows have no partner: nothing that looks like them is planted.
+
+        Raises SimulationRefused: more of a kind are asked for than there are rows.
+        """
+        wanted, month = (
+            {name: self._all_wanted[name] for name in KINDS if self._all_wanted.get(name)},
+            self._books.month,
+        )
+        self._expect(codes.LATE_SUCCESS, month.outcomes.get(LATE, 0))
+        found = self._candidates(wanted, 2 * sum(wanted.values()) + _SPARE)
+        looks = {known.rows[0].looks for best in found.values() for known in best}
+        unheard = (row for account in ACCOUNTS for row in month.reported(account) if row.status == COMPLETED)
+        self._looks |= {row.looks for row in unheard if row.looks in looks}
+        for name, number in wanted.items():
+            planted = islice((known for known in found[name] if self._plant(name, known)), number)
+            chosen = sum(1 for _ in planted)
+            if name in BREAKS:
+                self._expect(name, chosen)
+        for rows in self._planted.values():
+            rows.sort(key=lambda row: row.at_ms)
+
+    def _expect(self, name: str, found: int) -> None:
+        """Raises SimulationRefused: fewer of a kind were found than exactly asked for."""
+        wanted = self._all_wanted.get(name, 0)
+        if self._exactly and found < wanted:
+            raise SimulationRefused(
+                f"{wanted} of {name} were asked for, and the month has room for {found}.",
+                hint="Ask for fewer, or for more payments or days.",
+                kind=name,
+                room=found,
+            )
+
+    def _candidates(self, kinds: Iterable[str], room: int) -> dict[str, list[Known]]:
+        """Kind → the movements that can carry it, `room` at most: those of the lowest drawn rank, lowest first."""
+        best: dict[str, list[tuple[int, str, Known]]] = {name: [] for name in kinds}
+        for account, closing in self._books.closings.items():
+            for known in self._books.known(account):
+                for name, heap in best.items() if known.entry not in self._books.deciding else ():
+                    if known.kind in KINDS[name].of and KINDS[name].fits(known, closing):
+                        rank = -self._chances.rank("plant", name, known.rows[0].natural_key)
+                        heapq.heappush(heap, (rank, known.entry, known))
+                        if len(heap) > room:
+                            heapq.heappop(heap)
+        return {name: [known for *_, known in sorted(heap, reverse=True)] for name, heap in best.items()}
+
+    def _plant(self, name: str, known: Known) -> bool:
+        kind, first = KINDS[name], known.rows[0]
+        if known.entry in self._withheld or first.looks in self._looks:
+            return False
+        end_ms = milliseconds(datetime.combine(self._books.closings[first.account], time.max, LUSAKA))
+        mark = {"decoy": kind.says} if kind.says else {"code": name}
+        rows = kind.plant(first, Making(known, mark, self._chances, self._new_key, end_ms))
+        looks = {row.looks for row in (first, *rows) if kind.is_alone}
+        if looks & self._looks:
+            return False
+        self._looks |= looks
+        self._withheld.add(known.entry)
+        self._planted[first.account] += rows
+        self.ledger_only[first.account] += [(first.batch or first.key, name)] * kind.lacks_line
+        self.posts += [(kind.posts, known.entry)] if kind.posts else []
+        return True
+
+    def _new_key(self, row: Row) -> str:
+        self._keys += 1
+        return row.own_key(self._keys)
+
+    def rows(self, account: str) -> Iterator[Row]:
         """A statement's rows in time order, with the planted rows in place of the withheld ones."""
-        written = (known for known in self.known(account) if known.entry not in planting.withheld)
+        written = (known for known in self._books.known(account) if known.entry not in self._withheld)
         known = (row for movement in written for row in movement.rows)
-        return heapq.merge(known, self.reported(account), planting.rows[account], key=lambda row: row.at_ms)
+        others = (self._books.month.reported(account), self._planted[account])
+        return heapq.merge(known, *others, key=lambda row: row.at_ms)
 
 
 class Decoy(NamedTuple):
@@ -267,25 +461,27 @@ class Decoy(NamedTuple):
 class Simulation(Tabular):
     """A simulated month: `outcomes` of its payments, `breaks` by code, `decoys`, and its `folder`."""
 
-    def __init__(self, plan: Plan, month: Month, *, payouts: int, seed: str | None) -> None:
-        self.seed = seed
-        self.payments = plan.payments
-        self.days = plan.days
+    def __init__(self, month: Month, *, payouts: int, seed: str | None) -> None:
+        plan = month.plan
+        self.seed, self.payments, self.days = seed, plan.payments, plan.days
         self.first_day, self.last_day = day_of(plan.start_ms), day_of(plan.end_ms)
         self.outcomes = dict(sorted(month.outcomes.items(), key=lambda item: (-item[1], item[0])))
-        self.refunds = month.refunds
-        self.payouts = payouts
+        self.refunds, self.payouts = month.refunds, payouts
         self.folder: Path | None = None
         self.breaks: dict[str, int] = {}
         self.decoys: list[Decoy] = []
 
     def _tables(self) -> Iterator[Table]:
         period = f"{self.payments:,} payments from {self.first_day} to {self.last_day}"
-        rows = [*self.outcomes.items(), ("refunds", self.refunds), ("payouts", self.payouts)]
-        yield table(period, ("what became of them", _NUMBER), [(name, f"{number:,}") for name, number in rows])
+        counts = {**self.outcomes, "refunds": self.refunds, "payouts": self.payouts}
+        yield _counted(period, "what became of them", counts)
         if self.folder is not None:
-            words = f"Breaks in {self.folder.name}/{STATEMENTS}, all in {ANSWERS}"
-            yield table(words, ("code", _NUMBER), [(code, f"{number:,}") for code, number in self.breaks.items()])
+            yield _counted(f"Breaks in {self.folder.name}/{STATEMENTS}, all in {ANSWERS}", "code", self.breaks)
+
+
+def _counted(caption: str, what: str, counts: Mapping[str, int]) -> Table:
+    columns = (what, Column("number", numeric=True))
+    return table(caption, columns, [(name, f"{number:,}") for name, number in counts.items()])
 
 
 @contextmanager
@@ -311,35 +507,38 @@ def _prepared(out: Path) -> Iterator[Path]:
         raise
 
 
-def _write(made: Simulation, books: Books, planting: Planting, out: Path) -> None:
-    """Write the statements and the answers, and set `breaks` and `decoys` of the simulation."""
+def _fill(session: Session, made: Simulation, planting: Planting, books: Books, out: Path) -> None:
+    """Keep the ledger, plant breaks and decoys, post their entries, and write the statements and answers."""
+    books.keep(Ledger(session.control).movements(), made.last_day)
+    planting.choose()
+    for how, entry in planting.posts:
+        if how == "repeated":
+            session.control.repeat(entry)
+        else:
+            session.control.settle({"recipe": how, "entry": entry})
+    if planting.posts:
+        books.write(Ledger(session.control).movements())
     answers: list[tuple[str, int | None, str | None, str]] = []
-    for account, layout in ACCOUNTS.items():
-        name = FILES[layout]
-        for line, row in _written(made, books, planting, account, out / STATEMENTS / name):
-            if row.code:
-                # A row without a partner on the last day is a matter of time: the partner may still come.
-                is_new = row.code == MISSING["statement"] and day_of(row.at_ms) >= books.closings[account]
-                answers.append((name, line, row.key, TIMING if is_new else row.code))
-            if row.decoy:
-                made.decoys.append(Decoy(name, line, row.key, row.decoy))
+    for account, kind in ACCOUNTS.items():
+        name, layout, balance_minor, preamble = FILES[kind], LAYOUTS[kind], books.opening_minor[account], None
+        if layout.preamble:
+            # The closing balance is known when all rows are.
+            closing_minor = balance_minor + sum(row.effect_minor for row in planting.rows(account))
+            preamble = Preamble(account, ZMW.code, made.first_day, made.last_day, balance_minor, closing_minor)
+        with statement_writer(out / STATEMENTS / name, layout, preamble=preamble) as writer:
+            for row in planting.rows(account):
+                balance_minor += row.effect_minor
+                line = writer.write(row.record(balance_minor), cells=row.cells)
+                if row.code:
+                    # A row without a partner on the last day is a matter of time: the partner may still come.
+                    is_new = row.code == codes.MISSING["statement"] and day_of(row.at_ms) >= books.closings[account]
+                    answers.append((name, line, row.key, codes.TIMING if is_new else row.code))
+                if row.decoy:
+                    made.decoys.append(Decoy(name, line, row.key, row.decoy))
         answers += [(name, None, key, code) for key, code in planting.ledger_only[account]]
     with (out / ANSWERS).open("w", encoding="utf-8", newline="") as handle:
         csv.writer(handle, lineterminator="\n").writerows([ANSWER, *answers])
-    made.breaks = dict(sorted(Counter(code for *_, code in answers).items()))
-
-
-def _written(made: Simulation, books: Books, planting: Planting, account: str, path: Path) -> Iterator[tuple[int, Row]]:
-    """Write the statement of an account row by row, and yield each row with its line."""
-    layout, balance_minor, preamble = LAYOUTS[ACCOUNTS[account]], books.opening_minor[account], None
-    if layout.preamble:
-        # The closing balance is known when all rows are.
-        closing_minor = balance_minor + sum(row.effect_minor for row in books.rows(account, planting))
-        preamble = Preamble(account, ZMW.code, made.first_day, made.last_day, balance_minor, closing_minor)
-    with statement_writer(path, layout, preamble=preamble) as writer:
-        for row in books.rows(account, planting):
-            balance_minor += row.effect_minor
-            yield writer.write(row.record(balance_minor), cells=row.cells), row
+    made.folder, made.breaks = out, dict(sorted(Counter(code for *_, code in answers).items()))
 
 
 def simulate(  # noqa: PLR0913  settings of the month
@@ -354,12 +553,15 @@ def simulate(  # noqa: PLR0913  settings of the month
     show_progress: bool = False,
 ) -> Simulation:
     """See `Workbench.simulate`."""
-    for name, given, (least, most, hint) in (("payments", payments, _PAYMENTS), ("days", days, _DAYS)):
+    for name, given, least, most, hint in (
+        ("payments", payments, 0, MAX_PAYMENTS, "An operator's workbook holds no more."),
+        ("days", days, 1, MAX_DAYS, ""),
+    ):
         if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
             raise SimulationRefused(f"{name} is a whole number from {least} to {most:,}, not {given!r}.", hint=hint)
     if out is None and breaks is not None:
         raise SimulationRefused("Breaks are planted in statements: name their folder with `out`.")
-    asked = kinds.checked(breaks, payments)
+    asked = checked(breaks, payments)
     gaps = _usable_gaps(session.control)
     with ExitStack() as closing:
         target = None if out is None else closing.enter_context(_prepared(Path(out)))
@@ -368,21 +570,19 @@ def simulate(  # noqa: PLR0913  settings of the month
         session.clock.advance(Decimal(start_ms - 1 - session.clock.now_ms) / 1000)
         # Without a seed, draws follow from the sandbox's seed, of which its keys are made, and from the month.
         chances = Chances(f"{session.secret_key}/{start_ms}" if seed is None else str(seed))
-        late = 0 if target is None else asked[LATE_SUCCESS]
+        late = 0 if target is None else asked[codes.LATE_SUCCESS]
         plan = Plan(chances, traffic or Traffic(), payments=payments, days=days, start_ms=start_ms, late=late)
         entries = 0 if target is None else verified(session.control).entries
         closing.enter_context(_quiet(session))
-        month = Month(plan, prompt_ms=gaps.prompt_timeout_s * 1000)
-        _drive(session, chances.token("simulation", start_ms), month, payments if show_progress else 0)
+        month = Month(plan, gaps)
+        month.drive(session, show_progress=show_progress)
         session.clock.advance(Decimal(plan.end_ms - session.clock.now_ms) / 1000)
         payouts = sum(payout.created * 1000 >= start_ms for payout in session.looking().payouts.each())
-        made = Simulation(plan, month, payouts=payouts, seed=None if seed is None else str(seed))
+        made = Simulation(month, payouts=payouts, seed=None if seed is None else str(seed))
         if target is not None:
-            after = 0 if isinstance(entries, UnsetType) else entries
-            books = Books(target / LEDGER, month.info, chances, gaps, after)
-            numbers = {**asked, **{name: kind.by_default for name, kind in DECOYS.items()}}
-            planting = Planting(numbers, chances, exactly=breaks is not None, first_key=payments)
-            _fill(session, made, books, planting, target)
+            books = Books(target / LEDGER, month, 0 if isinstance(entries, UnsetType) else entries)
+            wanted = {**asked, **{name: kind.by_default for name, kind in DECOYS.items()}}
+            _fill(session, made, Planting(books, wanted, exactly=breaks is not None), books, target)
     return made
 
 
@@ -421,24 +621,3 @@ def _quiet(session: Session) -> Iterator[None]:
     finally:
         for name, events in heard.items():
             endpoints.update(name, enabled_events=events, status=None if has_one else "enabled")
-
-
-def _fill(session: Session, made: Simulation, books: Books, planting: Planting, target: Path) -> None:
-    """Keep the ledger, plant the breaks and decoys, post their entries, and write the statements and answers."""
-    planting.expect(LATE_SUCCESS, made.outcomes.get(LATE, 0))
-    books.keep(Ledger(session.control).movements(), made.last_day)
-    for account in ACCOUNTS:
-        for known in books.known(account):
-            if known.entry not in books.deciding:
-                planting.consider(known, books.closings[account])
-    unheard = (row for account in ACCOUNTS for row in books.reported(account) if row.status == COMPLETED)
-    planting.choose(unheard, books.closings)
-    for how, entry in planting.posts:
-        if how == "repeated":
-            session.control.repeat(entry)
-        else:
-            session.control.settle({"recipe": how, "entry": entry})
-    if planting.posts:
-        books.write(Ledger(session.control).movements())
-    made.folder = target
-    _write(made, books, planting, target)

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from workbench.analysis.match_rules import MatchRule
+from workbench.analysis.rules import MatchRule
 from workbench.analysis.statements.cells import Amounts, Cell, refused, text_of
 from workbench.analysis.statements.checking import NOT_TOLD, read_as
 from workbench.analysis.statements.dates import DateFormat

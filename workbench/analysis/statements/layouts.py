@@ -14,8 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.match_rules import MatchRules, match_rules
-from workbench.analysis.patterns import refusal
+from workbench.analysis.rules import MatchRules, match_rules, refusal
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.dates import DateFormat
 from workbench.domain.money import ZMW

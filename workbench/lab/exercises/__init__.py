@@ -10,10 +10,10 @@ from pathlib import Path
 from textwrap import fill
 
 from workbench.errors import ExerciseNotDone
-from workbench.lab.exercises import on_books, on_failures, on_going_live, on_payments, on_records
-from workbench.lab.exercises.functions import brief
+from workbench.lab.exercises import on_books, on_payments
+from workbench.lab.exercises.judging import Cell, Exercise, verdict_on
 from workbench.lab.exercises.predictions import compare, predict
-from workbench.lab.exercises.shape import WIDTH, Cell, Exercise, State, tell, verdict_on
+from workbench.lab.exercises.verdicts import WIDTH, State, brief, tell
 from workbench.resources import course, write_whole
 from workbench.text.render import Table, is_live, table
 
@@ -25,7 +25,7 @@ _hints_shown: dict[str, int] = {}
 _STATES = {State.NOT_YET: "not begun", State.WRONG: "… tried", State.DONE: "✓ done"}
 
 _ROWS = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text("utf-8"))
-_CHECKS = {**vars(on_payments), **vars(on_records), **vars(on_failures), **vars(on_books), **vars(on_going_live)}
+_CHECKS = {**vars(on_payments), **vars(on_books)}
 EXERCISES = tuple(
     Exercise(name, slug, check=_CHECKS[f"_{name}"], **row)
     for slug in course()

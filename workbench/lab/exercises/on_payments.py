@@ -1,14 +1,33 @@
-"""Checks of the notebooks on intents, keys and prompts."""
+"""Checks of the notebooks on intents, keys and prompts, and on failures, retries and a backend of one's own."""
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from http import HTTPStatus
+from itertools import pairwise, product
 from typing import Any
 
-from workbench.lab.exercises.functions import brief
-from workbench.lab.exercises.looking import Sale, charges, json_of, sale_of
-from workbench.lab.exercises.shape import SOMEBODY, Bench, Verdict, done, fresh, kwacha, number_of, same, wrong
+from workbench.lab.exercises.judging import Fault
+from workbench.lab.exercises.verdicts import (
+    SOMEBODY,
+    Bench,
+    Sale,
+    Verdict,
+    brief,
+    charges,
+    done,
+    fresh,
+    json_of,
+    kwacha,
+    not_yet,
+    number_of,
+    sale_of,
+    same,
+    wrong,
+)
 
 
 @sale_of("Fern", is_sold_once=True)
@@ -134,3 +153,255 @@ def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterato
             says = f"{what} The function sends {prompts} prompts: it should ask the customer once."
             yield from same(prompts, 1, says, ".confirm(")
     yield done("A wait that times out is reported as unknown, and not as a failure.")
+
+
+_DOWN, _OUTAGE_S = "operator_unavailable", 300
+
+
+@sale_of("Sage")
+def _patience(bench: Bench, sage: Sale) -> Iterator[Verdict]:
+    if not sage.attempts:
+        yield from sage.unpaid()
+    yield from sage.never_met(_DOWN)
+    failed = [charge for charge in sage.attempts if charge.failure_code == _DOWN]
+    if not failed:
+        says = "The operator was not down when you tried: begin the outage first, and take a new intent."
+        yield wrong(says, ", ".join(sage.codes), f"{_DOWN}, succeeded", "attempt(")
+    # A script and a test number fail one customer with the same code, while the operator is up.
+    outages = [outage for outage in bench.operator.outages if outage.provider == failed[-1].provider]
+    met = [outage for outage in outages if outage.covers(failed[-1].created)]
+    if not met:
+        says = "This attempt failed and the operator was not down: a script or a test number fails one customer alone."
+        mend = "With bench.operator.outage, begin the outage first, and take a new intent."
+        yield wrong(f"{says} {mend}", "no outage", f"an outage of {_OUTAGE_S} seconds", "phone=")
+    yield from same(int(met[-1].seconds), _OUTAGE_S, "The outage has another length.", "outage(", "{} seconds".format)
+    if sage.codes[-1] == _DOWN and sage.intent.status != "canceled":
+        says = "The last attempt has met the outage. Let the whole outage pass, and confirm the same intent again."
+        yield not_yet(says, f"failed with {_DOWN}: {len(failed)}", "succeeded", "advance(")
+    yield from sage.unpaid()
+    if met[-1].covers(sage.attempts[-1].created):
+        says = "The Sage was paid while the outage should have lasted: let time pass, and do not end the outage."
+        yield wrong(says, "paid during the outage", "paid after it", "outage(")
+    yield done(f"One intent, {len(sage.attempts)} attempts, paid once the operator was back.")
+
+
+@sale_of("Rose")
+def _lost_and_found(bench: Bench, rose: Sale) -> Iterator[Verdict]:
+    from workbench.domain.wire.ledger_and_trace import webhook_of
+
+    yield from rose.unpaid()
+    shops = {endpoint.id for endpoint in bench.looking().webhook_endpoints.each() if endpoint.url == bench.receiver_url}
+    told = [
+        (row["result"], datetime.fromisoformat(row["at"]))
+        for row in bench.trace.for_(rose.intent.id)
+        if row["kind"] == "webhook" and row["what"] == "payment_intent.succeeded" and webhook_of(row).endpoint in shops
+    ]
+    if not told:
+        yield not_yet("The shop was not told of the Rose: its endpoint has to be there and enabled when it is sold.")
+    has_arrived = [result.startswith("2") for result, _ in told]
+    is_found, failed = True in has_arrived, [*has_arrived, True].index(True)
+    schedule = next(row["value"] for row in bench.gaps if row["name"] == "retry_schedule_s")
+    seen, expected = f"{failed} failed attempts", f"{len(schedule)}"
+    if not failed:
+        says = "The shop was told of the Rose while its database was up. Sell another while it is down."
+        yield wrong(says, "the first attempt arrived", f"{expected} failed attempts", "sell(")
+    if not told[0][0].startswith("5"):
+        says = "The receiver refused the message, and its handler was not called: leave the secrets as they are."
+        yield wrong(says, told[0][0], "500, attempt 1", "secrets")
+    if failed < len(schedule) and is_found:
+        says = "An attempt has reached the shop, before it was a dead letter. Keep the database down."
+        yield wrong(says, seen, expected, "advance(")
+    if failed < len(schedule):
+        yield not_yet("The message is no dead letter yet: let more time pass.", seen, expected, "advance(")
+    took_s = (told[min(failed, len(told) - 1)][1] - told[0][1]).total_seconds()
+    if took_s < sum(schedule) / 2:
+        says = "You have replayed the message while the service still retried it. Let time pass, with another Rose."
+        yield wrong(says, f"{seen} in {took_s / 3600:.0f} hours", "about three days", "replay")
+    if not is_found:
+        yield not_yet("It is a dead letter. Bring the database back, and have it replayed.")
+    yield done("Lost as a dead letter, replayed, and taken by the shop.")
+
+
+_REFUSED = "declined_by_customer"
+
+
+def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
+    known = {intent.id: intent for intent in bench.looking().payment_intents.each()}
+    if not isinstance(mint, dict) or not {"number", "status", "reason"} <= {*mint} or mint.get("intent") not in known:
+        says = "mint is not the order as shop.shown returns it, with its number, intent, status and reason."
+        yield wrong(says, brief(mint), "a dict", "mint =")
+    yield from same(mint.get("plant"), "Mint", "mint holds an order of another plant.", "buy(", str)
+    attempts = charges(bench, payment_intent=mint["intent"])
+    if not attempts:
+        yield not_yet("The shop has asked nobody for the money of this order.")
+    others = {intent.id for intent in known.values() if intent.description in ("Mint", None)} - {mint["intent"]}
+    if others & _since(bench, mint["intent"]):
+        says = "Two prompts for a Mint were on the phone at once, so the customer could pay twice. Cancel every prompt "
+        mend = "with bench.phone(phone).cancel(), then order once."
+        yield wrong(f"{says}{mend}", "2 intents at once", "1 intent", "buy(")
+    if attempts[-1].status == "pending":
+        yield not_yet("The prompt is still on the customer's phone. Refuse the payment there.")
+    came = attempts[-1].failure_code or "paid"
+    yield from same(came, _REFUSED, "The customer did not refuse this payment.", "phone", str)
+    if (mint["status"], mint["reason"]) == ("open", ""):
+        says = "mint is the order as it was before the shop heard of the refusal. Let the webhook arrive, and read the "
+        yield wrong(f"{says}order again.", "no reason", _REFUSED, "mint =")
+    says = "This is not what the shop knows of the order."
+    yield from same(f"{mint['status']}, {mint['reason']}", f"open, {_REFUSED}", says, "mint =", str)
+    yield done("The customer refused, a webhook told the shop, and the order is open with its reason.")
+
+
+def _since(bench: Bench, intent_id: str) -> set[str | None]:
+    """The ids of intents with a pending charge, or with an event later than the creation of this intent."""
+    since = {charge.payment_intent for charge in charges(bench, status="pending")}
+    for event in bench.looking().events.each():  # the newest first
+        about = event.data.object
+        if event.type == "payment_intent.created" and about["id"] == intent_id:
+            break
+        since |= {about["id"], about.get("payment_intent")}
+    return since
+
+
+_ATTEMPTS, _HOUR_S = 5, 3600
+_ASKED_AGAIN_AFTER = ("payer_busy", "operator_unavailable")
+
+
+def _scripts() -> Iterator[tuple[tuple[str, ...], int, str]]:
+    """Yields the outcomes of successive attempts, the number of attempts worth making, and the reason."""
+    from workbench.domain.payments import FAILURES
+
+    final = {code: f"After {code}, it should not ask again. {why}" for code, why in FAILURES.items()}
+    final = {code: says for code, says in final.items() if code not in _ASKED_AGAIN_AFTER}
+    yield from (((code, "succeeded"), 1, says) for code, says in final.items())
+    yield ("succeeded", "succeeded"), 1, "The customer has paid at the first attempt."
+    yield ("payer_busy", "succeeded"), 2, "The handset was busy, and the next attempt would have been paid."
+    yield (*_ASKED_AGAIN_AFTER[::-1], "succeeded"), 3, "The operator was down and would have been back."
+    for before in _ASKED_AGAIN_AFTER:
+        for code, says in final.items():
+            yield (before, code, "succeeded"), 2, f"The second attempt ended with {code}, after {before}. {says}"
+        yield (*(before,) * 4, "succeeded"), _ATTEMPTS, "The fifth attempt would have been paid."
+        yield (before,) * (_ATTEMPTS + 1), _ATTEMPTS, f"Every attempt ends with {before}."
+
+
+def _lets_go(collect: Callable[..., Any]) -> Iterator[Verdict]:
+    for script, expected, fault in _scripts():
+        made: list[str] = []
+        waits: list[tuple[int, Any]] = []  # after how many attempts, and for how long
+
+        def attempt(made: list[str] = made, script: tuple[str, ...] = script) -> str:
+            if len(made) > _ATTEMPTS:
+                raise Fault("")  # it passes a learner's `except Exception`
+            made.append(script[min(len(made), len(script) - 1)])
+            return made[-1]
+
+        def wait(seconds: object, made: list[str] = made, waits: list[tuple[int, Any]] = waits) -> None:
+            if len(waits) > _ATTEMPTS:
+                raise Fault("")
+            waits.append((len(made), seconds))
+
+        returned: object = None
+        with suppress(Fault):
+            returned = collect(attempt, wait)
+        if len(made) != expected:
+            often = f"more than {_ATTEMPTS}" if len(made) > _ATTEMPTS else str(len(made))
+            says = fault if made else "The function makes no attempt."
+            yield wrong(says, f"{often} attempts", str(expected), "while" if made else "def ")
+        if [after for after, _ in waits] != [*range(1, expected)]:
+            says = "There should be one pause between two attempts, and none before the first or after the last."
+            yield wrong(says, f"{len(waits)} calls of wait, {expected} attempts", f"{expected - 1} calls", "wait(")
+        yield from same(returned, made[-1], "The function should return the last outcome.", "return")
+        yield from _of_pauses([seconds for _, seconds in waits])
+    yield done("One prompt for whoever refused, and five attempts at most while the operator is the reason.")
+
+
+def _of_pauses(waited: list[Any]) -> Iterator[Verdict]:
+    """Yields a verdict if the pauses between attempts have wrong lengths."""
+    told = partial(wrong, seen=", ".join(f"{wait_s!r}" for wait_s in waited), at="wait(")
+    if not all(isinstance(wait_s, int | float | Decimal) for wait_s in waited):
+        yield told("wait takes a number of seconds.", expected="a number such as 60")
+    if not all(wait_s > 0 for wait_s in waited):
+        yield told("A pause lets no time pass: the next attempt meets the same trouble.", expected="above 0")
+    if any(after < before for before, after in pairwise(waited)):
+        yield told("The pauses get shorter, so the operator gets more requests.", expected="no shorter ones")
+    if sum(waited) > _HOUR_S:
+        yield told("The customer waits for more than an hour.", expected=f"{_HOUR_S} seconds in all at most")
+
+
+def _of_two_payments(bench: Bench) -> tuple[list[Any], list[Any]]:
+    """The events that a shop gets of two orders, and those of them that say that an order is paid."""
+    with fresh(bench) as sandbox:
+        for _ in range(2):
+            intent = sandbox.client.payment_intents.create(amount=Decimal(150))
+            sandbox.client.payment_intents.confirm(intent.id, phone=number_of("approve"), provider="mtn")
+            sandbox.client.wait(intent.id)
+        events = [*sandbox.receiver.events]
+    return events, [event for event in events if event.type == "payment_intent.succeeded"]
+
+
+def _remembered(bench: Bench, handle: Callable[..., Any]) -> Iterator[Verdict]:
+    events, paid = _of_two_payments(bench)
+    expected = [event.data.object["id"] for event in paid]
+    handled: set[str] = set()
+    is_up, came = False, "no error"
+    refused: list[Any] = []
+    shipped: list[Any] = []
+
+    def ship(intent_id: object) -> None:
+        (shipped if is_up else refused).append(intent_id)
+        if not is_up:
+            raise ConnectionError
+
+    try:
+        handle(paid[0], handled, ship)
+    except Exception:  # once ship has refused, any error will do: the receiver responds 500 to it
+        if not refused:
+            raise
+        came = "ConnectionError"
+    if not refused:
+        yield wrong("ship was not called for a paid order.", "no call", "1 call", "if event.type")
+    if refused != expected[:1] * len(refused):
+        says = "ship was called with something other than the order's id."
+        yield wrong(says, brief(refused[0]), expected[0], "ship(")
+    says = "ship has failed, and the function raised nothing: the service gets a 200 and does not send again."
+    yield from same(came, "ConnectionError", says, "except", str)
+    is_up = True
+    handle(paid[0], handled, ship)
+    if not shipped:
+        says = "The event came again after ship had failed, and the function treated it as handled."
+        yield wrong(says, "nothing shipped", "1 shipped", "handled.add")
+    says = "One event is handled. handled should hold the id of this event, and nothing else."
+    yield from same(", ".join(sorted(map(str, handled))) or "an empty set", paid[0].id, says, "handled", str)
+    for event in (*events, *paid):
+        handle(event, handled, ship)
+    if shipped != expected:
+        of_all = len(shipped) >= len(events)
+        says = "Two orders were paid, and the service sent each event more than once."
+        more, at = (" Only one type of event means that the order is paid.", "ship(") if of_all else ("", "handled")
+        yield wrong(f"{says}{more}", f"{len(shipped)} shipped", "2 shipped", at)
+    yield done("What failed is sent again and shipped, and what came twice is shipped once.")
+
+
+_LEADS_TO = {
+    "charge.failed": "open",
+    "charge.late_success": "settle",
+    "charge.succeeded": "paid",
+    "refund.succeeded": "refunded",
+}
+"""Event → the status that an order has at least after it; the statuses stand from the lowest to the highest."""
+
+
+def _any_order(next_status: Callable[[str, str], Any]) -> Iterator[Verdict]:
+    steps = [*_LEADS_TO.values()]
+    for count in range(1, len(_LEADS_TO) + 2):
+        for events in product(_LEADS_TO, repeat=count):  # some of them more than once
+            status = "open"
+            for event in events:
+                status = next_status(status, event)
+            expected = max((_LEADS_TO[event] for event in events), key=steps.index)
+            yield from same(
+                status, expected, f"The messages came in this order: {', '.join(events)}.", f'"{events[-1]}"'
+            )
+    for status in steps:
+        says = f"An event that your function does not know changed the status of an order that was {status}."
+        yield from same(next_status(status, "charge.blessed"), status, says, "return")
+    yield done("The status depends on what the messages say, and not on their order or number.")

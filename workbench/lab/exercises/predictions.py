@@ -9,7 +9,7 @@ from textwrap import fill, indent
 from typing import Any, NamedTuple
 
 from workbench.errors import InvalidRequest
-from workbench.lab.exercises.shape import WIDTH, State, tell
+from workbench.lab.exercises.verdicts import WIDTH, State, tell
 from workbench.text.render import Widget, bundle, with_widget
 
 

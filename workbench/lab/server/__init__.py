@@ -20,7 +20,7 @@ from jupyter_client.kernelspec import NATIVE_KERNEL_NAME
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from jupyterlab.labapp import LabApp
-from tornado.web import HTTPError, authenticated
+from tornado.web import HTTPError, RedirectHandler, authenticated
 from traitlets.config import Config
 
 from workbench.errors import LabRefused, NotFound
@@ -207,37 +207,18 @@ class _PageHandler(JupyterHandler):
         self.finish(body)
 
 
-class _FormerHandler(JupyterHandler):
-    """Redirects from the address of an earlier course's notebook to the notebook that replaces it."""
+def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Callable[[str], None]) -> None:
+    """Serve JupyterLab at this address of the machine until somebody interrupts it, which ends its kernels too.
 
-    def initialize(self, now: Mapping[str, str]) -> None:
-        self._now = now
+    It opens the course's first notebook, or else the folder's first by name. `pages` are the documentation; `tell`
+    receives the address to open.
 
-    @authenticated
-    def get(self, name: str) -> None:
-        """Redirects to the notebook that replaces `name`."""
-        self.redirect(f"/lab/tree/{quote(self._now[name])}")
-
-
-def first_notebook(folder: Path) -> Path:
-    """The notebook to begin with: START, or else the first by name.
-
-    Raises LabRefused: the folder has no notebook.
+    Raises LabRefused: no notebook is in the folder.
     """
     found = sorted(folder.glob("*.ipynb"))
     if not found:
         raise LabRefused(f"There is no notebook in {folder}.")
-    return folder / START if folder / START in found else found[0]
-
-
-def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Callable[[str], None]) -> None:
-    """Serve JupyterLab at this address of the machine until somebody interrupts it, which ends its kernels too.
-
-    `pages` are the documentation; `tell` receives the address to open.
-
-    Raises LabRefused: no notebook is in the folder.
-    """
-    notebook = first_notebook(folder)
+    notebook = folder / START if folder / START in found else found[0]
     workspaces = folder / OURS / _LAYOUTS
     token = secrets.token_hex(24)
     path = f"/lab/tree/{quote(notebook.name)}"
@@ -247,11 +228,12 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
     # The extension shows a phone only with this server's own pages.
     server.web_app.settings.setdefault("page_config_data", {})["workbenchPhone"] = "docked"
     os.environ[DOCKED] = "yes"  # its kernels inherit it
+    former = [
+        (f"/lab/tree/{re.escape(old)}", RedirectHandler, {"url": f"/lab/tree/{quote(new)}", "permanent": False})
+        for old, new in _replaced(folder, former_names()).items()
+    ]
     shown = [(address.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for address, show in pages.items()]
-    server.web_app.add_handlers(".*$", shown)
-    now = _replaced(folder, former_names())
-    former = "|".join(map(re.escape, now))
-    server.web_app.add_handlers(".*$", [(f"/lab/tree/({former})", _FormerHandler, {"now": now})])
+    server.web_app.add_handlers(".*$", [*former, *shown])
     # Tornado puts these handlers second to last, and JupyterLab's own take every address below /lab/tree.
     rules = server.web_app.default_router.rules
     rules.insert(0, rules.pop(-2))

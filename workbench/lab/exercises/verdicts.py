@@ -1,16 +1,112 @@
-"""Looks up sales, intents and charges on a bench for checks to judge."""
+"""What a check says and looks at: verdicts, a person's lines, and the sales on a bench."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
 from functools import partial
 from itertools import chain
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
-from workbench.lab.exercises.shape import Bench, State, Verdict, not_yet, same, wrong
+from workbench.domain.scenarios import SCENARIOS
+from workbench.text.render import bundle, sentence
+from workbench.visible import visible
 
 if TYPE_CHECKING:
     from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent
+
+WIDTH = 76
+"""The width of a line in letters; a notebook beside a handset does not break such a line again."""
+Bench: TypeAlias = Any
+"""A Workbench; its class is in a layer above the Lab, which cannot import it."""
+
+
+class State(Enum):
+    """The state of an exercise or of a prediction; each colour can be read on white and on black."""
+
+    NOT_YET = ("Not done yet", "…", "#5f6368")
+    WRONG = ("Not right yet", "✗", "#b3261e")
+    DONE = ("Done", "✓", "#2e7d32")
+
+    def __init__(self, heading: str, sign: str, colour: str) -> None:
+        self.heading, self.sign, self.colour = heading, sign, colour
+
+
+def html_of(lines: Sequence[str], state: State) -> str:
+    """Lines of prose as HTML, with the sign and the colour of a state."""
+    badge = f'<span style="background:{state.colour};color:#fff;padding:0 .4em;border-radius:.3em">{state.sign}</span>'
+    style = f"border-left:4px solid {state.colour};padding:.1em .8em;overflow-wrap:anywhere"
+    text = sentence("\n".join(lines))
+    return f'<div style="{style}">{badge} {text}</div>'
+
+
+def tell(*lines: str, state: State | None = None) -> None:
+    """Show lines of prose below a cell with the colour of a state; without a state or a notebook, print the lines."""
+    filled = partial(fill, width=WIDTH, break_long_words=False, break_on_hyphens=False)
+    text = "\n".join(filled(visible(line, lines=True)) for line in lines)
+    ipython = sys.modules.get("IPython")
+    if state and ipython and ipython.get_ipython():
+        ipython.display.display(bundle(text, html_of(lines, state)), raw=True)
+    else:
+        print(text)  # noqa: T201  for a cell
+
+
+class Verdict(NamedTuple):
+    """The result of a check, in a sentence for the person who did the exercise."""
+
+    state: State
+    says: str
+    seen: str = ""
+    """The value in the sandbox, such as K3,550.00."""
+    expected: str = ""
+    """The value that the sandbox should have."""
+    at: str = ""
+    """A piece of the line at fault, such as `amount=`: the message names the cell's last line with this piece."""
+
+
+not_yet, wrong, done = (partial(Verdict, state) for state in State)
+"""Make a Verdict from a sentence: what is missing; what was done and why it is wrong; what was found."""
+
+
+def same(seen: object, expected: object, says: str, at: str, shown: Callable[[Any], str] = repr) -> Iterator[Verdict]:
+    """Yields a verdict if two values differ; True is not 1."""
+    if type(seen) is not type(expected) or seen != expected:
+        yield wrong(says, shown(seen), shown(expected), at)
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def brief(value: object) -> str:
+    """A value as one line of text, at most 160 letters long."""
+    text = value if isinstance(value, str) else repr(value)
+    text = " ".join(_ADDRESS.sub("", text).split())
+    return text if len(text) <= 160 else f"{text[:150]} …"  # noqa: PLR2004  two lines of a cell
+
+
+def fresh(bench: Bench, **options: object) -> Bench:
+    """A new sandbox of the same class with a fixed seed, so that a check changes nothing in the notebook's sandbox."""
+    return type(bench)(seed="a try", **options)
+
+
+SOMEBODY = "+260961234567"
+"""A number without a scenario: an intent's prompt waits there for a person; a charge by itself is paid at once."""
+
+
+def number_of(scenario: str) -> str:
+    """The test number that runs a scenario by itself."""
+    return f"+26096{SCENARIOS[scenario].numbers[0].ending}"
+
+
+def kwacha(minor: int) -> str:
+    """An amount for a sentence: 123450 is K1,234.50."""
+    # Imported here, so that the exercises alone load little.
+    from workbench.domain.money import ZMW, money_text
+
+    return money_text(minor, ZMW.code)
 
 
 def charges(bench: Bench, **fields: str) -> "list[Charge]":

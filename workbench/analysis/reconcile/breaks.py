@@ -1,0 +1,584 @@
+"""Builds the breaks: pairs that differ, rows that only one side has (rule 6), and the frame of both.
+
+Pairs are columns of Arrow, since nearly every row may be open; few pairs become Python objects.
+"""
+
+import base64
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.analysis import break_codes as codes
+from workbench.analysis.frames import arranged, day_of, typed, untyped, with_column
+from workbench.analysis.phone_key import PhoneKey
+from workbench.analysis.reconcile.carry_forward import TOO_LATE, CarryForward
+from workbench.analysis.reconcile.classify import ONE_SIDED, TOLERATED, bare_in_sql, firsts, with_codes
+from workbench.analysis.reconcile.engines import (
+    NULL,
+    UNIT,
+    among,
+    arrow_schema,
+    both,
+    conform,
+    day_numbers,
+    mapped,
+    shaped,
+    texts_of,
+)
+from workbench.analysis.reconcile.inputs import ANY_DAY, GROUP, LEDGER, OF_SIDE, OWN, PREFIX, ROW, SHARED, STATEMENT
+from workbench.analysis.reconcile.matching import PARTNERS_BY, Found, Pairs, found_among
+from workbench.analysis.reconcile.proof import Run, limit_of, period_of
+from workbench.analysis.rules import Rule
+from workbench.analysis.shapes import BREAK, CARRIED, Columns
+from workbench.analysis.statements.vocabulary import CHARGE, INTEREST
+from workbench.domain.masking import mask
+from workbench.domain.phones import mask_column
+
+_PAIR: Columns = {
+    "account": "string", "g": "string", "code": "string", "rows": "int64", "grouped": "bool",
+    **{f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE},
+    "reversed_entry": "string", "reversed_signed": "int64", "fits": "string",
+}  # fmt: skip
+"""A ledger row beside its statement row. The missing side's columns are null.
+
+Each side has the columns OF_SIDE as `l_…` and `s_…`. A `grouped` pair has the first row of each side, with the side's
+sum as `signed`. For a reversal on the statement, `reversed_entry` and `reversed_signed` are the ledger entry that the
+row reverses and its effect. `fits` says by which fields a row has candidates, and names them.
+"""
+_BROKEN: Columns = {
+    **dict.fromkeys(("side", "account", "code"), "string"), "place": "int64", "first": "bool",
+    **{name: ROW[name] for name in OF_SIDE},
+}  # fmt: skip
+_TEXTS_AT_ONCE = 20_000
+"""The most pairs whose texts are made at a time."""
+
+
+class Broken(NamedTuple):
+    """The outcome of matching.
+
+    `breaks` is the frame BREAK, in an order that depends only on its rows. `rows` has each row of either side that is
+    part of a break (_BROKEN), with its narrative, the day `since` which it is carried, and the place of its break in
+    the frame. `settled` has the pairs that are no breaks though no key matched them at once: those that a rule
+    matched, with its name as `rule`, and, with the rule `key`, the bookings that came late. `tolerated` is account →
+    the sum of the differences within the tolerance. `unsure` counts the rows that have no partner only because their
+    customers' numbers cannot be compared.
+    """
+
+    breaks: pd.DataFrame
+    rows: pa.Table
+    settled: pa.Table
+    tolerated: Counter[str]
+    unsure: int
+
+
+def breaks_of(run: Run) -> Broken:
+    """The breaks: every pair that differs, and every row that only one side has.
+
+    A row of the last days of its account, up to the cut-off, may be `timing`, unless it is a charge.
+    """
+    pairs, members, settled, unsure = _open_pairs(run)
+    pairs, settled = _without_late_bookings(pairs, settled, run.carried)
+    is_tolerated = pc.equal(pairs["code"], TOLERATED)
+    let_pass = pairs.filter(is_tolerated)
+    pairs = pairs.filter(pc.invert(is_tolerated)) if len(let_pass) else pairs
+    pairs = pairs.append_column("place", pa.array(range(len(pairs)), pa.int64()))
+    rows = _narrated(run, _hashed(_rows_of(pairs, members), run.key))
+    pairs, rows = _without_charges(pairs, rows, run.decided.rules)
+    breaks, places = _frame(run, pairs, rows)
+    rows = with_column(rows, "place", pc.index_in(rows["place"], places))
+    tolerated = summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
+    return Broken(breaks, rows, settled, tolerated, unsure)
+
+
+def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
+    """The pairs that are open or tolerated, the rows of the groups among them, the settled pairs, and `unsure`.
+
+    There may be millions: what leads to them is freed before the frame is made.
+    """
+    classified = run.classified
+    batched = pc.greater(classified.members["batches"], 0)
+    members = classified.members.filter(batched)
+    members = members.append_column("first", firsts(members))
+    found = pa.concat_tables([
+        # Rule 1. An invalid row belongs to no group, even if its key or batch is the name of a group.
+        *(_alone(run.engine.table(bad, ROW), dict.fromkeys(PREFIX, codes.INVALID), g=None) for bad in classified.bad),
+        _compared(classified.opened),
+        # Rules 2 and 3: further rows of a key, and groups with a batch that do not agree.
+        _alone(classified.members.filter(pc.invert(batched)), codes.DUPLICATE),
+        _groups(members),
+    ])  # fmt: skip
+    is_waiting = pc.equal(found["code"], ONE_SIDED)
+    waiting, found = found.filter(is_waiting), found.filter(pc.invert(is_waiting))
+    for prefix in PREFIX.values():
+        waiting = _hashed(waiting, run.key, prefix)
+    waiting = _with_reversed(run, waiting).sort_by([(name, "ascending") for name in _ORDER])
+    problems = {f"{prefix}problem": _misdated(run, waiting, prefix) for prefix in PREFIX.values()}
+    is_misdated = pc.or_(*map(pc.is_valid, problems.values()))
+    partners = found_among(waiting, run.rules, partial(_descriptions, run), is_misdated.to_numpy(zero_copy_only=False))
+    compared, settled = _settled(run, waiting, partners)
+    proposed = _met(waiting, partners.proposed, codes.WRONG_REFERENCE, PARTNERS_BY)
+    pairs = pa.concat_tables([found, compared, proposed, _lonely(run, waiting, partners, problems)])
+    return pairs, members, settled, partners.unsure
+
+
+def summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]:
+    """Account → the sum of its amounts."""
+    sums = pa.table({"account": accounts, "amount": amounts}).group_by("account").aggregate([("amount", "sum")])
+    return Counter(dict(zip(sums["account"].to_pylist(), sums["amount_sum"].to_pylist(), strict=True)))
+
+
+_ORDER = ("account", "l_day", "s_day", "s_source", "s_no", "l_no", "l_entry", "l_key", "s_key")
+"""The columns that sort rows without a partner: only their contents and places decide."""
+
+
+_pairs = partial(shaped, _PAIR)
+
+
+def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def _alone(rows: pa.Table, code: Mapping[str, str], **more: object) -> pa.Table:
+    """Pairs of rows without a partner, each with the code of its side."""
+    made = []
+    for side, prefix in PREFIX.items():
+        mine = rows.filter(pc.equal(rows["side"], side))
+        shown = {f"{prefix}{name}": mine[name] for name in OF_SIDE}
+        usual = {"rows": 1, "grouped": False, "g": mine["g"]}
+        made.append(_pairs(len(mine), account=mine["account"], code=code[side], **shown, **{**usual, **more}))
+    return pa.concat_tables(made)
+
+
+def _compared(found: pa.Table) -> pa.Table:
+    rows = pc.add(*(pc.cast(pc.is_valid(found[f"{prefix}no"]), pa.int64()) for prefix in PREFIX.values()))
+    # An entry is proposed under a key as a file spells it.
+    g = pc.coalesce(*(found[f"{prefix}key"] for prefix in PREFIX.values()))
+    return _pairs(len(found), **{**_columns(found), "g": g}, rows=rows, grouped=False)
+
+
+def _groups(members: pa.Table) -> pa.Table:
+    """A pair for each group, with the sums of its sides. A row whose key is the batch's name is a member too."""
+    firsts = {}
+    for side, prefix in PREFIX.items():
+        mine = members.filter(pc.and_(pc.equal(members["side"], side), members["first"]))
+        shown = {f"{prefix}{name}": mine[name] for name in OF_SIDE}
+        sums = {f"{prefix}batch": mine["g"], f"{prefix}signed": mine[f"{prefix}sum"], f"{prefix}rows": mine["n"]}
+        firsts[side] = pa.table({name: mine[name] for name in GROUP} | shown | sums)
+    both = firsts[LEDGER].join(firsts[STATEMENT], GROUP, join_type="full outer")
+    is_both = pc.and_(*(pc.is_valid(both[f"{prefix}no"]) for prefix in PREFIX.values()))
+    code = pc.if_else(is_both, codes.BATCH_MISMATCH, ONE_SIDED)
+    rows = pc.coalesce(both["l_rows"], both["s_rows"])
+    return _pairs(len(both), **_columns(both), code=code, rows=rows, grouped=True)
+
+
+def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
+    """Why the date of each row on this side is impossible; null if it is possible or there is no row.
+
+    A row of a statement may lie outside of its period by the days allowed between dates. A statement from which rows
+    were carried forward has no first day, since these rows may be older. Any other row may have any day up to `as_of`.
+    """
+    # Old lines may still be open under the name of an earlier statement.
+    known, periods = set(run.brought.rows["statement"]), {}
+    for name, file in run.inputs.reported.items():
+        first, last = period_of(file)
+        if first is not None and last is not None:
+            first = -ANY_DAY if name in known else first - run.allowed.most_days
+            periods[name] = first, min(last, limit_of(file, run.as_of)) + run.allowed.most_days
+
+    def why(source: str, day: int) -> str | None:
+        first, last = periods.get(source, (-ANY_DAY, ANY_DAY))
+        if first <= day <= min(last, run.as_of):
+            return None
+        if day > run.as_of:
+            return f"it is dated {day_of(day)}, after {day_of(run.as_of)}, {TOO_LATE}"
+        return f"it is dated {day_of(day)}, {'before the first' if day < first else 'after the last'} day of its file"
+
+    sources, found = waiting[f"{prefix}source"].fill_null(""), pa.nulls(len(waiting), pa.string())
+    for source in pc.unique(sources).to_pylist():
+        found = pc.if_else(pc.equal(sources, source), mapped(waiting[f"{prefix}day"], partial(why, source)), found)
+    return found
+
+
+def _with_reversed(run: Run, waiting: pa.Table) -> pa.Table:
+    """The pairs, with `reversed_entry` and `reversed_signed` for each reversal on the statement.
+
+    They are the entry and the effect of the ledger row whose key the reversal names; null if the ledger has none.
+    """
+    asks = pc.if_else(pc.equal(waiting["s_kind"], "reversal"), waiting["s_refers"], None)
+    named = pa.table({"account": waiting["account"], "key": asks}).filter(pc.is_valid(asks))
+    if not len(named):
+        return waiting
+    shape = {name: _PAIR.get(name, "string") for name in ("account", "asks", "reversed_entry", "reversed_signed")}
+    found = []
+    # Most keys are spelt as in the ledger: only for the others are all of its keys made bare.
+    for spelt in (str, partial(bare_in_sql, run.engine)):
+        if len(named):
+            asked = run.engine.arrow(named, {"account": "string", "key": "string"})
+            there = f"""(select x.account, y.key as asks, min(entry) as reversed_entry, max(signed) as reversed_signed
+                from {run.everything} x join {asked} y on x.account = y.account and {spelt("x.key")} = {spelt("y.key")}
+                group by x.account, y.key)"""
+            found.append(run.engine.table(there, shape))
+            named = named.join(found[-1], ["account", "key"], ["account", "asks"], join_type="left anti")
+    plain = waiting.drop_columns(["reversed_entry", "reversed_signed"]).append_column("asks", asks)
+    return plain.join(pa.concat_tables(found), ["account", "asks"]).select(list(_PAIR))
+
+
+def _hashed(rows: pa.Table, key: PhoneKey, prefix: str = "") -> pa.Table:
+    """The rows, with a hash of each customer's whole number that came without a hash."""
+    hashes, phones = (rows[f"{prefix}{name}"] for name in ("phone_hash", "phone"))
+    made = mapped(pc.if_else(pc.is_valid(hashes), None, phones), key.hash_of)
+    return with_column(rows, f"{prefix}phone_hash", pc.coalesce(hashes, made))
+
+
+def _settled(run: Run, waiting: pa.Table, found: Found) -> tuple[pa.Table, pa.Table]:
+    """Of the pairs that rules matched, those with a code and, with their `rule`, those that are no break.
+
+    A tolerated pair has a code and is no break: it is in both.
+    """
+    compared, agreed = [_pairs(0)], [_pairs(0).append_column("rule", pa.array([], pa.string()))]
+    for rule, pairs in found.matched:
+        met = _met(waiting, pairs, None)
+        if not rule.has_window:
+            days = run.allowed.days if rule.days is None else f"{rule.days}"
+            met = with_codes(run.engine, met, _PAIR, run.allowed._replace(days=days))
+        is_break = pc.fill_null(pc.not_equal(met["code"], TOLERATED), fill_value=False)
+        compared.append(met.filter(pc.is_valid(met["code"])))
+        mine = met.filter(pc.invert(is_break))
+        agreed.append(mine.append_column("rule", pa.array([rule.name] * len(mine), pa.string())))
+    return pa.concat_tables(compared), pa.concat_tables(agreed)
+
+
+def _met(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = None) -> pa.Table:
+    """Pairs that each join two rows that had no partner."""
+    left, right = (waiting.take(pa.array([both[side] for both in pairs], pa.int64())) for side in (0, 1))
+    reported = {name: column for name, column in _columns(right).items() if name.startswith(PREFIX[STATEMENT])}
+    return _pairs(len(pairs), **{**_columns(left), **reported, "code": code, "rows": 2, "fits": fits})
+
+
+def _lonely(run: Run, waiting: pa.Table, found: Found, problems: dict[str, pa.Array]) -> pa.Table:
+    """Rule 6: a pair with its code for each row that neither a rule nor a proposal gives a partner.
+
+    `problems` has a column per side with what is wrong with a row's date, else null: a row with a problem is invalid.
+    Otherwise ambiguous goes before a reversal, a reversal before timing, and timing before an unpaid payout.
+    """
+    ours = pc.is_null(waiting["s_no"])
+    last = mapped(waiting["account"], lambda account: run.closing[account] - run.cut_off, pa.int64())
+    is_late = pc.greater(pc.coalesce(waiting["s_day"], waiting["l_day"]), last)
+    is_reversal = pc.or_(pc.and_(ours, pc.is_valid(waiting["l_refers"])), pc.is_valid(waiting["reversed_signed"]))
+    is_unpaid = pc.and_(ours, pc.is_in(waiting["l_kind"], pa.array(["payout_paid"])))
+    code = pc.if_else(ours, codes.MISSING[LEDGER], codes.MISSING[STATEMENT])
+    for named, applies in (
+        (codes.PAYOUT_UNPAID, is_unpaid),
+        (codes.TIMING, is_late),
+        (codes.REVERSED_UNMATCHED, is_reversal),
+        (codes.AMBIGUOUS, pc.is_valid(found.candidates)),
+        (codes.INVALID, pc.or_(*map(pc.is_valid, problems.values()))),
+    ):
+        code = pc.if_else(applies, named, code)
+    pairs = chain(found.proposed, *(matched for _, matched in found.matched))
+    is_done = pc.is_in(pa.array(range(len(waiting)), pa.int64()), pa.array([*chain(*pairs)], pa.int64()))
+    lonely = _columns(waiting) | problems | {"code": code, "fits": found.candidates}
+    return _pairs(len(waiting), **lonely).filter(pc.invert(is_done))
+
+
+_SORTED = ["account", "business_date", "code", "statement", "line", "key", "entry", "side", "reason"]
+
+
+def _frame(run: Run, pairs: pa.Table, rows: pa.Table) -> tuple[pd.DataFrame, pa.Array]:
+    """The frame BREAK, and the place of each break's pair; `rows` are those of the pairs, with their narratives."""
+    made = pa.table({**_plain(pairs, run), **_narratives(pairs, rows)})
+    order = pc.sort_indices(made, [(name, "ascending") for name in _SORTED[:-1]])
+    columns = {name: pa.nulls(len(made)) for name in BREAK} | _columns(made.take(order))
+    columns["id"], columns["reason"], columns["proposal"] = _texts(pairs, rows, order)
+    result = typed([arranged(columns, BREAK)], BREAK).assign(place=order.to_numpy())
+    if result.duplicated(_SORTED[:-1]).any():
+        result = result.sort_values([*_SORTED, "id"], kind="stable", ignore_index=True)
+    if not result["id"].is_unique:
+        result["id"] = pd.Series(_distinct(result["id"]), dtype="string")
+    result["code"] = result["code"].cat.set_categories(codes.CODES)
+    result["bucket"] = result["bucket"].cat.set_categories(list(codes.BUCKETS), ordered=True)
+    return result, pa.array(result.pop("place").to_numpy(), pa.int64())
+
+
+def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
+    """The columns of BREAK that follow from those of the pairs, without the texts."""
+    ledger, statement = (pc.is_valid(pairs[f"{prefix}no"]) for prefix in PREFIX.values())
+    key, currency = (pc.if_else(statement, pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in ("key", "currency"))
+    gross = {
+        f"{side}_{name}_minor": pc.if_else(pairs["grouped"], None, pairs[f"{prefix}{name}"])
+        for side, prefix in PREFIX.items() for name in ("amount", "fee")
+    }  # fmt: skip
+    apart = pc.subtract(*(pairs[f"{prefix}signed"].fill_null(0) for prefix in PREFIX.values()))
+    day = pc.min_element_wise(pairs["l_day"], pairs["s_day"])
+    age = pc.max_element_wise(
+        pc.subtract(mapped(pairs["account"], run.closing.__getitem__, pa.int64()), day), 0, skip_nulls=False
+    )
+    theirs = pc.if_else(pc.equal(pairs["s_phone"], ""), None, pairs["s_phone"])
+    expected_in = {name: ", ".join(sorted({book.source for book in run.books_of(name)})) for name in run.accounts}
+    return gross | {
+        "statement": pc.if_else(statement, pairs["s_source"], mapped(pairs["account"], expected_in.__getitem__)),
+        "line": pairs["s_no"],
+        "account": pairs["account"],
+        "key": key,
+        "code": pairs["code"],
+        "side": pc.if_else(pc.and_(ledger, statement), "both", pc.if_else(ledger, LEDGER, STATEMENT)),
+        "entry": pairs["l_entry"],
+        "ledger_minor": pairs["l_signed"],
+        "statement_minor": pairs["s_signed"],
+        "variance_minor": apart,
+        "currency": currency,
+        "business_date": day,
+        "age_days": age,
+        "bucket": mapped(age, codes.bucket_of),
+        "phone": mapped(pc.coalesce(theirs, pairs["l_phone"]), lambda phone: mask_column(phone) or None),
+        "rows": pairs["rows"],
+        "settlement": mapped(
+            pc.binary_join_element_wise(pairs["code"], pairs["account"], UNIT),
+            lambda both: codes.settlement_of(*both.split(UNIT, 1)),
+        ),
+    }
+
+
+_CONTENTS = ("key", "batch", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "kind", "refers",
+             "state", "problem")  # fmt: skip
+"""A row's own contents: neither its place nor its entry's name, which a second export may change."""
+_ROW = "\x1e"
+
+
+def _hashes(pairs: pa.Table, groups: Mapping[int, str]) -> list[str]:
+    """The id of each pair: a hash of its account, code and contents; for a group, of the text in `groups`."""
+    ours, theirs = (_contents(pairs, prefix) for prefix in PREFIX.values())
+    alone = pc.binary_join_element_wise(pairs["account"], pairs["code"], ours, theirs, _ROW)
+    places = pairs["place"].to_pylist()
+    return _ids(groups.get(place, content) for place, content in zip(places, alone.to_pylist(), strict=True))
+
+
+def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
+    """The contents of each row as text, with customers' numbers masked as in the carry-forward."""
+    hides: Mapping[str, Callable[[str], str]] = {"phone": mask_column, "problem": mask}
+    columns = {name: rows[f"{prefix}{name}"] for name in _CONTENTS}
+    columns |= {name: mapped(columns[name], hide) for name, hide in hides.items()}
+    texts = [pc.cast(column, pa.string()) for column in columns.values()]
+    return pc.binary_join_element_wise(*texts, UNIT, null_handling="replace", null_replacement="")
+
+
+def _group_contents(rows: pa.Table) -> Mapping[int, str]:
+    """Place of a group → its account, its code and the sorted contents of its rows, as one text."""
+    made: dict[int, str] = {}
+    texts = rows.select(["place", "account", "code", "side"]).append_column("text", _contents(rows, ""))
+    for row in texts.sort_by([("side", "ascending"), ("text", "ascending")]).to_pylist():
+        text = made.setdefault(row["place"], f"{row['account']}{_ROW}{row['code']}")
+        made[row["place"]] = f"{text}{_ROW}{row['side']}{UNIT}{row['text']}"
+    return made
+
+
+def _ids(contents: Iterable[str]) -> list[str]:
+    """The letter `b` and 55 bits of a hash of each text. The letter keeps spreadsheets from reading a number."""
+    # Base 32 writes five bytes as eight letters: filled up to ten bytes, all hashes are written at once.
+    hashes = (hashlib.blake2b(content.encode(), digest_size=7).digest().ljust(10) for content in contents)
+    letters = base64.b32encode(b"".join(hashes)).decode().lower()
+    return [f"b{letters[start : start + 11]}" for start in range(0, len(letters), 16)]
+
+
+def _distinct(ids: Iterable[str]) -> list[str]:
+    """The ids, made distinct: the second of two equal ids is made from the first and the number 2."""
+    made: dict[str, None] = {}
+    for name in ids:
+        copy, other = 1, name
+        while other in made:
+            copy += 1
+            (other,) = _ids([f"{name}{UNIT}{copy}"])
+        made[other] = None
+    return list(made)
+
+
+def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """For each pair the texts of its statement line (the first of a group), and the day since which it is open."""
+    lines = rows.filter(pc.and_(pc.equal(rows["side"], STATEMENT), rows["first"]))
+    since = rows.group_by("place").aggregate([("since", "min")])
+    here, open_since = (pc.index_in(pairs["place"], part["place"]) for part in (lines, since))
+    texts = {name: lines[name].take(here) for name in _TEXTS}
+    return texts | {"since_date": since["since_min"].take(open_since)}
+
+
+def _texts(pairs: pa.Table, rows: pa.Table, order: pa.Array) -> list[pa.ChunkedArray]:
+    """The columns id, reason and proposal of the pairs, sorted by `order`."""
+    groups = pairs.filter(pairs["grouped"])
+    rows = rows.filter(pc.is_in(rows["place"], groups["place"]))
+    contents, made = _group_contents(rows), []
+    every = pairs.append_column("reversals", _reversals(groups, rows, len(pairs)))
+    # A reason names the statement's row where there is one.
+    alike = pc.binary_join_element_wise(pairs["code"], pc.is_valid(pairs["s_no"]).cast(pa.string()), UNIT)
+    for name in pc.unique(alike):
+        places = pc.indices_nonzero(pc.equal(alike, name))
+        for start in range(0, len(places), _TEXTS_AT_ONCE):
+            mine = places.slice(start, _TEXTS_AT_ONCE)
+            some = every.take(mine)
+            texts = _hashes(some, contents), codes.reasons_of(some), codes.proposals_of(some)
+            made.append(pa.table([mine, *texts], _TEXT))
+    whole = pa.concat_tables([pa.table([[]] * 4, _TEXT), *made]).sort_by("place").take(order)
+    return [whole[name] for name in _TEXT.names[1:]]
+
+
+_TEXT: Final = pa.schema({"place": pa.uint64(), **dict.fromkeys(("id", "reason", "proposal"), pa.string())})
+
+
+def _reversals(groups: pa.Table, rows: pa.Table, length: int) -> pa.Array:
+    """By place the JSON bodies that reverse the ledger entries of a group, whose rows are `rows`; null elsewhere."""
+    ours = rows.filter(pc.equal(rows["side"], LEDGER)).select(["account", "place", "no", "entry", "amount", "fee"])
+    ours = ours.rename_columns(
+        [f"l_{name}" if name in {"entry", "amount", "fee"} else name for name in ours.column_names]
+    )
+    ours = ours.join(groups.select(["place", "code", "l_currency", "s_currency"]), "place", join_type="inner")
+    ours = ours.sort_by([("no", "ascending"), ("l_entry", "ascending")])
+    bodies = defaultdict(list)
+    for place, body in zip(ours["place"].to_pylist(), codes.reverse(ours).to_pylist(), strict=True):
+        bodies[place].append(body)
+    if not bodies:
+        return pa.nulls(length, pa.string())
+    return pa.array((", ".join(bodies[place]) if place in bodies else None for place in range(length)), pa.string())
+
+
+def _rows_of(pairs: pa.Table, members: pa.Table) -> pa.Table:
+    """Each row of either side that is part of a break, in the shape _BROKEN, with the place of its pair.
+
+    Of a pair's rows on one side, `first` is true for the row that is shown.
+    """
+    is_grouped = pairs["grouped"]
+    single, made = pairs.filter(pc.invert(is_grouped)), []
+    for side, prefix in PREFIX.items():
+        mine = single.filter(pc.is_valid(single[f"{prefix}no"]))
+        shown = {name: mine[f"{prefix}{name}"] for name in OF_SIDE}
+        shown |= {name: mine[name] for name in ("account", "code", "place")}
+        made.append(shaped(_BROKEN, len(mine), side=side, first=True, **shown))
+    groups = pairs.filter(is_grouped).select([*GROUP, "code", "place"])
+    return pa.concat_tables([*made, members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])
+
+
+_LINE: Columns = {"account": "string", "statement": "string", "line": "int64", "key": "string"}
+"""The place of a statement line. It includes the key, since a table in memory may have no line numbers."""
+_TEXTS: Columns = {"description": "string", "words": "string"}
+_TOLD: Columns = {**_LINE, **_TEXTS}
+_REPORTED: Final = SHARED | OWN[STATEMENT]
+_FEW: Final = 1_000
+"""The most line numbers that a query names: the engine then reads little else of a file."""
+_CHARGES: Final = ("fee", "interest")
+"""Kinds of a rule for money that only the statement has."""
+
+
+def _narrated(run: Run, rows: pa.Table) -> pa.Table:
+    """The rows of breaks with the `description` and `words` of their lines, and the day `since` which each is carried.
+
+    Customers' numbers are masked in the texts. A carried row has the texts that were carried with it. The texts are
+    looked up last: in the join of ten million rows they would weigh more than all compared columns.
+    """
+    made, since = _said(run, rows.rename_columns([_REPORTED.get(name, name) for name in rows.column_names]))
+    for name, text in made.items():
+        rows = rows.append_column(name, text)
+    return rows.append_column("since", since)
+
+
+def _descriptions(run: Run, lines: pa.Table) -> list[str | None]:
+    """The description of each of the pairs `lines`, which only the statement has; masked as it is carried forward."""
+    found: list[str | None] = _said(run, _lines_of(lines))[0]["description"].to_pylist()
+    return found
+
+
+def _lines_of(pairs: pa.Table) -> pa.Table:
+    """The statement's rows of pairs, under the names that their columns have when they are carried forward."""
+    own = {_REPORTED.get(name, name): pairs[f"s_{name}"] for name in OF_SIDE}
+    return pa.table({**own, "side": pa.array([STATEMENT] * len(pairs), pa.string()), "account": pairs["account"]})
+
+
+def _without_late_bookings(pairs: pa.Table, settled: pa.Table, carried: CarryForward) -> tuple[pa.Table, pa.Table]:
+    """Settles each `date_mismatch` whose statement line an earlier run left open, if its ledger entry is a later one.
+
+    The entry has a later day than the line, and was not open itself. Such a pair goes to `settled`; if its amounts
+    differ, within the tolerance, it stays in `pairs` too, as TOLERATED.
+    """
+    is_late = pc.and_(pc.equal(pairs["code"], "date_mismatch"), pc.greater(pairs["l_day"], pairs["s_day"]))
+    is_late = pc.fill_null(is_late, fill_value=False)
+    if carried.rows.empty or not pc.any(is_late).as_py():
+        return pairs, settled
+    kept = _identity(untyped(carried.rows, CARRIED))
+    entries = pc.binary_join_element_wise(pairs["account"], pairs["l_entry"].fill_null(""), UNIT)
+    was_told, was_booked = (pc.is_in(part, kept) for part in (_identity(_lines_of(pairs)), entries))
+    is_late = pc.and_(is_late, pc.and_not(was_told, was_booked))
+    late = pairs.filter(is_late)
+    # Within a tolerance both sides may still differ.
+    is_equal = pc.equal(late["l_signed"], late["s_signed"])
+    late = with_column(late, "code", pc.if_else(is_equal, None, pa.scalar(TOLERATED)))
+    left = pa.concat_tables([pairs.filter(pc.invert(is_late)), late.filter(pc.invert(is_equal))])
+    by_key = pa.array(["key"] * len(late), pa.string())
+    return left, pa.concat_tables([settled, late.append_column("rule", by_key)])
+
+
+def _said(run: Run, known: pa.Table) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
+    """The masked texts of rows, and the day since which each row is carried."""
+    told = _told(run, known.filter(pc.equal(known["side"], STATEMENT)))
+    here = pc.index_in(texts_of(known, _LINE), texts_of(told, _LINE))
+    made = {name: told[name].take(here) for name in _TEXTS}
+    since: Any = pa.nulls(len(known), pa.int64())
+    if not run.carried.rows.empty:
+        kept = untyped(run.carried.rows, CARRIED)
+        before = pc.index_in(_identity(known), _identity(kept))
+        made = {name: pc.coalesce(kept[name].take(before), text) for name, text in made.items()}
+        since = day_numbers(kept["since_date"]).take(before)
+    return {name: mapped(text, lambda words: mask(words) if words else None) for name, text in made.items()}, since
+
+
+def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> tuple[pa.Table, pa.Table]:
+    """Changes the code of charges and interest from `timing` to missing in the ledger: no later booking will come.
+
+    The statement's type decides, or its words where it has no type, or one of the `rules`.
+    """
+    of_statement = pc.and_(pc.equal(rows["side"], STATEMENT), pc.equal(rows["code"], codes.TIMING))
+    if not pc.any(of_statement).as_py():
+        return pairs, rows
+    waits = rows.filter(of_statement).rename_columns({"signed": "statement_minor"}).to_pandas()
+    waits = waits.assign(code=codes.MISSING[STATEMENT], ledger_minor=None, variance_minor=-waits["statement_minor"])
+    texts = waits["description"].fillna("") + " " + waits["words"].fillna("")
+    is_charge = texts.str.contains(INTEREST) | (texts.str.contains(CHARGE) & (waits["statement_minor"] < 0))
+    is_charge = (is_charge & waits["kind"].fillna("other").eq("other")) | waits["kind"].eq("fee")
+    for rule in rules:
+        is_charge |= rule.fits(waits) & (rule.kind in _CHARGES)
+    places = pa.array(waits.loc[is_charge.astype(bool), "place"], pa.int64())
+    recoded, both = pa.scalar(codes.MISSING[STATEMENT]), []
+    for table in (pairs, rows):
+        code = pc.if_else(pc.is_in(table["place"], places), recoded, table["code"])
+        both.append(with_column(table, "code", code))
+    return both[0], both[1]
+
+
+def _told(run: Run, lines: pa.Table) -> pa.Table:
+    """The places and texts of these statement lines (_TOLD), sorted by both; a text that no column has is null."""
+    if not len(lines):
+        return arrow_schema(_TOLD).empty_table()
+    on, sources = {name: kind for name, kind in _LINE.items() if name != "account"}, []
+    for source in run.inputs.statements:
+        there = {name: kind for name, kind in _TEXTS.items() if source.has_text(name)}
+        made = run.inputs.where(run.engine) | dict.fromkeys(_TEXTS.keys() - there, NULL)
+        given = source.load(run.engine, {**_LINE, **there})
+        sources.append(conform(given, _TOLD, key="coalesce(key, '')", **made))
+    wanted = with_column(lines, "key", lines["key"].fill_null(""))
+    wanted = wanted.group_by(list(on)).aggregate([])
+    numbers = pc.unique(wanted["line"]).to_pylist()
+    # Where lines have no number, every line may be 0.
+    if len(numbers) <= _FEW and 0 not in numbers:
+        told = conform(both(*sources), _TOLD, f"line in ({', '.join(map(str, numbers))})")
+    else:
+        told = among(both(*sources), run.engine.arrow(wanted, on), on)
+    return run.engine.table(told, _TOLD).sort_by([(name, "ascending") for name in _TOLD])
+
+
+def _identity(rows: pa.Table) -> pa.ChunkedArray:
+    """The text by which the next run knows an open row: the files of two months may have one name."""
+    lines = texts_of(rows, (*_LINE, "business_date", "amount_minor", "problem"))
+    return pc.if_else(pc.equal(rows["side"], LEDGER), texts_of(rows, ("account", "entry")), lines)

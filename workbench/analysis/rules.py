@@ -1,0 +1,315 @@
+"""The rules that people declare: how an account's rows are matched, and what money of a kind is.
+
+Layouts, files of rules and calls declare them. Patterns are run by RE2 alone, so that no pattern takes for ever.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final, NamedTuple, get_type_hints
+
+import msgspec
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec.structs import force_setattr
+
+from workbench.analysis.break_codes import CODES, as_kind
+from workbench.analysis.shapes import DIRECTIONS
+from workbench.domain.masking import shortened
+from workbench.errors import ReconcileRefused
+from workbench.resources import read_toml, wrong_kind
+
+KEY, NARRATIVE, AMOUNT = "key", "key in narrative", "amount"
+FIELDS: Final = (AMOUNT, "phone", "fee", "type")
+"""The fields that a rule with a window may require to be equal; such a rule always requires `amount`."""
+USUAL_DAYS: Final = 1
+"""How many days apart the dates of a pair with one key may be, unless a rule by key has `days`."""
+_MOST_DAYS: Final = 366
+LONGEST_PATTERN: Final = 500
+"""The most characters of a pattern."""
+EXPECTED, TOLERATED = "expected", "tolerated"
+"""The verdicts of rules."""
+_SHOWN: Final = 60
+_EXAMPLE: Final = 'match = [{ on = ["key"] }, { on = ["amount"], days = 3 }]'
+
+
+class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One rule of an account's `match`; the rules are tried in their order.
+
+    on: `["key"]`; `["key in narrative"]`, which finds the ledger's key in the statement's description; or `["amount"]`,
+    with `phone`, `fee` or `type` if these must be equal too.
+    days, minutes: how far apart two rows of one amount may be. For a rule by key, `days` is how far the dates of a pair
+    may be apart before the pair is a `date_mismatch`: by default 1.
+    nearest: match a row that fits several rows of its amount with the row of the nearest day.
+
+    Raises ValueError: the fields make no rule; the message follows the rule's name.
+
+    >>> MatchRule(on=("amount",), days=3).name
+    'amount within 3 days'
+    """
+
+    on: tuple[str, ...]
+    days: int | None = None
+    minutes: int | None = None
+    nearest: bool = False
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "on", tuple(self.on))  # a list, in Python as in TOML
+        by_window = self.has_window
+        for holds, otherwise in (
+            (
+                self.on in {(KEY,), (NARRATIVE,)} or (AMOUNT in self.on and {*self.on} <= {*FIELDS}),
+                f'`on` is ["{KEY}"], ["{NARRATIVE}"], or ["{AMOUNT}"] with any of {", ".join(FIELDS[1:])}',
+            ),
+            (all(0 <= days <= _MOST_DAYS for days in (self.days or 0, (self.minutes or 0) // 1440)),
+             f"`days` and `minutes` are from 0 up, and no window is longer than {_MOST_DAYS} days"),
+            (self.minutes is None or by_window, "only a rule by amount has `minutes`"),
+            (not by_window or (self.days is None) != (self.minutes is None), "an amount goes with `days` or `minutes`"),
+            (not self.nearest or (by_window and self.days is not None), "`nearest` goes with an amount and `days`"),
+        ):  # fmt: skip
+            if not holds:
+                raise ValueError(f"is no rule: {otherwise}")
+
+    @property
+    def has_window(self) -> bool:
+        """True if the rule matches rows by their amount within some days or minutes, without a common key."""
+        return AMOUNT in self.on
+
+    @property
+    def name(self) -> str:
+        """The words for this rule in `matches` and in notes, such as `amount within 3 days`."""
+        if not self.has_window:
+            return self.on[0]
+        fields = " and ".join(name for name in FIELDS if name in self.on)
+        many, unit = (self.days, "day") if self.minutes is None else (self.minutes, "minute")
+        return f"{fields} within {many} {unit}{'' if many == 1 else 's'}{', the nearest' if self.nearest else ''}"
+
+    def __str__(self) -> str:
+        """The rule as TOML."""
+        given = {name: value for name, value in msgspec.to_builtins(self).items() if name != "on"}
+        on = ", ".join(f'"{name}"' for name in self.on)
+        more = (f", {name} = {msgspec.json.encode(value).decode()}" for name, value in given.items())
+        return f"{{ on = [{on}]{''.join(more)} }}"
+
+
+MatchRules = tuple[MatchRule, ...]
+BY_KEY: Final = MatchRule(on=(KEY,))
+WITHOUT_KEYS: Final = (BY_KEY, MatchRule(on=(AMOUNT,), days=2))
+"""The rules of an account whose statement has no keys, unless others are declared."""
+
+
+def match_rules(given: object) -> MatchRules:
+    """The rules of one account, `given` as a list: a rule by key comes first, added if missing. Empty for no rules.
+
+    Raises ValueError: no list of rules, or a rule by key after another; the message goes on after a name.
+    """
+    try:
+        rules = msgspec.convert(given, MatchRules)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        why = text.partition(" - at")[0] if text.startswith("is no rule") else f"{wrong_kind(error)}"
+        raise ValueError(f"{why}. For example: {_EXAMPLE}") from None
+    if BY_KEY.on in (rule.on for rule in rules[1:]):
+        raise ValueError(f"has a rule by key after another. For example: {_EXAMPLE}")
+    return rules if rules and rules[0].on == BY_KEY.on else (BY_KEY, *rules) if rules else ()
+
+
+def by_account(given: object) -> Mapping[str, MatchRules]:
+    """Account → its rules, `given` as such a mapping, where `*` stands for anything, or as one list for all accounts.
+
+    Raises ValueError: see match_rules.
+    """
+    tables = given if isinstance(given, Mapping) else {"*": given}
+    return {str(account): match_rules(rules) for account, rules in tables.items()}
+
+
+def rules_of(account: str, declared: Mapping[str, MatchRules]) -> MatchRules:
+    """The rules of the first name that fits the account; empty if no name fits."""
+    return next((rules for name, rules in declared.items() if fnmatchcase(account, name)), ())
+
+
+def rules_in_place_of(days: int | None, minutes: int | None, pair_by: object) -> str:
+    """The `match = …` line that replaces the former tolerances `days` and `minutes` and the fields of `pair_by`."""
+    fields = [*pair_by] if isinstance(pair_by, Sequence) and not isinstance(pair_by, str) else []
+    rules = [BY_KEY if days is None else f'{{ on = ["key"], days = {days} }}']
+    if fields or minutes is not None:
+        on = [name for name in FIELDS if name in (fields or ("phone", AMOUNT))]
+        quoted = ", ".join(f'"{name}"' for name in on or [AMOUNT])
+        by_day = minutes is None and "time" not in fields
+        window = f"days = {days or USUAL_DAYS}" if by_day else f"minutes = {minutes or 15}"
+        rules.append(f"{{ on = [{quoted}], {window} }}")
+    return f"match = [{', '.join(map(str, rules))}]"
+
+
+def refusal(pattern: str) -> str:
+    """The reason why a pattern cannot be used, as the end of a sentence; empty if it can be used."""
+    if len(pattern) > LONGEST_PATTERN:
+        return f"has {len(pattern):,} characters; a pattern has at most {LONGEST_PATTERN}"
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid as error:
+        # The first line of the engine's message: `Invalid regular expression: missing ): (`.
+        why = str(error).splitlines()[0].partition(": ")[2]
+        return f"is not a regular expression of RE2, which has neither backreferences nor lookaround: {why}"
+    return ""
+
+
+class Input(NamedTuple):
+    """A source of decisions or rules: `side` is `decisions` or `rules`, and `rows` says how many the source has.
+
+    The SHA-256 is of a file's bytes, or of the call's match rules as text; None for a DataFrame.
+    """
+
+    side: str
+    name: str
+    sha256: str | None
+    rows: int
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of your own: it fits a break that meets all its conditions; the first rule that fits a break counts.
+
+    account: the account, in which `*` stands for anything.
+    narrative, words: regular expressions (RE2's) that are looked for in the statement's `description` and `words`.
+    amount_minor: the least and the most that the break moves the balances apart, in minor units, without its sign.
+    direction: `in` or `out` of the account: by the statement's row, or the ledger's if the statement has none.
+    code: the break's code.
+    kind: what the money is: unknown money is proposed as `fee` or `rounding`; any other kind is only named.
+    expected: the break is known to come, and counts as decided.
+    tolerated: the break counts as decided, and nothing is proposed to be booked.
+    Raises ReconcileRefused: the rule has no name, condition or effect, or a value that cannot be used.
+    """
+
+    name: str
+    account: str = ""
+    narrative: str = ""
+    words: str = ""
+    amount_minor: tuple[int, int] | None = None
+    direction: str = ""
+    code: str = ""
+    kind: str = ""
+    expected: bool = False
+    tolerated: bool = False
+
+    def __post_init__(self) -> None:
+        conditions = (self.account, self.narrative, self.words, self.amount_minor, self.direction, self.code)
+        least, most = self.amount_minor or (0, 0)
+        for holds, otherwise in (
+            (self.name.strip(), "it has no name"),
+            (any(conditions), "it fits every break: name an account, a narrative, an amount, a direction or a code"),
+            (self.kind or self.expected or self.tolerated, "give it a kind, or say that it is expected or tolerated"),
+            (not (self.expected and self.tolerated), "it is expected or tolerated, not both"),
+            (0 <= least <= most, "amount_minor is a least and a most amount from 0 up, such as [100, 5000]"),
+            (self.direction in {"", *DIRECTIONS}, f"direction is {' or '.join(DIRECTIONS)}"),
+            (self.code in {"", *CODES}, f"there is no code {self.code!r}; there are {', '.join(CODES)}"),
+            *(
+                (not (why := refusal(pattern)), f"{shortened(pattern, _SHOWN)!r} {why}")
+                for pattern in (self.narrative, self.words)
+            ),
+        ):
+            if not holds:
+                raise ReconcileRefused(f"The rule {self.name!r} cannot be used: {otherwise}.")
+
+    @property
+    def verdict(self) -> str | None:
+        """The verdict that the rule gives a break; None if the rule decides nothing."""
+        return EXPECTED if self.expected else TOLERATED if self.tolerated else None
+
+    def fits(self, breaks: pd.DataFrame) -> pd.Series:
+        """True for each break that meets every condition of the rule."""
+        held = pd.Series(data=True, index=breaks.index)
+        if self.account:
+            held &= breaks["account"].isin([n for n in breaks["account"].unique() if fnmatchcase(n, self.account)])
+        if self.code:
+            held &= breaks["code"] == self.code
+        if self.amount_minor:
+            held &= breaks["variance_minor"].abs().between(*self.amount_minor)
+        if self.direction:
+            moved = breaks["statement_minor"].fillna(breaks["ledger_minor"]).fillna(0)
+            held &= (moved > 0 if self.direction == "in" else moved < 0).astype(bool)
+        for column, pattern in (("description", self.narrative), ("words", self.words)):
+            if pattern:
+                texts = pa.array(breaks.loc[held, column].dropna().unique(), pa.string())
+                found = texts.filter(pc.match_substring_regex(texts, pattern))
+                held &= breaks[column].isin(found.to_pylist())
+        return held
+
+
+_A_RULE: Final = "Rules are a .toml file in which each begins with a line [[rule]], or stands under [match]."
+
+
+def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input, Mapping[str, MatchRules]]:
+    """The rules of a TOML file in their order, the file as an input, and the matching rules of each account.
+
+    Each table `[[rule]]` has the names of `Rule` as keys; the table `[match]` declares the matching rules.
+    Raises ReconcileRefused: the file cannot be read, or has a key that a rule has not, or a rule that cannot be used.
+    """
+    path, content = content_of(given, "rules")
+    try:
+        declared = read_toml(content)
+    except ValueError as error:
+        raise ReconcileRefused(f"{path.name} {error}.", hint=_A_RULE) from None
+    tables = declared.pop("rule", [])
+    try:
+        match = by_account(declared.pop("match", {}))
+    except ValueError as error:
+        raise ReconcileRefused(f"In {path.name}, match {error}.") from None
+    if declared or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        other = f"has {', '.join(declared)}, which is no rule" if declared else "has a `rule` that is not a [[rule]]"
+        raise ReconcileRefused(f"{path.name} {other}.", hint=_A_RULE)
+    rules = tuple(_rule(number, table, path.name) for number, table in enumerate(tables, start=1))
+    if twice := [name for name, times in Counter(rule.name for rule in rules).items() if times > 1]:
+        raise ReconcileRefused(f"{path.name} has several rules called {', '.join(twice)}.")
+    return rules, Input("rules", path.name, hashlib.sha256(content).hexdigest(), len(rules)), match
+
+
+def _rule(number: int, given: Mapping[str, Any], file: str) -> Rule:
+    declared, kinds = {"name": f"rule {number}", **given}, get_type_hints(Rule)
+    if unknown := [name for name in declared if name not in kinds]:
+        hint = f"A rule has {', '.join(field.name for field in fields(Rule))}."
+        raise ReconcileRefused(f"Rule {number} in {file} has {', '.join(unknown)}, which no rule takes.", hint=hint)
+    for name, value in declared.items():
+        try:
+            declared[name] = msgspec.convert(value, kinds[name])
+        except msgspec.ValidationError as error:
+            raise ReconcileRefused(f"In rule {number} of {file}, {name} {wrong_kind(error)}.") from None
+    return Rule(**declared)
+
+
+def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
+    """The breaks with the name of the first rule that fits each, and with that rule's verdict and proposal."""
+    if not rules:
+        return breaks
+    made, free = breaks.copy(), pd.Series(data=True, index=breaks.index)
+    names: pd.Series = pd.Series(None, index=breaks.index, dtype="string")
+    for rule in rules:
+        mine = free & rule.fits(breaks)
+        free &= ~mine
+        names[mine] = rule.name
+        if rule.verdict:
+            made.loc[mine, "verdict"] = rule.verdict
+        if rule.tolerated:
+            made.loc[mine, "proposal"] = None
+        elif rule.kind:
+            proposed = mine & made["proposal"].notna()
+            texts = [as_kind(text, rule.kind) for text in made.loc[proposed, "proposal"]]
+            made.loc[proposed, "proposal"] = pd.array(texts, "string")
+    made["rule"] = names.astype("category")
+    return made
+
+
+def content_of(given: object, what: str) -> tuple[Path, bytes]:
+    """The path and the bytes of a file of rules or decisions. Raises ReconcileRefused: it cannot be read."""
+    if not isinstance(given, str | Path):
+        raise ReconcileRefused(f"Give the path of the {what}, not a {type(given).__name__}.")
+    path = Path(given)
+    try:
+        return path, path.read_bytes()
+    except OSError as error:
+        why = f"there is no file {path}" if isinstance(error, FileNotFoundError) else error.strerror
+        raise ReconcileRefused(f"The {what} cannot be read: {why}.") from None

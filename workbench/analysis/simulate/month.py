@@ -1,0 +1,514 @@
+"""A month of a merchant's payments: drawn by keyed hash, as commands in order of time, and as rows of statements."""
+
+import heapq
+import math
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
+from datetime import date
+from itertools import accumulate, count, groupby, islice
+from statistics import NormalDist
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from workbench.analysis.break_codes import INVALID, LATE_SUCCESS, MISSING
+from workbench.analysis.shapes import COMPLETED
+from workbench.domain.catalogue import OPERATOR_NAMES
+from workbench.domain.gaps import Gaps
+from workbench.domain.ids import Draws
+from workbench.domain.ledger import BANK, CREDITED, FLOAT, IN, IN_SUSPENSE
+from workbench.domain.moments import DAY_MS, LUSAKA, business_date, milliseconds, moment
+from workbench.domain.money import ZMW
+from workbench.domain.payments import fees_of
+from workbench.domain.phones import COUNTRY_CODE, OPERATORS
+from workbench.domain.references import reference
+from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, TIMEOUT, UNKNOWN
+from workbench.domain.wire.sandbox_controls import MAX_COMMANDS, SimulatedCommand
+from workbench.session import Session
+
+_BITS: Final = 53
+_NORMAL: Final = NormalDist()
+_HOUR_MS: Final = 3_600_000
+_AGAIN_MS: Final = (15_000, 55_000)
+_SUFFIXES: Final = 1_000
+INTENT: Final = "intent"
+CHARGE: Final = "charge"
+
+
+def day_of(at_ms: int) -> date:
+    """The business date of a moment."""
+    return moment(at_ms).astimezone(LUSAKA).date()
+
+
+class Chances(Draws):
+    """Numbers and choices drawn by a natural key; a further draw changes no other draw."""
+
+    def share(self, *natural_key: str | int) -> float:
+        """A number above 0 and below 1, drawn for the key."""
+        drawn = int.from_bytes(self.digest("share", *natural_key, size=8), "big") >> (64 - _BITS)
+        return (drawn + 0.5) / (1 << _BITS)
+
+    def rank(self, *natural_key: str | int) -> int:
+        """The key's place in a shuffled order; users take the lowest places first."""
+        return int.from_bytes(self.digest("rank", *natural_key, size=8), "big")
+
+    def between(self, bounds: tuple[int, int], *natural_key: str | int) -> int:
+        """A whole number from the first to the last of `bounds`."""
+        low, high = bounds
+        return low + self.below(high - low + 1, *natural_key)
+
+    def happens(self, per_100k: int, *natural_key: str | int) -> bool:
+        """True for `per_100k` of a hundred thousand keys."""
+        return self.below(100_000, *natural_key) < per_100k
+
+    def one_of(self, weights: Mapping[str, int], *natural_key: str | int) -> str:
+        """A name from `weights`, drawn as often as its weight says."""
+        at = self.below(sum(weights.values()), *natural_key)
+        return next(name for name, reached in zip(weights, accumulate(weights.values()), strict=True) if at < reached)
+
+
+HOURLY_SHARES: Final = (
+    3.97, 1.43, 0.35, 0.03, 0.01, 0.01, 0.09, 0.42, 1.01, 1.38, 1.13, 1.57,
+    2.33, 3.37, 4.10, 4.19, 5.66, 6.53, 9.88, 12.23, 12.73, 10.68, 9.32, 7.59,
+)  # fmt: skip
+"""Share of a day's merchant payments in each hour of Lusaka, in percent (PaySim's aggregate); the sum is not 100."""
+_REACHED: Final = (0.0, *accumulate(share / sum(HOURLY_SHARES) for share in HOURLY_SHARES))
+"""The share of a day's payments that has come by each hour."""
+MAX_CUSTOMERS: Final = 3_000
+"""The most customers of an operator that differ in a masked number, which shows a prefix of three and three digits."""
+FAILURES: Final[Mapping[str, int]] = {
+    "insufficient_funds": 3_500, "prompt_timeout": 2_000, "declined_by_customer": 1_200, "wrong_pin": 800,
+    "limit_reached": 400, "operator_unavailable": 300, "payer_not_found": 250, "payer_busy": 150,
+}  # fmt: skip
+"""Failure code → payments in a hundred thousand. Nobody publishes rates; with these, nine in ten succeed."""
+UNREPORTED: Final = {"operator_unavailable", "payer_not_found", "payer_busy"}
+"""Failures that no operator's statement shows."""
+_OPERATOR_WEIGHTS: Final = {"mtn": 46, "airtel": 42, "zamtel": 12}
+_FULL_REFUNDS_PER_100K: Final = 60_000
+"""Full refunds in a hundred thousand refunds."""
+PAYOUTS_MS: Final = (2 * DAY_MS + 10 * _HOUR_MS, 7 * DAY_MS)
+"""The time from the month's start to its first payout, and from one payout to the next.
+
+The first is at ten o'clock of the third day, the others every week; each is of what is available then.
+"""
+PIN_AFTER_MS: Final = (4_000, 45_000)
+"""The least and the most time that people take to find their PIN."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """Settings of a month. Rates are per hundred thousand payments, unless they say otherwise."""
+
+    mean_minor: int = 20_200
+    """K202, the national average of a mobile-money transaction in 2023; merchants' are taken to have the same."""
+    sigma: float = 0.81
+    """The standard deviation of the amount's logarithm: amounts are lognormal."""
+    smallest_minor: int = 100
+    largest_minor: int = 2_000_000
+    """K20,000, what a wallet of the first tier may pay in a day (Bank of Zambia, 2020)."""
+    customers: int = 1_500
+    """Customers of an operator; some pay often, most now and then."""
+    intents_per_100k: int = 30_000
+    """Payments by an intent and a PIN on the handset; the others are charged in one call."""
+    late_per_100k: int = 150
+    """Payments whose money arrives after the prompt has expired."""
+    unknown_per_100k: int = 100
+    """Payments whose money moves without a word from the operator."""
+    again_per_100k: int = 2_000
+    """Payments that repeat customer and amount of the payment before, within a minute."""
+    refunds_per_100k: int = 2_500
+    refund_after_ms: tuple[int, int] = (600_000, 172_800_000)
+    """The time from a payment to its refund, at least and at most: ten minutes to two days."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.customers <= MAX_CUSTOMERS:
+            raise ValueError(f"customers is from 1 to {MAX_CUSTOMERS}, so many can be told apart by a masked number")
+
+
+class Payment(NamedTuple):
+    """One attempt of a customer to pay; `scenario` is its outcome, by the name in an operator's script.
+
+    `refund_minor` is given back `refund_after_ms` after the payment; 0 means no refund.
+    """
+
+    number: int
+    at_ms: int
+    amount_minor: int
+    phone: str
+    operator: str
+    way: str
+    scenario: str
+    refund_minor: int = 0
+    refund_after_ms: int = 0
+
+
+@dataclass
+class Plan:
+    """`payments` payments over `days` days from `start_ms`, which is midnight in Lusaka.
+
+    The money of `late` payments comes late, besides those that the traffic makes late.
+    """
+
+    chances: Chances
+    traffic: Traffic
+    _: KW_ONLY
+    payments: int
+    days: int
+    start_ms: int
+    late: int = 0
+
+    def __post_init__(self) -> None:
+        others = {**FAILURES, LATE: self.traffic.late_per_100k, UNKNOWN: self.traffic.unknown_per_100k}
+        # Late money of the month's last payments might come after its end.
+        early = max(1, self.payments - self.payments // 10) if self.payments else 0
+        places = (self.chances.below(early, "late", number) for number in count())
+        self._late: set[int] = set()
+        while len(self._late) < min(self.late, early):
+            self._late.add(next(places))
+        self._scenarios = {APPROVE: max(0, 100_000 - sum(others.values())), **others}
+
+    @property
+    def end_ms(self) -> int:
+        """The last millisecond of the last day, before the clearing of that night."""
+        return self.start_ms + self.days * DAY_MS - 1
+
+    def __iter__(self) -> Iterator[Payment]:
+        before: Payment | None = None
+        often = self.traffic.again_per_100k
+        for index, at_ms in enumerate(self._moments()):
+            is_again, was_again = (self.chances.happens(often, "again", number) for number in (index, index - 1))
+            # A payment is repeated once, never a third time.
+            if before is not None and is_again and not was_again:
+                soon_ms = min(at_ms, before.at_ms + self.chances.between(_AGAIN_MS, "again after", index))
+                # A second prompt would queue behind the first, so this one is charged in a call.
+                before = self._payment(index, soon_ms, before.operator, before.phone, before.amount_minor, CHARGE)
+            else:
+                operator = self.chances.one_of(_OPERATOR_WEIGHTS, "operator", index)
+                way = INTENT if self.chances.happens(self.traffic.intents_per_100k, "way", index) else CHARGE
+                phone, amount_minor = self._phone(operator, index), self._amount_minor(index)
+                before = self._payment(index, at_ms, operator, phone, amount_minor, way)
+            yield before
+
+    def _moments(self) -> Iterator[int]:
+        """Yields moments in order, one at a time: the smallest of n uniforms, then of the n - 1 above it, and so on.
+
+        The smallest of n uniforms above `low` is 1 - (1 - low) · v^(1/n). Logarithms keep the last as exact
+        as the first.
+        """
+        left = 0.0
+        for index in range(self.payments):
+            left += math.log(self.chances.share("moment", index)) / (self.payments - index)
+            yield self._at_ms(-math.expm1(left))
+
+    def _at_ms(self, share: float) -> int:
+        """The moment by which this share of the period's payments has come, by the shape of a day."""
+        day, within = divmod(share * self.days, 1)
+        hour = next((hour for hour in range(24) if within < _REACHED[hour + 1]), 23)
+        low, high = _REACHED[hour : hour + 2]
+        into = min(1.0, (within - low) / (high - low)) if high > low else 0.0
+        offset_ms = int(day) * DAY_MS + hour * _HOUR_MS + int(into * _HOUR_MS)
+        return self.start_ms + min(offset_ms, self.days * DAY_MS - 1)
+
+    def _amount_minor(self, index: int) -> int:
+        """A lognormal amount in whole ngwee: here, and only here, a drawn number is rounded to money."""
+        traffic = self.traffic
+        mu = math.log(traffic.mean_minor) - traffic.sigma**2 / 2
+        drawn = round(math.exp(mu + traffic.sigma * _NORMAL.inv_cdf(self.chances.share("amount", index))))
+        return min(max(drawn, traffic.smallest_minor), traffic.largest_minor)
+
+    def _phone(self, operator: str, index: int) -> str:
+        """A customer's number; drawn by the square of a share, some customers pay often."""
+        number = int(self.chances.share("customer", index) ** 2 * self.traffic.customers)
+        prefix, suffix = divmod(number, _SUFFIXES)
+        return phone_of(f"{COUNTRY_CODE}{OPERATORS[operator].prefixes[prefix]}", f"{suffix:03}", self.chances)
+
+    def _payment(self, index: int, at_ms: int, operator: str, phone: str, amount_minor: int, way: str) -> Payment:
+        chances, traffic = self.chances, self.traffic
+        scenario = LATE if index in self._late else chances.one_of(self._scenarios, "fate", index)
+        payment = Payment(index, at_ms, amount_minor, phone, operator, way, scenario)
+        if scenario != APPROVE or not chances.happens(traffic.refunds_per_100k, "refund", index):
+            return payment
+        refund_minor = amount_minor
+        if not chances.happens(_FULL_REFUNDS_PER_100K, "full refund", index):
+            refund_minor = max(1, amount_minor * chances.between((10, 90), "part", index) // 100)
+        after_ms = chances.between(traffic.refund_after_ms, "refund after", index)
+        return payment._replace(refund_minor=refund_minor, refund_after_ms=after_ms)
+
+
+def phone_of(start: str, end: str, chances: Chances) -> str:
+    """An unmasked number for a masked one, whose `start` and `end` decide the four digits between.
+
+    The four digits never begin with 0, as a test number's do: a test number acts by itself.
+    """
+    return f"{start}{1000 + chances.below(9000, 'phone', start, end)}{end}"
+
+
+ACCOUNTS: Final[Mapping[str, str]] = {
+    **{FLOAT.name.format(operator=operator): operator for operator in OPERATORS},
+    BANK.name: "aggregator",
+}
+"""Account → the layout of its statement."""
+FILES: Final[Mapping[str, str]] = {
+    "mtn": "mtn.csv", "airtel": "airtel.xlsx", "zamtel": "zamtel.csv", "aggregator": "aggregator.csv",
+}  # fmt: skip
+"""Layout → the file's name."""
+
+_TYPES: Final[Mapping[str, tuple[str, str]]] = {
+    "funds_secured": ("payment", "Payment to PLANT STORE"),
+    LATE_SUCCESS: ("payment", "Payment to PLANT STORE"),
+    "refund_sent": ("refund", "Refund from PLANT STORE"),
+    "swept": ("transfer", "Sweep to settlement account"),
+    "sweep_recalled": ("transfer", "Sweep called back"),
+    "float_topped_up": ("transfer", "Top-up from settlement account"),
+    CREDITED: ("transfer", "Collections credited"),
+    "payout_paid": ("payout", "Payout to merchant"),
+    "payout_returned": ("reversal", "Payout returned"),
+}
+"""Kind of entry → the row's type and description on a statement."""
+_SAME: Final = ("account", "key", "direction", "amount_minor", "fee_minor", "currency", "status", "batch")
+"""The columns that a movement and its row share."""
+_OTHER: Final = ("other", "Adjustment")
+_TRANCHE_MINOR: Final = 500_000
+_MOST_TRANCHES: Final = 5
+_TRANCHE_MS: Final = 420_000
+_OWN_SEQ: Final = 90_000_000
+"""The first number of keys that only an operator knows; the ledger's numbers stay far below."""
+
+
+class Row(NamedTuple):
+    """A statement's row to be written; `code` is its planted break, and `cells` are written instead of its values."""
+
+    account: str
+    key: str | None
+    at_ms: int
+    direction: str
+    amount_minor: int
+    fee_minor: int
+    phone: str | None
+    type: str
+    description: str
+    currency: str = ZMW.code
+    status: str = COMPLETED
+    batch: str | None = None
+    related: str | None = None
+    code: str | None = None
+    cells: Mapping[str, str] = {}
+    decoy: str | None = None
+    """Why the row only looks like a break."""
+
+    @property
+    def effect_minor(self) -> int:
+        """The change of the file's balance by the row; 0 if the row moves nothing."""
+        # The file's own balance does not count an amount that cannot be read.
+        if self.status != COMPLETED or (self.code == INVALID and "amount" in self.cells):
+            return 0
+        return (self.amount_minor if self.direction == IN else -self.amount_minor) - self.fee_minor
+
+    @property
+    def natural_key(self) -> str:
+        """The row's name in draws: account, moment, amount and payer, whatever ids a sandbox gave it."""
+        return f"{self.account} {self.at_ms} {self.amount_minor} {self.phone}"
+
+    @property
+    def looks(self) -> tuple[str, str, int, str | None]:
+        """The fields by which a partner with another key is sought."""
+        return self.account, self.direction, self.amount_minor, self.phone
+
+    def own_key(self, number: int) -> str:
+        """A transaction's id that the ledger does not know, in the operator's form."""
+        return reference(ACCOUNTS[self.account], self.at_ms, seq=_OWN_SEQ + number)
+
+    def record(self, balance_minor: int) -> dict[str, Any]:
+        """The row in the columns of a statement, with the balance after it."""
+        when = {"occurred_at": moment(self.at_ms), "business_date": day_of(self.at_ms)}
+        return {**self._asdict(), **when, "balance_minor": balance_minor}
+
+
+class Known(NamedTuple):
+    """A movement that both sides know: the statement's rows, and the ledger's entry."""
+
+    rows: tuple[Row, ...]
+    entry: str
+    kind: str
+    day: date
+    """The ledger's business date."""
+    in_parts: bool = False
+    """True if either side has the movement in several rows."""
+
+
+_FEWEST: Final = 25
+"""The least commands in a call; a call sends more if the one before did more."""
+SUCCEEDED: Final = "succeeded"
+OPEN: Final = "open"
+"""The outcome of a payment that is unanswered at the end of the month."""
+Happens = Callable[[], Iterable[SimulatedCommand] | None]
+"""An event of the month, which returns the commands to send then."""
+
+
+class Month:
+    """The commands of a plan's month, in order of time, to be iterated once.
+
+    `outcomes` counts the payments by outcome; at the end the counts add up to the plan's payments. `gaps` has the
+    operators' fee, and the time that a prompt waits for its answer.
+    """
+
+    def __init__(self, plan: Plan, gaps: Gaps) -> None:
+        self.plan, self._gaps = plan, gaps
+        self._now_ms = plan.start_ms
+        self._waiting: list[tuple[int, int, Happens]] = []
+        self._places = count()
+        self._rings_until_ms: defaultdict[str, int] = defaultdict(int)
+        self.outcomes: Counter[str] = Counter()
+        self.refunds = 0
+        self.info: list[Payment] = []
+        """Payments that operators report and the ledger does not know, with the moments at which they ended."""
+
+    def __iter__(self) -> Iterator[SimulatedCommand]:
+        first_ms, every_ms = PAYOUTS_MS
+        for at_ms in range(self.plan.start_ms + first_ms, self.plan.end_ms, every_ms):
+            self._later(at_ms, lambda: [SimulatedCommand(self._now_ms, "payout")])
+        for payment in self.plan:
+            yield from self._until(payment.at_ms)
+            yield from self._pay(payment)
+        yield from self._until(self.plan.end_ms)
+        if left := self.plan.payments - self.outcomes.total():
+            self.outcomes[OPEN] = left
+
+    def _until(self, at_ms: int) -> Iterator[SimulatedCommand]:
+        while self._waiting and self._waiting[0][0] <= at_ms:
+            self._now_ms, _, happens = heapq.heappop(self._waiting)
+            yield from happens() or ()
+        self._now_ms = at_ms
+
+    def _later(self, at_ms: int, happen: Happens) -> None:
+        """Queues an event; an event after the month's end is dropped."""
+        if at_ms <= self.plan.end_ms:
+            heapq.heappush(self._waiting, (at_ms, next(self._places), happen))
+
+    def _pay(self, payment: Payment) -> Iterator[SimulatedCommand]:
+        if payment.at_ms < self._rings_until_ms[payment.phone]:
+            # A handset that shows a prompt would take the PIN for that prompt.
+            payment = payment._replace(way=CHARGE)
+        asked = self._command(payment, payment.way, payment.amount_minor)
+        if payment.scenario != APPROVE:
+            yield replace(asked, what="script", scenario=payment.scenario)
+        yield asked
+        if payment.way != CHARGE:
+            yield replace(asked, what="confirm")
+        self._follow(payment)
+        if payment.refund_minor:
+            refunded_ms = payment.at_ms + payment.refund_after_ms
+            self.refunds += refunded_ms <= self.plan.end_ms
+            # A full refund names no amount.
+            part_minor = 0 if payment.refund_minor == payment.amount_minor else payment.refund_minor
+            self._later(refunded_ms, lambda: [self._command(payment, "refund", part_minor)])
+
+    def _command(self, payment: Payment, what: str, amount_minor: int = 0) -> SimulatedCommand:
+        order = f"order-{business_date(self.plan.start_ms)}-{payment.number + 1}"
+        return SimulatedCommand(self._now_ms, what, order, payment.phone, payment.operator, amount_minor)
+
+    def _follow(self, payment: Payment) -> None:
+        """Queues the payment's end; until then its handset shows a prompt, unless a charge ends within the call."""
+        if payment.scenario in (LATE, TIMEOUT):
+            rings_ms = self._gaps.prompt_timeout_s * 1000
+        elif payment.way == CHARGE:
+            rings_ms = 0
+        else:
+            is_typed = payment.scenario == APPROVE
+            pin_after_ms = self.plan.chances.between(PIN_AFTER_MS, "pin after", payment.number)
+            rings_ms = pin_after_ms if is_typed else ACTS_AFTER_S * 1000
+        until_ms = payment.at_ms + rings_ms
+        self._rings_until_ms[payment.phone] = max(self._rings_until_ms[payment.phone], until_ms)
+        self._later(until_ms, lambda: self._end(payment))
+        if payment.scenario == LATE:
+            self._later(until_ms + LATE_S * 1000, lambda: self.outcomes.update({TIMEOUT: -1, LATE: 1}))
+
+    def _end(self, payment: Payment) -> Iterator[SimulatedCommand]:
+        outcome = {APPROVE: SUCCEEDED, LATE: TIMEOUT}.get(payment.scenario, payment.scenario)
+        self.outcomes[outcome] += 1
+        if outcome == payment.scenario and outcome not in UNREPORTED:
+            self.info.append(payment._replace(at_ms=self._now_ms))
+        if payment.scenario == APPROVE and payment.way != CHARGE:
+            yield self._command(payment, "pin")
+
+    def drive(self, session: Session, *, show_progress: bool) -> None:
+        """Send the commands to the sandbox, in each call about as many as the calls before did.
+
+        With `show_progress`, standard error shows each tenth of the payments that is done.
+        """
+        name, payments = self.plan.chances.token("simulation", self.plan.start_ms), self.plan.payments
+        commands, cursor, size, paid = iter(self), 0, _FEWEST, 0
+        ahead: list[SimulatedCommand] = []
+        while ahead := [*ahead, *islice(commands, max(0, size - len(ahead)))]:
+            done = session.control.simulate(name, cursor, ahead[:size]).done
+            cursor += done
+            # The sandbox reads in vain the commands that it does not do.
+            size = min(MAX_COMMANDS, max(_FEWEST, 2 * done if done == size else done))
+            for _ in (command for command in ahead[:done] if show_progress and command.what in (CHARGE, INTENT)):
+                paid += 1
+                if paid * 10 // payments > (paid - 1) * 10 // payments:
+                    sys.stderr.write(f"{paid:,} of {payments:,} payments\n")
+            ahead = ahead[done:]
+
+    def known(self, movements: Iterable[Mapping[str, Any]]) -> Iterator[Known]:
+        """Yields the ledger's movements on one account, in order, with the rows of its statement.
+
+        The bank has one row for a night's credits, and several for a large payout.
+        """
+        for _, (first, *others) in groupby(movements, key=lambda movement: movement["batch"] or movement["entry"]):
+            row, kind = _row(first, self.plan.chances), first["kind"]
+            if kind == CREDITED:
+                whole_minor = row.amount_minor + sum(movement["amount_minor"] for movement in others)
+                row = row._replace(key=first["batch"], batch=None, amount_minor=whole_minor)
+            rows = _tranches(row) if kind == "payout_paid" else (row,)
+            yield Known(rows, first["entry"], kind, first["business_date"], kind == CREDITED or len(rows) > 1)
+
+    def reported(self, account: str) -> Iterator[Row]:
+        """The rows that an account's operator reports and the ledger does not know, in order of time."""
+        mine = (payment for payment in self.info if payment.operator == ACCOUNTS[account])
+        return (_reported_row(account, payment, self._gaps) for payment in mine)
+
+
+def _reported_row(account: str, payment: Payment, gaps: Gaps) -> Row:
+    """The operator's row of a payment that failed, or whose money moved without a word."""
+    kind, words = _TYPES["funds_secured"]
+    row = Row(account, None, payment.at_ms, IN, payment.amount_minor, 0, payment.phone, kind, words)
+    row = row._replace(key=row.own_key(payment.number))
+    if payment.scenario == UNKNOWN:
+        fee_minor = fees_of(payment.amount_minor, gaps).operator_minor
+        return row._replace(fee_minor=fee_minor, code=MISSING["statement"])
+    name = OPERATOR_NAMES[payment.scenario]._asdict().get(payment.operator) or payment.scenario.upper()
+    return row._replace(status="failed", description=f"Not paid: {name}")
+
+
+def _row(movement: Mapping[str, Any], chances: Chances) -> Row:
+    kind, words = _TYPES.get(movement["kind"], _OTHER)
+    phone = movement["phone"]
+    return Row(
+        **{name: movement[name] for name in _SAME},
+        at_ms=milliseconds(movement["occurred_at"]),
+        phone=phone and phone_of(phone[:6], phone[-3:], chances),
+        type=kind,
+        description=words,
+        related=movement["payment"] if kind == "reversal" else None,
+        code=LATE_SUCCESS if movement["state"] == IN_SUSPENSE else None,
+    )
+
+
+def _tranches(row: Row) -> tuple[Row, ...]:
+    """A large payout as the bank sends it: parts minutes apart, each with a key of its own."""
+    parts = min(_MOST_TRANCHES, -(-row.amount_minor // _TRANCHE_MINOR))
+    if parts == 1:
+        return (row,)
+    each_minor, over_minor = divmod(row.amount_minor, parts)
+    return tuple(
+        row._replace(
+            key=f"{row.key}-{part + 1}",
+            batch=row.key,
+            at_ms=row.at_ms + part * _TRANCHE_MS,
+            amount_minor=each_minor + (0 if part else over_minor),
+        )
+        for part in range(parts)
+    )
