@@ -107,7 +107,7 @@ def test_the_command_prints_a_table_of_80_columns_and_a_row_in_full():
         "(default)",
         "major units",
         "costliest guess",
-        "request_fields.py",
+        "service/__init__.py",
         notebook_name("charges_and_idempotency"),
     ):
         assert told in card

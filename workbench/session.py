@@ -22,8 +22,7 @@ from msgspec.structs import asdict
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import clock_text, moment, rfc3339, utc_text
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
-from workbench.domain.signing import SignedMessage
-from workbench.domain.webhooks import ENABLED, types_of
+from workbench.domain.webhooks import ENABLED, SignedMessage, types_of
 from workbench.domain.wire import ledger_and_trace as books
 from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import Found, Page, Rows, to_json

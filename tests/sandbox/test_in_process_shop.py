@@ -13,7 +13,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import pytest
 
 from workbench import Workbench, verify
-from workbench.domain.signing import HOW, NOT_IN
+from workbench.domain.webhooks import HOW, NOT_IN
 from workbench.errors import InvalidRequest, NotFound, ServeRefused, StateConflict
 from workbench.merchant.receiver import Receiver
 from workbench.sandbox import addresses, asgi, outbound

@@ -18,9 +18,8 @@ from workbench.errors import AuthenticationFailed, HostRefused, InvalidRequest, 
 from workbench.sandbox.addresses import LAST_PORT
 from workbench.sandbox.messages import InForce, Request, Response
 from workbench.sandbox.operations import EITHER, Operation
+from workbench.sandbox.service import LIVE_KEY, NOBODY, Caller, live_key
 from workbench.sandbox.service.accounts import LIFETIME_MS, still_works
-from workbench.sandbox.service.lists import NOBODY, Caller
-from workbench.sandbox.service.request_fields import LIVE_KEY, live_key
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.transaction import secret_digest
 

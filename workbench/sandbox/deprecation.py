@@ -9,7 +9,7 @@ from workbench.domain.moments import milliseconds_in, rfc3339
 from workbench.domain.wire.sandbox_controls import Deprecate, Deprecated
 from workbench.errors import NotFound, StateConflict
 from workbench.sandbox.operations import OPERATIONS
-from workbench.sandbox.service.lists import Caller
+from workbench.sandbox.service import Caller
 from workbench.sandbox.store import Transaction
 
 _SINCE, _SUNSET = "deprecated {}", "sunset {}"

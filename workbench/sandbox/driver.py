@@ -17,14 +17,11 @@ from workbench.domain.ussd import UssdSession
 from workbench.errors import StateConflict
 from workbench.sandbox.messages import log_fault
 from workbench.sandbox.outbound import Outbound, Reply
-from workbench.sandbox.service import clearing, payments, payouts, refunds, webhooks
-from workbench.sandbox.service.lists import BY_ITSELF
+from workbench.sandbox.service import BY_ITSELF, balances, payments, webhooks
 from workbench.sandbox.service.webhooks import Sending
 from workbench.sandbox.speaking import Speaker
-from workbench.sandbox.store import Store, Transaction
-from workbench.sandbox.store.database_files import BESIDE, make_private
-from workbench.sandbox.store.records import Job
-from workbench.sandbox.store.search import Condition
+from workbench.sandbox.store import BESIDE, Store, Transaction, make_private
+from workbench.sandbox.store.rows import Condition, Job
 from workbench.sandbox.store.transaction import DELIVER, unwritten
 from workbench.text.render import LiveLine
 
@@ -64,22 +61,22 @@ def _time_out(tx: Transaction, session: UssdSession) -> None:
 
 
 def _clear_and_pay(tx: Transaction, ref: str) -> None:
-    moved = clearing.clear_and_sweep(tx)
-    paid = payouts.pay_those_due(tx)
-    asked = payouts.ask_daily(tx)
+    moved = balances.clear_and_sweep(tx)
+    paid = balances.pay_payouts_due(tx)
+    asked = balances.request_daily_payouts(tx)
     # After a night with anything to do comes another one, in which swept money is credited.
     tx.unschedule(ref)
     if moved or paid or asked:
-        clearing.expect(tx)
+        balances.expect_clearing(tx)
 
 
 HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
     payments.ACTS: _of_session(lambda tx, session: payments.act(tx, BY_ITSELF, session)),
     payments.PROMPT_TIMEOUT: _of_session(_time_out),
     payments.LATE_MONEY: _of_session(payments.money_comes_late),
-    clearing.CLEARING: _clear_and_pay,
-    refunds.SENT: refunds.send,
-    payouts.RETURN: payouts.give_back,
+    balances.CLEARING: _clear_and_pay,
+    payments.REFUND_SENT: payments.send_refund,
+    balances.PAYOUT_RETURN: balances.return_payout,
     webhooks.DROP: webhooks.drop,
 }
 """Kind of job → its handler, run in the job's transaction; deliveries are sent outside of a transaction."""

@@ -29,10 +29,9 @@ from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Arrived, Re
 from workbench.sandbox.openapi.pages import PAGES, Page, entrance
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.outbound import Outbound, Post, is_asgi, post_to_nobody, post_to_wsgi
-from workbench.sandbox.service.request_fields import LIVE_KEY
+from workbench.sandbox.service import LIVE_KEY
 from workbench.sandbox.speaking import Speaker
-from workbench.sandbox.store import Settings, Store
-from workbench.sandbox.store.database_files import MERCHANT_ID
+from workbench.sandbox.store import MERCHANT_ID, Settings, Store
 from workbench.sandbox.store.transaction import UNWRITTEN
 from workbench.watching import Watchers
 

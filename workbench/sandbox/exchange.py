@@ -35,10 +35,10 @@ from workbench.sandbox.access import caller_of, challenges, credential_in
 from workbench.sandbox.messages import ERROR_FORMATS, JSON, MAX_BODY_BYTES, InForce, Request, Response, log_fault
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.provenance import TRIGGERED, Rows, provenance, refused_by, relied_by, touched_by
-from workbench.sandbox.service.lists import Caller, Cause, Refused
+from workbench.sandbox.service import Caller, Cause, Refused
 from workbench.sandbox.service.payments import with_script
 from workbench.sandbox.store import NotNow, Store, Transaction
-from workbench.sandbox.store.records import StoredCall
+from workbench.sandbox.store.rows import StoredCall
 from workbench.sandbox.store.transaction import UNWRITTEN
 
 _READS: Final = ("GET", "HEAD")

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from workbench.errors import ApiError, IdempotencyKeyReused, InvalidRequest, StateConflict
 from workbench.sandbox.messages import Request, Response
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.service.lists import Caller
+from workbench.sandbox.service import Caller
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.records import KeptResponse
+from workbench.sandbox.store.rows import KeptResponse
 
 _ERRORS = 400
 _CONFLICT = 409

@@ -15,7 +15,7 @@ from workbench.domain.wire import payments_and_payouts as money
 from workbench.domain.wire.base import List, ListQuery, NumberedList, View, numbered_query
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.sandbox.messages import JSON
-from workbench.sandbox.service import accounts, payments, payouts, refunds, webhooks
+from workbench.sandbox.service import accounts, balances, payments, webhooks
 
 BEARER: Final = ("Bearer",)
 BASIC: Final = ("Basic",)
@@ -128,21 +128,21 @@ OPERATIONS: tuple[Operation, ...] = (
               says="The charges, including the charges of intents, newest first."),
     Operation("retrieveCharge", "GET", "/v1/charges/{charge_id}", payments.CHARGES.retrieve, money.Charge,
               says="Retrieve a charge."),
-    Operation("createRefund", "POST", "/v1/refunds", refunds.create_refund, money.Refund, body=money.CreateRefund,
+    Operation("createRefund", "POST", "/v1/refunds", payments.create_refund, money.Refund, body=money.CreateRefund,
               creates=True, scenarios=(*scenarios.OF_REFUNDS, *ANY_POST), refuses=(404, 409),
               links=_to("refund_id", retrieve="retrieveRefund")),
-    Operation("listRefunds", "GET", "/v1/refunds", refunds.list_refunds, List[money.Refund],
+    Operation("listRefunds", "GET", "/v1/refunds", payments.list_refunds, List[money.Refund],
               query=money.RefundsQuery),
-    Operation("retrieveRefund", "GET", "/v1/refunds/{refund_id}", refunds.REFUNDS.retrieve, money.Refund,
+    Operation("retrieveRefund", "GET", "/v1/refunds/{refund_id}", payments.REFUNDS.retrieve, money.Refund,
               says="Retrieve a refund."),
-    Operation("createPayout", "POST", "/v1/payouts", payouts.create_payout, money.Payout, body=money.CreatePayout,
+    Operation("createPayout", "POST", "/v1/payouts", balances.create_payout, money.Payout, body=money.CreatePayout,
               creates=True, scenarios=(*scenarios.OF_PAYOUTS, *ANY_POST), refuses=(409,),
               links=_to("payout_id", retrieve="retrievePayout")),
-    Operation("listPayouts", "GET", "/v1/payouts", payouts.PAYOUTS.page, List[money.Payout], query=ListQuery,
+    Operation("listPayouts", "GET", "/v1/payouts", balances.PAYOUTS.page, List[money.Payout], query=ListQuery,
               says="The payouts, newest first."),
-    Operation("retrievePayout", "GET", "/v1/payouts/{payout_id}", payouts.PAYOUTS.retrieve, money.Payout,
+    Operation("retrievePayout", "GET", "/v1/payouts/{payout_id}", balances.PAYOUTS.retrieve, money.Payout,
               says="Retrieve a payout."),
-    Operation("retrieveBalance", "GET", "/v1/balance", payouts.balance, money.Balance),
+    Operation("retrieveBalance", "GET", "/v1/balance", balances.balance, money.Balance),
     Operation("listEvents", "GET", "/v1/events", webhooks.list_events, List[events.Event], gap="6",
               query=events.EventsQuery),
     Operation("retrieveEvent", "GET", "/v1/events/{event_id}", webhooks.EVENTS.retrieve, events.Event, gap="6",

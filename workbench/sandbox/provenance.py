@@ -22,7 +22,7 @@ from workbench.domain.wire.endpoints_and_events import ABOUT, CloudEvent, Event
 from workbench.domain.wire.ledger_and_trace import CALL, WEBHOOK, TraceRow
 from workbench.domain.wire.payments_and_payouts import CreateCharge, CreatePaymentIntent, PaymentIntent
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.service.lists import Caller
+from workbench.sandbox.service import Caller
 
 Rows = tuple[str, ...]
 """Names of rows of the register."""

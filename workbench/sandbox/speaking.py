@@ -61,9 +61,9 @@ class Speaker:
 
         `result` is a status or why no response came, empty if nothing was sent.
         """
-        delivery, event, endpoint = tx.message(delivery_id)
-        if delivery is None or event is None or endpoint is None:
+        if (message := tx.message(delivery_id)) is None:
             return ""  # the sandbox was reset meanwhile
+        delivery, event, endpoint = message
         held = "held back" if endpoint.status == ENABLED else f"not sent: the endpoint is {endpoint.status}"
         job = tx.jobs.first(order="due_ms", ref=delivery.id, kind=DELIVER)
         follows = f"; attempt {delivery.attempts + 1} at {rfc3339(job.due_ms)}" if job else ""

@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from workbench.domain import webhooks
 from workbench.domain.gaps import Gaps
-from workbench.domain.signing import HOW
+from workbench.domain.webhooks import HOW
 from workbench.domain.wire.base import (
     MAX_AT_MS,
     DateTime,
