@@ -27,9 +27,8 @@ from workbench.watching import Watchers
 if TYPE_CHECKING:
     import pandas as pd
 
-    from workbench.analysis.ledger_tables import Ledger
     from workbench.analysis.simulate import Simulation, Traffic
-    from workbench.analysis.tables import Tables
+    from workbench.analysis.tables import Ledger, Tables
     from workbench.lab.console_widget import Console
     from workbench.pictures import Pictures
     from workbench.sandbox.engine import Engine
@@ -323,7 +322,7 @@ class Workbench(Session):
     @extras_named()
     def ledger(self) -> "Ledger":
         """The double-entry ledger, as DataFrames and T-accounts."""
-        from workbench.analysis.ledger_tables import Ledger
+        from workbench.analysis.tables import Ledger
 
         return Ledger(self.control)
 
@@ -342,7 +341,7 @@ class Workbench(Session):
         Returns the posted entries, as `ledger.entries` shows them.
         Raises LedgerRefused: the break proposes no entry. Raises StateConflict: the break was settled before.
         """
-        from workbench.analysis.ledger_tables import settle
+        from workbench.analysis.tables import settle
 
         return settle(self.control, item)
 

@@ -21,10 +21,10 @@ from msgspec import UnsetType
 
 from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import schema_of
-from workbench.analysis.ledger_tables import Ledger, verified
 from workbench.analysis.shapes import ANSWER, COMPLETED, LEDGER_MOVEMENT
 from workbench.analysis.simulate.month import ACCOUNTS, FILES, Chances, Known, Month, Plan, Row, Traffic, day_of
 from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
+from workbench.analysis.tables import Ledger, verified
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, CREDITED, OUT
 from workbench.domain.moments import DAY_MS, LUSAKA, day_start_ms, milliseconds
