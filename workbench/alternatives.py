@@ -21,10 +21,10 @@ from workbench.errors import CommandRefused, GapRefused
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-    from workbench.control import SandboxControl
     from workbench.domain.signs import Value
     from workbench.domain.wire.ledger_and_trace import TraceRow
     from workbench.sandbox.engine import Engine
+    from workbench.session import SandboxControl
     from workbench.text.render import Table
 
 GAPS: Final = "WORKBENCH_GAPS"

@@ -9,7 +9,6 @@ from typing import Any, Final, Generic, Protocol, TypeVar, Unpack
 import httpx
 from msgspec import Struct
 
-from workbench.closing import Closing
 from workbench.domain.masking import Secret
 from workbench.domain.payments import CANCELED, FAILED, PENDING, REQUIRES_PAYMENT_METHOD, SUCCEEDED
 from workbench.domain.wire import payments_and_payouts
@@ -19,6 +18,7 @@ from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Pa
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import InvalidRequest, RateLimited, UnexpectedResponse, WaitExpired, WorkbenchError
 from workbench.merchant.calls import Calls, RequestParts, checked_text, host_of, invalid, segments
+from workbench.resources import Closing
 
 
 class Identified(Protocol):

@@ -28,8 +28,8 @@ from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.rows import Condition, Screen, StoredCall, StoredPayment, calls_named, rows_holding
 from workbench.sandbox.store.transaction import Filters, R, Table
+from workbench.text.diagram import step_of
 from workbench.text.snippets import snippet_of
-from workbench.text.steps import step_of
 
 W = TypeVar("W")
 _SIMULATION: Final = re.compile("[0-9A-Za-z]{1,40}")

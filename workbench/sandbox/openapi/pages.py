@@ -27,7 +27,7 @@ from workbench.sandbox.messages import JSON, InForce, Request, Response
 from workbench.sandbox.openapi.document import document, examples_of_run, offered
 from workbench.sandbox.openapi.markdown import rendered
 from workbench.sandbox.provenance import provenance
-from workbench.text.look import data_url, templates
+from workbench.text.render import data_url, templates
 from workbench.text.snippets import IN_PROCESS_URL, Snippet, snippet
 
 if TYPE_CHECKING:
