@@ -17,12 +17,11 @@ from msgspec.structs import asdict
 from workbench.analysis import shapes
 from workbench.analysis.frames import frame, table, typed
 from workbench.analysis.shapes import Columns
-from workbench.control import SandboxControl
 from workbench.domain.ledger import CHART, DEBIT, IN, KIND_BY_CODE, SUSPENSE, TRACKED
 from workbench.domain.moments import LUSAKA, business_date, milliseconds, milliseconds_in, moment, rfc3339
 from workbench.domain.money import ISO_4217, money_from_major
 from workbench.domain.phones import OPERATORS
-from workbench.domain.wire.endpoints_and_events import Delivery, Event
+from workbench.domain.wire.keys_and_events import Delivery, Event
 from workbench.domain.wire.ledger_and_trace import LedgerVerified
 from workbench.domain.wire.payments_and_payouts import (
     Charge,
@@ -34,7 +33,8 @@ from workbench.domain.wire.payments_and_payouts import (
 )
 from workbench.errors import LedgerRefused, StateConflict, UnexpectedResponse
 from workbench.merchant.client import PaymentsClient
-from workbench.text.saved import TAccounts
+from workbench.session import SandboxControl
+from workbench.traffic.trace import TAccounts
 
 T = TypeVar("T")
 Row = dict[str, Any]

@@ -548,7 +548,7 @@ class Gaps:
     reused_key_status: int = row("7", 422, "422", alternatives={400: "400", 409: "409"},
         why="as in the IETF draft; Stripe uses 400",
         asks="What is the response to an idempotency key that is used again with another body?",
-        relied=("idempotency_key_reused",), together="keys", code=("sandbox/idempotency.py",),
+        relied=("idempotency_key_reused",), together="keys", code=("sandbox/exchange.py",),
         notebook="charges_and_idempotency")
     failure_triggers: str = row("7", "numbers_header_script", "test numbers, a header, and a script",
         alternatives={"header": "only the header"},
@@ -564,7 +564,7 @@ class Gaps:
                       "(draft-ietf-httpapi-ratelimit-headers-11), 429 and Retry-After"},
         asks="How many requests may we make, and how do you tell us to slow down?", relied=("rate_limited",),
         sign=signs.rate_shown, unseen={"none": _LUCK},
-        code=("sandbox/exchange.py", "sandbox/engine.py", "sandbox/rate_limit.py"))
+        code=("sandbox/exchange.py", "sandbox/engine.py"))
     amount_bounds: str = row("8", "none", "from 0.01 to 9,999,999,999.99",
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
         asks="What are the smallest and the largest amounts of a payment?",
@@ -575,19 +575,19 @@ class Gaps:
         shows="The header, on the charge's request.", asks="Which calls need an Idempotency-Key, and which accept one?",
         cost=3, relied=("idempotency_key_missing",), sign=on("createCharge", tried(
             "never", "charges", "Idempotency-Key", "idempotency",
-            asks=lambda call: "idempotency-key" not in call.sent)), code=("sandbox/idempotency.py",),
+            asks=lambda call: "idempotency-key" not in call.sent)), code=("sandbox/exchange.py",),
         notebook="charges_and_idempotency")
     idempotency_retention_s: int = row("8", 86_400,
         "86400 s, per account, mode, method and path, for the same body to the byte; a key or signing secret that is "
         "shown once is not kept, so it is missing from the repeated response",
         alternatives={21_600: "21600 s", 2_592_000: "2592000 s"}, shows="The header.",
         asks="How long do you remember an Idempotency-Key?", cost=3,
-        relied=("idempotency_key_reused", "response replayed"), together="keys", code=("sandbox/idempotency.py",),
+        relied=("idempotency_key_reused", "response replayed"), together="keys", code=("sandbox/exchange.py",),
         notebook="charges_and_idempotency")
     idempotency_keeps_errors: str = row("8", "declines", "declines and 5xx are repeated, validation errors are not",
         alternatives={"none": "only successes are repeated"}, why="as Stripe does", shows="The header.",
         asks="Is an error repeated for the same Idempotency-Key?", cost=2, relied=("response replayed_error",),
-        together="keys", code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
+        together="keys", code=("sandbox/exchange.py",), notebook="charges_and_idempotency")
 
     # 9. Versioning
     version_header: str = row("9", "api_version", "Api-Version in every response, accepted in requests; an unknown "
@@ -604,7 +604,7 @@ class Gaps:
         alternatives={"none": "none"}, here="mark an operation with bench.control.deprecate",
         asks="How do you announce that something will be removed?",
         sign=first(("headers", lambda call: {"deprecation", "sunset"} <= {*call.got})), unseen={"none": _LUCK},
-        code=("sandbox/deprecation.py",))
+        code=("sandbox/operations.py",))
     # fmt: on
 
     @classmethod

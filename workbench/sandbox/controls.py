@@ -20,7 +20,7 @@ from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import MAX_AT_MS, FindQuery, Found, OfSandbox, Rows
 from workbench.domain.wire.ledger_and_trace import TracePage, TraceQuery, TraceRow
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox import deprecation, rate_limit, service
+from workbench.sandbox import exchange, operations, service
 from workbench.sandbox.operations import BEARER, Operation
 from workbench.sandbox.provenance import relied_on
 from workbench.sandbox.service import Caller, accounts, balances, books, check_known, handsets, view_of, webhooks
@@ -28,8 +28,8 @@ from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.rows import Condition, Screen, StoredCall, StoredPayment, calls_named, rows_holding
 from workbench.sandbox.store.transaction import Filters, R, Table
+from workbench.text.diagram import step_of
 from workbench.text.snippets import snippet_of
-from workbench.text.steps import step_of
 
 W = TypeVar("W")
 _SIMULATION: Final = re.compile("[0-9A-Za-z]{1,40}")
@@ -126,8 +126,8 @@ def reset(tx: Transaction, caller: Caller) -> wire.WasReset:
     This is for every account of the sandbox, so one call restarts a test with several merchants.
     """
     tx.forget()
-    rate_limit.forget_calls(tx)
-    deprecation.forget_marks(tx)
+    exchange.forget_calls(tx)
+    operations.forget_marks(tx)
     return wire.WasReset([endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status="enabled")])
 
 
@@ -407,7 +407,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _control("POST", "operator/script", handsets.script),
     _control("POST", "operator/outage", handsets.outage),
     _control("POST", "operator/query", handsets.ask_operator, refuses=(404, 409)),
-    _control("POST", "operations/{operation_id}/deprecation", deprecation.deprecate,
+    _control("POST", "operations/{operation_id}/deprecation", operations.deprecate,
              body_optional=True, refuses=(409,)),
     _control("GET", "keys", accounts.show_keys, no_store=True),
     _control("POST", "accounts", accounts.new_account, no_store=True),

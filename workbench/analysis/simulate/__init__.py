@@ -25,7 +25,6 @@ from workbench.analysis.shapes import ANSWER, COMPLETED, LEDGER_MOVEMENT
 from workbench.analysis.simulate.month import ACCOUNTS, FILES, Chances, Known, Month, Plan, Row, Traffic, day_of
 from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
 from workbench.analysis.tables import Ledger, verified
-from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, CREDITED, OUT
 from workbench.domain.moments import DAY_MS, LUSAKA, day_start_ms, milliseconds
@@ -33,7 +32,7 @@ from workbench.domain.money import ZMW
 from workbench.domain.scenarios import LATE
 from workbench.domain.webhooks import types_of
 from workbench.errors import SimulationRefused
-from workbench.session import Session
+from workbench.session import SandboxControl, Session
 from workbench.text.render import Column, Table, Tabular, table
 
 __all__ = ["MAX_DAYS", "MAX_PAYMENTS", "Simulation", "Traffic", "simulate"]

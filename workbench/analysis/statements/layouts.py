@@ -20,7 +20,7 @@ from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.dates import DateFormat
 from workbench.domain.money import ISO_4217, ZMW
 from workbench.errors import StatementRefused
-from workbench.text.toml_text import read_toml, wrong_kind
+from workbench.resources import read_toml, wrong_kind
 
 FIELDS: Final = (
     "key", "moment", "time", "status", "type", "description", "amount", "debit", "credit", "direction", "fee",

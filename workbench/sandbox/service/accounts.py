@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import UNSET, UnsetType
 
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
-from workbench.domain.wire import accounts_and_keys as wire
+from workbench.domain.wire import keys_and_events as wire
 from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
 from workbench.sandbox.service import LIVE_KEY, Caller, Resource, live_key, view_of
 from workbench.sandbox.store import MERCHANT_ID, Transaction

@@ -16,12 +16,11 @@ from workbench.domain import webhooks
 from workbench.domain.moments import milliseconds_in, rfc3339
 from workbench.domain.signatures import SCHEMES, headers_for, id_in
 from workbench.domain.webhooks import Delivery, Endpoint, StoredEvent
-from workbench.domain.wire import endpoints_and_events as wire
+from workbench.domain.wire import keys_and_events as wire
 from workbench.domain.wire.base import List, Rows, to_json
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund, Suspense
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox.addresses import check_url
-from workbench.sandbox.outbound import Reply
+from workbench.sandbox.outbound import Reply, check_url
 from workbench.sandbox.service import BY_ITSELF, Caller, Cause, EveryFault, Listed, Resource, check_known, view_of
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.rows import Condition, Job, events_about
