@@ -483,8 +483,9 @@ _CHARGES: Final = ("fee", "interest")
 def _narrated(run: Run, rows: pa.Table) -> pa.Table:
     """The rows of breaks with their `description` and `words`, and the day `since` which each is carried.
 
-    Customers' numbers are masked in the texts. A carried row has the texts that were carried with it. The texts are
-    looked up last: in the join of ten million rows they would weigh more than all compared columns.
+    Customers' numbers are masked in the texts. A carried line has the texts that were carried with it, and so has a
+    ledger row of which today's ledger tells none. The texts are looked up last: in the join of ten million rows they
+    would weigh more than all compared columns.
     """
     made, since = _said(run, rows.rename_columns([_REPORTED.get(name, name) for name in rows.column_names]))
     for name, text in made.items():
