@@ -1,6 +1,6 @@
 """The codes of breaks: for each code its texts, its place in the order, and the entries that would settle a break.
 
-A pair is a ledger row beside its statement row (`reconcile.pairs`): the ledger's columns begin with `l_`, the
+A pair is a ledger row beside its statement row (`reconcile.breaks`): the ledger's columns begin with `l_`, the
 statement's with `s_`. Texts and entries are made of many pairs at once, column by column. The text of an amount says
 whether the amount is gross, or net of the fee.
 """
@@ -123,8 +123,8 @@ def proposals_of(pairs: pa.Table) -> Values:
 def _fact(pairs: pa.Table, name: str, mine: str) -> Values:
     """The fact `name` of each pair as text, for its reason; an amount is in major units with its currency.
 
-    `mine` is the side that the reason is about: `l` for the ledger, `s` for the statement. A name that ends in `_off`
-    is by how much the sides differ; a name with neither side is of `mine`.
+    `mine` is the side that the reason is about: `l` for the ledger, `s` for the statement. `…_off` is the difference
+    between the sides. A name without a side means the side `mine`.
     """
     side, _, field = _FACTS.get(name, name).format(mine).partition("_")
     if name == "days_off":
@@ -182,7 +182,7 @@ def _apart(pairs: pa.Table, field: str) -> Values:
 
 
 def _problems(pairs: pa.Table, mine: str) -> Values:
-    """Why each row cannot be used: what the reader reported, or which field is missing or out of bounds."""
+    """The reason why each row is unusable: the problem that the reader reported, or the missing and wrong fields."""
     fields = {"key": "key", "amount": "amount", "fee": "fee", "currency": "currency", "day": "business date"}
     names, told = ("problem", *fields, "direction", "status"), []
     for values in zip(*(pairs[f"{mine}_{name}"].to_pylist() for name in names), strict=True):
@@ -245,7 +245,7 @@ def _booked(pairs: pa.Table, recipe: str | Values, amount: Values, fee: Values |
 _UNKNOWN: Final = ("unknown_credit", "unknown_debit")
 _ROUNDED: Final = ("rounded_up", "rounded_down")
 _FEE: Final = ("fee_lowered", "fee_raised")
-"""Like the two above, the recipe for an account's gain, then the one for its loss: a lower fee raises the account."""
+"""Pairs of recipes: for an account's gain, then for its loss. A lower fee raises the account."""
 _OF_KIND: Final = {"fee": _FEE, "rounding": _ROUNDED}
 
 

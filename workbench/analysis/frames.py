@@ -28,12 +28,12 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
 """pandas type → Arrow type. A category is text in Arrow, since only the whole table has all its values."""
 
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
-"""The types that are taken without pandas' conversions, and the types that are never empty."""
+"""Types whose columns are read without pandas' conversions; and types whose columns hold no nulls."""
 _FEW_TEXTS = ("statement", "account", "words", "phone", "phone_hash")
 _MOST_IN_A_DICTIONARY: Final = 1 << 18
-"""The most texts in a dictionary: who scans a table piece by piece gets the whole dictionary with each piece."""
+"""The most texts in a dictionary: a reader that takes a table in pieces gets the whole dictionary with each piece."""
 _MUCH_BYTES: Final = 1 << 24
-"""Reading less than this is done before its memory would be released."""
+"""The peak memory of Arrow, in bytes, below which nothing is released: releasing would take longer than reading."""
 _BATCH_ROWS = 20_000
 """The most rows that are Python objects at a time; a table may have ten million."""
 
@@ -120,7 +120,10 @@ def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) 
 
 
 def release_unused() -> None:
-    """Returns unused memory to the system, since the pools would keep it. Where little was used it does nothing."""
+    """Returns unused memory to the system, since the pools would keep it.
+
+    Does nothing until Arrow has once held 16 MiB in this process.
+    """
     pool = pa.default_memory_pool()
     if (pool.max_memory() or 0) < _MUCH_BYTES:
         return

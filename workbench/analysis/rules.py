@@ -1,4 +1,4 @@
-"""The rules that people declare: how an account's rows are matched, and what money of a kind is.
+"""The rules that people declare: how an account's rows are matched, and how a break's money is named or decided.
 
 Layouts, files of rules and calls declare them. Patterns are run by RE2 alone, so that no pattern takes for ever.
 """
@@ -27,7 +27,7 @@ KEY, NARRATIVE, AMOUNT = "key", "key in narrative", "amount"
 FIELDS: Final = (AMOUNT, "phone", "fee", "type")
 """The fields that a rule with a window may require to be equal; such a rule always requires `amount`."""
 USUAL_DAYS: Final = 1
-"""How many days apart the dates of a pair with one key may be, unless a rule by key has `days`."""
+"""The most days between the dates of a pair with one key, unless a rule by key has `days`."""
 _MOST_DAYS: Final = 366
 LONGEST_PATTERN: Final = 500
 """The most characters of a pattern."""

@@ -105,7 +105,8 @@ class Tables:
 def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) -> pd.DataFrame:
     """A row for each record of `found`, in reverse order.
 
-    `made_of` makes cells of a record; the moment of its creation, or its attribute of the same name, fills another.
+    `made_of` gives some of a record's cells. `created_at` and `business_date` come from its `created`, every other
+    column from its attribute of that name.
     """
 
     def row(record: T) -> Row:

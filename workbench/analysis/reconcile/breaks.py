@@ -65,10 +65,10 @@ class Broken(NamedTuple):
 
     `breaks` is the frame BREAK, in an order that depends only on its rows. `rows` has each row of either side that is
     part of a break (_BROKEN), with its narrative, the day `since` which it is carried, and the place of its break in
-    the frame. `settled` has the pairs that are no breaks though no key matched them at once: those that a rule
-    matched, with its name as `rule`, and, with the rule `key`, the bookings that came late. `tolerated` is account →
-    the sum of the differences within the tolerance. `unsure` counts the rows that have no partner only because their
-    customers' numbers cannot be compared.
+    the frame. `settled` has two kinds of pairs that are no breaks, each with its `rule`: those that a rule without a
+    key matched, and bookings that came late (rule `key`). `tolerated` is account → the sum of the differences within
+    the tolerance. `unsure` counts the rows that have no partner only because their customers' numbers cannot be
+    compared.
     """
 
     breaks: pd.DataFrame
@@ -100,7 +100,7 @@ def breaks_of(run: Run) -> Broken:
 def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
     """The pairs that are open or tolerated, the rows of the groups among them, the settled pairs, and `unsure`.
 
-    There may be millions: what leads to them is freed before the frame is made.
+    Millions of pairs may be open, so the intermediate tables are freed when this function returns.
     """
     classified = run.classified
     batched = pc.greater(classified.members["batches"], 0)
@@ -179,7 +179,7 @@ def _groups(members: pa.Table) -> pa.Table:
 
 
 def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
-    """Why the date of each row on this side is impossible; null if it is possible or there is no row.
+    """The reason why each row's date on this side is impossible; null if it is possible or there is no row.
 
     A row of a statement may lie outside of its period by the days allowed between dates. A statement from which rows
     were carried forward has no first day, since these rows may be older. Any other row may have any day up to `as_of`.
@@ -238,7 +238,7 @@ def _hashed(rows: pa.Table, key: PhoneKey, prefix: str = "") -> pa.Table:
 
 
 def _settled(run: Run, waiting: pa.Table, found: Found) -> tuple[pa.Table, pa.Table]:
-    """Of the pairs that rules matched, those with a code and, with their `rule`, those that are no break.
+    """Two tables of the pairs that rules matched: pairs with a code; and pairs that are no break, with their `rule`.
 
     A tolerated pair has a code and is no break: it is in both.
     """
@@ -453,7 +453,7 @@ def _reversals(groups: pa.Table, rows: pa.Table, length: int) -> pa.Array:
 def _rows_of(pairs: pa.Table, members: pa.Table) -> pa.Table:
     """Each row of either side that is part of a break, in the shape _BROKEN, with the place of its pair.
 
-    Of a pair's rows on one side, `first` is true for the row that is shown.
+    `first` marks the row that stands for its side in the break.
     """
     is_grouped = pairs["grouped"]
     single, made = pairs.filter(pc.invert(is_grouped)), []
@@ -570,7 +570,10 @@ def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> 
 
 
 def _told(run: Run, rows: pa.Table, side: str) -> pa.Table:
-    """The places and texts of these rows of a side (_TOLD), sorted by both; a text that no column has is null."""
+    """The places and texts of these rows of a side (_TOLD), sorted by place, then text.
+
+    A text is null if its table lacks the column.
+    """
     if side == STATEMENT:
         tables, own, texts = run.inputs.statements, ("statement", "line"), tuple(_TEXTS)
         place = {"entry": "''", **run.inputs.where(run.engine)}

@@ -185,7 +185,7 @@ _MOVING: Columns = {
     **dict.fromkeys(("account", "entry", "key", "hash", "was"), "string"),
     **dict.fromkeys(("no", "day", "nth"), "int64"), "is_new": "bool",
 }  # fmt: skip
-"""A ledger row that moves money; `is_new` is false for an open row of an earlier run, which is numbered first."""
+"""A ledger row that moves money; `is_new` is false for rows that an earlier run left open: they are numbered first."""
 _READ: Columns = {name: _MOVING[name] for name in ("account", "hash", "nth", "key", "day")}
 _NAMED_ENTRY: Columns = {name: _MOVING[name] for name in ("account", "entry")}
 _BEGINS: Columns = {name: _MOVING[name] for name in ("account", "day")}
@@ -193,7 +193,7 @@ _ENTRY, _HASHED = ["account", "entry"], ["account", "hash"]
 _SAME, _NTH, _PLACE = [*_ENTRY, "hash"], [*_HASHED, "nth"], [*_ENTRY, "no"]
 _NAMED: Final = 5
 OLDER, OTHER_KEY = "older", "other key"
-"""Why it is unknown which rows of an account were read: an earlier version saved no hashes, or the key was another."""
+"""Reasons why an account's rows read earlier are unknown: an older version kept no hashes, or the key was another."""
 
 
 @dataclass(frozen=True)
@@ -202,9 +202,9 @@ class LedgerRead:
 
     `moving` has the rows that move money (_MOVING), `again` the rows that this run reads (ROW), and `closed` the
     rows that earlier runs closed. `late` (READ) has the rows that were booked after their date was closed, and
-    `missing` (READ) the rows that were read earlier and are now missing or changed. `unknown` has the accounts whose
-    rows read are unknown, with the reason. If rows are missing, `begins` has the first day that today's ledger has of
-    each account that is not `unknown`. `key_id` is the id of the key of the hashes.
+    `missing` (READ) the rows that were read earlier and are now missing or changed. `unknown` is account →
+    the reason why its rows read earlier are unknown. If rows are missing, `begins` has the first day that today's
+    ledger has of each account that is not `unknown`. `key_id` is the id of the key of the hashes.
     """
 
     moving: Frame

@@ -58,7 +58,10 @@ class Tolerance:
 
 
 class Allowed(NamedTuple):
-    """Limits within which two rows of one key agree; `days` is SQL for an account's days, and `most_days` the most."""
+    """Limits within which two rows of one key agree; amounts are in minor units.
+
+    `days` is SQL for how many days apart a pair's dates may be, by account; `most_days` is the largest such number.
+    """
 
     amount_minor: int
     fee_minor: int
@@ -182,7 +185,7 @@ def classify(
     carried: bool,
     overlaps: bool,
 ) -> Classified:
-    """Run rules 1 to 5 over the rows of both sides; `pairs` applies rule 6 to the open rows.
+    """Run rules 1 to 5 over the rows of both sides; `breaks` applies rule 6 to the open rows.
 
     `bad` has the number of rows of each side that cannot be used. `carried` is true if there are rows of an earlier
     run, and `overlaps` if a line may stand in two files; without overlaps, repeated lines are not looked for.
@@ -415,14 +418,14 @@ _UNSEEN = "[\\s\u00a0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u2060\u3000\ufe
 def bare(key: str) -> str:
     """A key in lower case, without white space and leading zeros: none of these tells two keys apart.
 
-    Of a key of nothing but zeros, one zero is left.
+    A key of zeros alone keeps one zero.
     """
     written = re.sub(_UNSEEN, "", key).lower()
     return written.lstrip("0") or written[:1]
 
 
 def bare_in_sql(engine: Engine, key: str) -> str:
-    """SQL for the same as `bare`."""
+    """SQL that turns `key`, itself SQL, into the text that `bare` returns."""
     written = f"lower({engine.WITHOUT.format(key, engine.text(_UNSEEN))})"
     nonzero = engine.WITHOUT.format(written, engine.text("^0+"))
     return f"coalesce(nullif({nonzero}, ''), left({written}, 1))"

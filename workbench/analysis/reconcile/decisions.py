@@ -70,11 +70,11 @@ class Decided(NamedTuple):
     rules: Sequence[Rule]
     inputs: Sequence[Input]
     match: Mapping[str, MatchRules]
-    """Account → the rules that match its rows, in place of its layout's."""
+    """Account, in which `*` stands for anything → the rules that match its rows, in place of its layout's."""
 
 
 def decided_by(decisions: Path | str | pd.DataFrame | None, rules: Path | str | None, match: object) -> Decided:
-    """The decisions, and the rules of the file `rules`; for an account in both, `match` goes before the file."""
+    """Reads decisions and rules. Where `match` and the rules file both name an account, `match` counts."""
     told, *inputs = ([],) if decisions is None else decisions_in(decisions)
     own: Sequence[Rule] = ()
     declared: Mapping[str, MatchRules] = {}
@@ -118,7 +118,7 @@ def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
 def _tables(path: Path) -> list[Iterator[Line]]:
     """The lines of each sheet, or of each way to read a text file, whose header has `break` and `verdict`.
 
-    If there is none, the lines of the sheet or way with the most columns.
+    Without such a header, the lines of the sheet or way with the most columns.
     """
     heads: list[tuple[set[str], Callable[[], Iterator[Line]]]] = []
     # A file that is not UTF-8 was saved by a spreadsheet in the code page of western Europe.
@@ -220,7 +220,7 @@ def _readings(text: str) -> list[str | None]:
 
 
 def _dated(rows: Mapping[str, Row], days: Collection[str]) -> list[str]:
-    """Set each `when` to ISO 8601, or return why not. One order of day and month holds for a file; none is guessed.
+    """Sets each `when` to ISO 8601, or returns the problem. One order of day and month holds for a file, never guessed.
 
     `days` are other dates of the file, which may show the order.
     """
@@ -313,7 +313,7 @@ def _rows(decisions: pd.DataFrame) -> list[Row]:
 
 
 def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str]], accounts: Collection[str]) -> str:
-    """The state of a decision; `open_` is true for its break and each partner that is open unchanged."""
+    """The state of a decision; `open_` is True for each of its breaks that is still open and unchanged."""
     if all(open_):
         return APPLIED
     if row["account"] and row["account"] not in accounts:
@@ -356,7 +356,7 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
     """The frame CLOSED_BREAK: breaks `decided` with nothing left to book, and earlier breaks that are closed since.
 
     `met` has the rows of those earlier breaks. `settled` has the pairs that a rule matched, which give such a break its
-    rule; otherwise the key matched. `decisions` (DECISION) say who had decided about such a break, booked since.
+    rule; otherwise the key matched. `decisions` (DECISION) name who decided an earlier break that was booked since.
     """
     if decided.empty and not len(met):
         return frame([], CLOSED_BREAK)
@@ -399,7 +399,7 @@ def by_whom(breaks: pd.DataFrame) -> dict[str, Counter[str]]:
 
 
 class Signatures(NamedTuple):
-    """Who prepared a reconciliation and who reviewed it, each with the day; empty while nobody has."""
+    """The preparer and the reviewer of a reconciliation, each with the day; empty until somebody signs."""
 
     prepared_by: str = ""
     prepared_on: str = ""

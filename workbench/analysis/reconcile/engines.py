@@ -114,7 +114,7 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  no pr
 
 
 class Engine:
-    """DuckDB: loads tables into a connection of its own, runs SQL, and returns the rows. Spark does the same."""
+    """DuckDB: loads tables into its own connection, runs SQL, and returns the rows. `_Spark` overrides what differs."""
 
     name = DUCKDB
     failures: tuple[type[Exception], ...] = (duckdb.Error, pa.ArrowException)
@@ -157,11 +157,14 @@ class Engine:
         return self._read(name, shape)
 
     def of_accounts(self, frame: Frame, accounts: Sequence[str]) -> Frame:
-        """The rows of these accounts, whose names are from now on compared as fast as numbers are."""
+        """The rows of these accounts.
+
+        From now on the engine stores account names as an enum, which compares as fast as numbers.
+        """
         if self._account == Engine._account:
             kind, names = f"accounts_{next(_NUMBERS)}", ", ".join(map(self.text, accounts))
             self._connection.execute(f"create temp type {kind} as enum ({names})")
-            # The name of another account is none of the type's: it becomes null.
+            # A name outside the enum becomes null, so rows of other accounts are dropped.
             self._account = f"try_cast(account as {kind})"
         known = f"(select * replace ({self._account} as account) from {frame})"
         return f"(select * from {known} where account is not null)"
@@ -211,7 +214,7 @@ class Engine:
 
 
 class _Spark(Engine):
-    """Temporary views of the given DataFrames' session, whose executors do the work."""
+    """Spark: loads tables as temporary views of the given DataFrames' session, whose executors run the SQL."""
 
     name = SPARK
     failures = (pa.ArrowException,)

@@ -132,7 +132,7 @@ class Source:
     name: str
     """The name of the file, without its folder, or the number of files, or the table's library and class."""
     sha256: str | None = None
-    """The hash of a file that was read here."""
+    """SHA-256 of a file or query that `read_statement` or `read_ledger` read; else None, and `hashed` works it out."""
     read_from: OwnLedger | None = None
     """The ledger whose rows these are, if it was read with read_ledger()."""
     as_of: date | None = None
@@ -335,11 +335,11 @@ OWN: Final = {
     LEDGER: {"no": "number", "entry": "entry", "kind": "kind", "refers": "reverses", "state": "state"},
     STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
 }
-"""Side → the same for columns that only this side has, or that the two sides name differently."""
+"""Side → (name in ROW → name in the side's table), for columns that one side has, or the sides name differently."""
 _TOO_LARGE: Final = " or ".join(
     f"coalesce({name}, 0) not between {-MOST_MINOR} and {MOST_MINOR}" for name in ("amount", "fee")
 )
-"""SQL that is true if the amount or the fee is larger than any payment's: sums of such might not fit into 64 bits."""
+"""SQL that is true if the amount or the fee is beyond MOST_MINOR: sums of such amounts might not fit into 64 bits."""
 _MADE: Final = {
     "g": "coalesce(batch, key)",
     "order": f'coalesce("at", day * {DAY_MS}, 0)',
@@ -432,6 +432,6 @@ def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes
 
 
 def dated(engine: Engine, ends: Mapping[str, int], compared: str = "<=") -> str:
-    """SQL that is true for the rows up to the last day of their account, in `ends`, or after that day by `>`."""
+    """SQL that is true for the rows up to their account's last day, in `ends`; after that day if `compared` is `>`."""
     days = (f"account = {engine.text(name)} and day {compared} {day}" for name, day in ends.items())
     return " or ".join(["false", *days])

@@ -39,9 +39,9 @@ _LONG_ENOUGH: Final = 4
 
 
 class Like(NamedTuple):
-    """The candidates of a row, found `by` a rule: per side, the `places` of the first ones, and the count of all.
+    """The candidates of a row, found `by` a rule: per side, the `places` of the first candidates, and the count of all.
 
-    Where they were found by a customer's number, a count may be too low: that search ends early.
+    The search by a customer's number ends early, so that its counts may be too low.
     """
 
     by: str

@@ -74,7 +74,7 @@ class Book(NamedTuple):
 
 @dataclass
 class Run:
-    """A run: its inputs and settings; then, one after the other, the rows, days and classes that it reads and finds."""
+    """The state of one reconciliation: its inputs and settings, and the fields that its steps fill in."""
 
     inputs: Inputs
     engine: Engine
@@ -186,7 +186,7 @@ def period_of(file: Statement | None) -> tuple[int | None, int | None]:
 
 _YEAR = 366
 _ENOUGH = 3
-"""The fewest rows of a file in which a lone late row counts as mistyped: with fewer, each may be the mistaken one."""
+"""The fewest rows of a file in which a lone late row counts as mistyped: of fewer rows, any may be the mistaken one."""
 
 
 def limit_of(file: Statement | None, as_of: int) -> int:
@@ -292,7 +292,7 @@ _STANDS = {"statement": "source", "line": "no"}
 def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
     """The frame MATCH, in an order that depends only on its rows.
 
-    `settled` is that of `breaks.Broken`, and `decided` has the rows that people decided to zero.
+    `settled` is the field of `breaks.Broken`, and `decided` has the rows that people decided to zero.
     """
     engine, classified = run.engine, run.classified
     by_key = f"case when {BOTH_SIDES} then 'key' else 'nothing_moved' end"
@@ -335,7 +335,7 @@ def _rows_of_pairs(pairs: Frame, **told: str) -> list[Frame]:
 
 
 def _differences(found: pa.Table) -> Iterator[str | None]:
-    """Yields the words for each row that differs, and None for each other row."""
+    """Yields each row's differences in amount, fee and days, statement less ledger, in words; None without any."""
     offs = (found[f"{name}_off"].fill_null(0).to_pylist() for name in _OFF)
     for amount, fee, days, currency in zip(*offs, found["currency"].to_pylist(), strict=True):
         parts = [f"{name} {money_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]

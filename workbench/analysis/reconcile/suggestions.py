@@ -30,7 +30,7 @@ MOST: Final = 5
 _KEY_LENGTHS: Final = range(5, 65)
 """The lengths of keys that are searched for a partner: a shorter key is met by chance, a longer one is a text."""
 _EVERY_CHOICE: Final = 12
-"""Up to so many rows, every choice is tried; out of more, choices of up to `_PARTS` rows."""
+"""The most rows of which every choice is tried; of more rows, choices of up to `_PARTS` rows are tried."""
 _PARTS: Final = 4
 _CHOSEN_FROM: Final = 16
 """The most rows out of which choices are made: those of the nearest days."""
@@ -41,7 +41,7 @@ _OTHER: Final = {LEDGER: STATEMENT, STATEMENT: LEDGER}
 
 
 class _Open(NamedTuple):
-    """An open break. `apart` is by how much more the ledger has, net; `amount` is gross, with the sign of its effect.
+    """An open break. `apart` is the ledger's net less the statement's; `amount` is gross, with the sign of its effect.
 
     A duplicate `is_further`: its side has another row with the key, and the duplicate may have lost its own key. The
     `amount` of a batch is net. A row that moves nothing has no `amount`, and neither has a break with both sides.
@@ -82,7 +82,7 @@ _LeftOut = set[str]
 
 
 def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The frame SUGGESTION of a frame BREAK, and of what the frame PROOF does not explain."""
+    """The frame SUGGESTION for a frame BREAK and, with `proof`, for the amounts that PROOF leaves unexplained."""
     opened, made, seen, said = [*_open_breaks(breaks)], [], set(), []
     if proof is not None:
         for account, currency, minor in python_rows(proof, "account", "currency", "unexplained_minor"):
@@ -269,7 +269,7 @@ _Like = tuple[str, str | None, str, bool]
 
 
 def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """Rows of one side that make up for a row of the other or for a difference, or for several rows of one day."""
+    """Rows of one side that add up to a row of the other side, to a difference, or to several rows of one day."""
     days = _by_day([row for row in opened if row.side in SIDES and row.is_movement])
     targets = sorted((row for row in opened if row.is_movement), key=lambda row: (-abs(row.apart), row.name))
     left_out.update(row.name for row in targets[_TARGETS_AT_MOST:])

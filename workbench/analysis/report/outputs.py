@@ -96,8 +96,8 @@ def write(result: Reconciled, out: Path, *, excel: str | None = None, matches: b
     units, and text as it was found, even if a spreadsheet would run it; suggestions go into a file of their own beside
     it. With `excel` a .csv file begins with a UTF-8 mark, and has an apostrophe before text that would be run; such a
     file is for people, not for programs. With one of LOCALES it also has that locale's delimiter, amounts in major
-    units and days, the workbook's headings, an apostrophe before digits that would be changed, and no `proposal`; with
-    ANY it has none of these.
+    units and days, the workbook's headings, an apostrophe before digits that would be changed, and no `proposal`. With
+    ANY it has only the mark and the apostrophes before formulas.
     Raises ReportRefused: a file cannot be written.
     """
     if not _is_table(out):
@@ -184,7 +184,7 @@ AGAINST: Final[Mapping[str, tuple[str, int]]] = {
 }  # fmt: skip
 """The recipe of a proposal → the account that its entry is posted against, and the sign of its effect on the books.
 
-What other recipes book goes against suspense.
+The entries of all other recipes are posted against suspense.
 """
 _WRITE_OFF: Final = "write_off"
 _BOOKED: Final = ("accept", "expected")

@@ -45,7 +45,7 @@ _TABLES: Final = (
     captions.headline, captions.is_proven, captions.shortfalls, captions.reconciliations, captions.closed,
     captions.accounts, captions.proof, captions.inputs,
 )  # fmt: skip
-"""What the template shows of a result, by the functions' names."""
+"""Functions of a result; the template shows what they return, under their names."""
 
 
 def write_page(result: Reconciled, path: Path | str) -> None:

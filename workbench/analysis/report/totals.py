@@ -299,7 +299,7 @@ class Balances(NamedTuple):
     """The reconciliation of one account as accountants write it: two balances, their items, two adjusted balances.
 
     `sides` are the lines of the statement and of the books, each from its balance to its adjusted balance; the books'
-    is `unexplained_minor` above the statement's. `caption` says whether the reconciliation proves.
+    adjusted balance exceeds the statement's by `unexplained_minor`. `caption` says whether the reconciliation proves.
     """
 
     account: str
@@ -310,7 +310,7 @@ class Balances(NamedTuple):
 
     @property
     def lines(self) -> list[Line]:
-        """The lines of both sides and, if there is any, what nothing explains."""
+        """The lines of both sides and, if an amount is unexplained, a line with this amount."""
         rest = [Line("Not explained: books less statement, both adjusted", self.unexplained_minor)]
         return [line for side in (*self.sides, rest[: bool(self.unexplained_minor)]) for line in side]
 

@@ -63,7 +63,7 @@ _THOUSAND_MINOR: Final = 100_000
 _NATIONAL: Final = len("+260")
 ALL: Final = "all"
 _BAD_CELLS: Final[tuple[Mapping[str, str], ...]] = ({"key": ""}, {"moment": "00-00-0000"}, {"amount": "1O5.0O"})
-"""What makes a row invalid: no key, no such day, letters in an amount."""
+"""Cells that make a row invalid: no key, a day that does not exist, letters in an amount."""
 _SPARE: Final = 16
 
 Fits = Callable[[Known, date], bool]
@@ -372,7 +372,7 @@ class Planting:
         self.ledger_only: dict[str, list[tuple[str | None, str]]] = {account: [] for account in ACCOUNTS}
         """Account → key and code of the breaks without a line: the statement lacks them."""
         self.posts: list[tuple[str, str]] = []
-        """Pairs of what the ledger posts, `repeated` or `reversed`, and the entry that it is about."""
+        """Pairs of `repeated` or `reversed`, and the entry that the ledger repeats or reverses."""
 
     def choose(self) -> None:
         """Plant every kind. Rows that only an operator knows have no partner: nothing that looks like them is planted.

@@ -295,7 +295,7 @@ class Row(NamedTuple):
     code: str | None = None
     cells: Mapping[str, str] = {}
     decoy: str | None = None
-    """Why the row only looks like a break."""
+    """The reason why the row only looks like a break; None for any other row."""
 
     @property
     def effect_minor(self) -> int:

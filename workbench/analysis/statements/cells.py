@@ -52,9 +52,9 @@ class Wrong(str):
 Whole = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Quick = Mapping[str, Callable[[pa.Array], tuple[pa.Array, Mask]]]
-"""`text` or `number` → a function that reads the plain texts of an array at once.
+"""Kind of column (`text` or `number`) → fast reader.
 
-It returns a value for each text, and a mask of the plain texts; the values of the other texts do not count.
+The reader returns one value per text, and a mask of the texts that it could read; ignore the other values.
 """
 _SAMPLE_ROWS: Final = 1 << 16
 _MANY_DIFFERENT: Final = 0.9
@@ -269,9 +269,9 @@ def is_odd(cells: Sequence[Cell], width: int) -> bool:
 
 
 def spread(values: pa.Array, codes: NDArray[Any]) -> pa.Array:
-    """The value of each row, by its place among `values`, which is in `codes`.
+    """The value of each row; `codes` has its place among `values`.
 
-    Texts become a dictionary array, unless there is one for each row, in their order.
+    Texts become a dictionary array, unless `values` has one text for each row, in the rows' order.
     """
     if len(values) == len(codes) and (codes == np.arange(len(codes))).all():
         return values
@@ -428,7 +428,7 @@ class Amounts:
         return Amount(minor, style or ("minus" if sign == "-" else "plain"))
 
     def quick(self, read: Callable[[Cell], Any]) -> Quick:
-        """The function that reads plain digits at once, as written in the layout and as exact numbers.
+        """Fast readers of plain amounts: of texts as the layout writes them, and of exact numbers.
 
         `read` is called on 1 and -1 alone, for the signs; an amount whose sign `read` refuses is left unread.
         """

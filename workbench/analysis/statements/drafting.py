@@ -517,7 +517,7 @@ def _result(draft: Draft) -> None:
 
 
 def _shipped(draft: Draft) -> None:
-    """Adds to `draft.above`, if a shipped layout has the file's headings, that it fits the file, or why it does not."""
+    """Notes in `draft.above` that a shipped layout with the file's headings fits the file, or why it does not."""
     if len(draft.file.rows) == MOST_ROWS or draft.file.is_ledger:
         return
     with suppress(StatementRefused):

@@ -56,7 +56,7 @@ Reader = Callable[[Cell], Any]
 def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
     """Field → the reader of its cells; `amounts` → the reader of the currency's amounts.
 
-    Only a description, and `party` and `own`, which read a party, accept a spreadsheet's error such as `#N/A`.
+    A spreadsheet's error such as `#N/A` makes a cell wrong, except in descriptions and parties.
     """
     own = re.compile(translate(layout.own))
     party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
@@ -194,9 +194,9 @@ _QUICK: Final[Mapping[str, Quick]] = {
     "number": {"text": _plain_integers},
     "description": {"text": _plain_descriptions},
 }
-"""Field → what reads its plain cells at once; fields of few different cells have none."""
+"""Field → fast readers of plain cells. Fields not listed, or with an empty entry, are read cell by cell."""
 _KINDS: Final = {"number": pa.int64(), "day": pa.int32()}
-"""Field → its type; the others are texts."""
+"""Field → Arrow type of its values. Fields not listed are text."""
 _BATCH_ROWS: Final = 50_000
 """The number of phone numbers that are Python objects at a time."""
 _MAY_HAVE_A_NUMBER: Final = r"(?s)0.{0,2}[5-79]|\+|%2|FRI:|002|254[17]"
@@ -206,7 +206,7 @@ Made = dict[str, Any]
 
 
 def _everywhere(holds: Mask, words: str) -> list[tuple[int, str]]:
-    """The words for each row that the mask marks."""
+    """The place of each row that the mask marks, with these words."""
     return [(place, words) for place in np.flatnonzero(holds).tolist()]
 
 
@@ -253,7 +253,7 @@ class _Fields:
         return self.cells[field].read(self.readers[field], _KINDS.get(field, pa.string()), _QUICK.get(field, {}))
 
     def all_are(self, value: object, kind: pa.DataType | None = None) -> pa.Array:
-        """A column with one value throughout, a text unless another type is given."""
+        """A column that repeats one value in every row; of type text by default."""
         return spread(pa.array([value], kind or pa.string()), np.zeros(self.count, np.int32))
 
     def money(self, field: str, *, by: str = "", absent: int | None = None) -> pa.Array:
@@ -462,7 +462,7 @@ class Rows(NamedTuple):
     table: pa.Table
     """The rows in the shape STATEMENT_ROW, and behind it those columns of a ledger that the file has."""
     problems: list[tuple[int, str]]
-    """For a ledger, the line of a movement and a problem of it, for each problem."""
+    """Problems of a ledger's rows, each with its line; opening rows left out. Empty for a statement."""
     local: Whole
     """Local milliseconds since 1970, ABSENT for a bad date."""
     is_opening: Mask

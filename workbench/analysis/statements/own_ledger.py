@@ -344,7 +344,9 @@ _DAYS: Final = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.ma
 
 
 def _column(name: str, field: pa.Field, values: pa.ChunkedArray, what: str, layout: Layout) -> Column:
-    """A table's column as that of a sheet: texts, exact numbers, or local moments. `what` is the layout's field in it.
+    """Converts an Arrow column into cells as a sheet has them: texts, exact numbers or local moments.
+
+    `what` is the layout's field for the column.
 
     Raises StatementRefused: a float that is no amount, whole numbers that may be kwacha or ngwee, or an unknown type.
     """
@@ -463,7 +465,11 @@ def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tu
 def _declared_opening(
     found: Found, groups: Sequence[tuple[Cell, ...]], minor: int, currency: str, told: str | None
 ) -> dict[int, int]:
-    """Code → the opening balance that stands above the header; `told` is the currency that the file or caller names."""
+    """Code → the opening balance that stands above the header.
+
+    `told` is the currency named by the caller or above the header; None if only the layout names one.
+    Raises StatementRefused: there are rows of several accounts.
+    """
     if len(named := {of for of, _ in groups}) > 1:
         text = f"has an opening balance above its header, and the rows of {len(named):,} accounts below."
         hint = "Remove opening from the layout: it does not say whose balance this is."
@@ -571,7 +577,7 @@ _UNREAD: Final = re.compile(
 )
 """Comments and quoted text, which hold no words of the query."""
 _SENT_AS: Final = "COPY ("
-"""What the PostgreSQL driver puts before the query: the server may count places from there."""
+"""Text that the PostgreSQL driver puts before the query: the server may count places from there."""
 _SAID_BY_SQLITE: Final = re.compile(r"query: ([^\n]+)")
 _NOT_REACHED: Final[Mapping[str, tuple[str, str]]] = {
     "password|no pg_hba": (
@@ -659,7 +665,7 @@ def _from_postgresql(adbc: ModuleType, address: str, sql: str, name: str) -> pa.
 
 
 def _said_by_postgresql(error: Exception, sql: str) -> tuple[str, str]:
-    """The server's message, which has nothing of the address; and words for the place in the query, if it names one."""
+    """The server's message, without the address; and words for the place in the query, if the message has one."""
     details = {key.decode(): value.decode(errors="replace") for key, value in getattr(error, "details", None) or ()}
     before_it = len(_SENT_AS) if f"Query was: {_SENT_AS}" in str(error) else 0
     place = int(details.get("PG_DIAG_STATEMENT_POSITION", 0)) - before_it

@@ -131,8 +131,9 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
 
 
 def _rows_in(file: IO[bytes], delimiter: str, after: int) -> tuple[Whole, int, bool]:
-    """The lines of the rows below line `after` that are not empty, the byte of the first, and if cells have breaks.
+    """Line numbers of the rows below line `after`, empty rows left out; and the byte at which the first row begins.
 
+    The last value is True if a cell has a line break.
     Raises csv.Error: only the csv module can read the file.
     """
     begins = len(codecs.BOM_UTF8) * (file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8)
@@ -329,7 +330,7 @@ class Found(NamedTuple):
         return {**places, "account": 0} if self.layout.sections else places
 
     def body(self) -> tuple[Body, list[int]]:
-        """The rows below the header, and the lines of a narrative alone, which were joined to the rows above."""
+        """The rows below the header; and the numbers of lines with only a narrative, which are joined to rows above."""
         places, layout = self.places, self.layout
         body = self.cell_rows.body(self.line, len(self.header))
         # An error of a formula outside of these columns makes no row.
@@ -358,7 +359,7 @@ def _of_sections(body: Body, moves: Iterable[int]) -> Body:
 
 
 def _continued(body: Body, narrative: int, ends: tuple[str, ...]) -> tuple[Body, list[int]]:
-    """Joins each line with a narrative alone to the row above it, as statements copied from a PDF need it.
+    """Joins each line that has only a narrative to the row above it, as statements copied from a PDF need it.
 
     `narrative` is the place of its column; a line that begins with one of `ends` is a total or a balance, and stays.
     Returns the body, and the numbers of the joined lines.
@@ -493,7 +494,7 @@ def _unreadable(heads: Sequence[Head]) -> StatementRefused | None:
 
 
 def _misread(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool) -> StatementRefused | None:
-    """The failure to read a file in the encoding of the layout whose headings it has; None otherwise."""
+    """The failure to read the file as its layout says, if the file has a layout's headings in another encoding."""
     for head in heads:
         for layout in layouts:
             if _header(head, layout, named=named, encoding=head.cell_rows.encoding):
@@ -567,8 +568,8 @@ def declared(
 ) -> tuple[Preamble, int, str, str]:
     """Values of the lines above the header, the line of the closing balance or 0, the account, and the currency.
 
-    `account` and `currency` are the caller's; `by_row` says that each row names its account, which is empty then. A
-    line has labels, each before its value: `Label,value`, `Label:,value` or `Label: value`.
+    `account` and `currency` are the caller's. With `by_row` each row names its account, and the returned account is
+    empty. A line has labels, each before its value: `Label,value`, `Label:,value` or `Label: value`.
 
     Raises StatementRefused: a value that is no day, code or amount, a label with two different values, a balance in
     another currency than the file's, a period that ends before it begins, or a caller that says otherwise.
@@ -585,7 +586,10 @@ def declared(
 
 
 def _agreed(name: str, what: str, passed: str | None, told: str | None, otherwise: str | None) -> str:
-    """The caller's value, else the file's, else the layout's."""
+    """The caller's value, else the file's, else the layout's.
+
+    Raises StatementRefused: the caller's and the file's values differ, or there is no value.
+    """
     if passed and told and passed != told:
         text = f"declares the {what} {told!r}, but {passed!r} was passed."
         raise refused(name, text, passed=passed, found=told)

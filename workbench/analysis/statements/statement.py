@@ -119,7 +119,7 @@ class Followed(NamedTuple):
     """The running balance of a file, followed through its rows."""
 
     opening_minor: int | None
-    """None if the file does not show it; the same holds for the closing balance."""
+    """The opening balance; None if the file does not show it. `closing_minor` likewise."""
     closing_minor: int | None
     findings: dict[str, Whole]
     is_compared: Mask

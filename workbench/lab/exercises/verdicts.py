@@ -1,4 +1,4 @@
-"""What a check says and looks at: verdicts, a person's lines, and the sales on a bench."""
+"""Verdicts of checks, lines for a person, and lookups of sales and charges on a bench."""
 
 import json
 import re
