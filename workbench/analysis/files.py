@@ -113,7 +113,7 @@ def read(path: Path | str, columns: Columns) -> pd.DataFrame:
 
 
 def pages(path: Path | str, columns: Columns) -> Iterator[pa.Table]:
-    """Yields a file's table piece by piece, as Arrow tables. Raises ValueError: the file has other columns or cells."""
+    """Yields a file's table piece by piece, as Arrow tables. Raises ValueError: see `read`."""
     source, schema = Path(path), schema_of(columns)
     opened = _parquet if _ending(source) == PARQUET else _csv
     try:

@@ -159,7 +159,7 @@ def refusal(pattern: str) -> str:
 
 
 class Input(NamedTuple):
-    """A source of decisions or rules: `side` is `decisions` or `rules`, and `rows` says how many the source has.
+    """A source: `side` is `decisions` or `rules`, `rows` the number of its decisions or rules (of `match`: accounts).
 
     The SHA-256 is of a file's bytes, or of the call's match rules as text; None for a DataFrame.
     """

@@ -188,9 +188,9 @@ empty if the number was never known unmasked, and null if no key was given for t
 CLOSED: Columns = _columns(
     "account currency closing_date last_number statement_minor brought_minor", last_number="Int64"
 )
-"""How far an account is reconciled: of the ledger rows that move nothing, the next run skips those up to here.
+"""The close of an account: the next run skips the ledger rows up to here that move nothing.
 
-They are dated up to the closing date, and have a number up to `last_number`.
+These rows are dated up to `closing_date`, and have a number up to `last_number`.
 
 `brought_minor` is the lasting difference of ledger and statement: tolerated, or never explained.
 """

@@ -172,7 +172,7 @@ def _shown(value: object) -> object:
 
 @cache
 def _template() -> "Template":
-    """The page's template, with its script, which knows the signs that begin a formula in every output."""
+    """The page's template, with its script, into which the signs that begin a formula are filled."""
     environment = templates(__package__, finalize=_shown)
     environment.filters["sentence"] = _sentence
     script = files(__package__).joinpath("templates", "page.js").read_text("utf-8").replace("__FORMULA__", FORMULA)

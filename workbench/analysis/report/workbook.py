@@ -39,7 +39,7 @@ _WRAPPED: Final = {"account", "key", "code", "description", "words", "reason", "
 _COVER: Final = (52, 22, 14, 12, 14, 14, 8, 9, 9, 20)
 """The widths of the cover's columns; a sentence spans all columns."""
 MAX_ROWS: Final = 1_048_576
-"""The most rows of a sheet, with the heading's."""
+"""The most rows of a sheet, with the row of headings."""
 _LINE: Final = 15
 _MOST_LINES: Final = 27
 """The most lines of a row: a line is _LINE points high, and a row at most 409."""
@@ -47,14 +47,14 @@ _WIDEST: Final = 60
 _NARROWEST: Final = 6
 _MEASURED_ROWS: Final = 5_000
 _CREATED: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""Any fixed moment: two runs over the same inputs are the same file."""
+"""A fixed moment, so that two runs over the same inputs write the same file."""
 MAX_TEXT: Final = 32_767
 """The most units of UTF-16 that a cell holds."""
 CUT_MARK: Final = " … (cut)"
 _MAX_DIGITS: Final = 15
 """The most digits of a number that a spreadsheet holds and shows."""
 _FIRST_DAY: Final = date(1900, 3, 1)
-"""Spreadsheets believe in a 29 February 1900: an earlier day is written as text."""
+"""The first day written as a date; an earlier day is text, since spreadsheets count a 29 February 1900."""
 Write = Callable[[Worksheet, int, int, Any, Any], str]
 """Takes a sheet, a row, a column, a value and its currency; writes the value, and returns the text that is shown."""
 

@@ -315,7 +315,7 @@ class Books:
         self.closings: dict[str, date] = {}
         """Account → the last day of its statement."""
         self.deciding: set[str] = set()
-        """The entries of the last rows, which decide the closing days: no break is planted on them."""
+        """The entries of the statements' last rows, which decide the closing days: no break is planted on them."""
 
     def keep(self, pages: Iterable[pa.Table], last_day: date) -> None:
         """Write the movements of the month that ended on `last_day`, and set the closing day of each statement."""
@@ -370,14 +370,14 @@ class Planting:
         """The entries whose own rows are not written."""
         self._planted: dict[str, list[Row]] = {account: [] for account in ACCOUNTS}
         self.ledger_only: dict[str, list[tuple[str | None, str]]] = {account: [] for account in ACCOUNTS}
-        """Account → key and code of the breaks without a line: the statement lacks them."""
+        """Account → key and code of each break that has no line on the statement."""
         self.posts: list[tuple[str, str]] = []
         """Pairs of `repeated` or `reversed`, and the entry that the ledger repeats or reverses."""
 
     def choose(self) -> None:
         """Plant every kind. Rows that only an operator knows have no partner: nothing that looks like them is planted.
 
-        Raises SimulationRefused: more of a kind are asked for than there are rows.
+        Raises SimulationRefused: with `exactly`, fewer rows than asked for can carry a kind of break.
         """
         wanted, month = (
             {name: self._all_wanted[name] for name in KINDS if self._all_wanted.get(name)},

@@ -147,7 +147,7 @@ class Payment(NamedTuple):
 class Plan:
     """`payments` payments over `days` days from `start_ms`, which is midnight in Lusaka.
 
-    The money of `late` payments comes late, besides those that the traffic makes late.
+    `late` is the number of payments whose money comes late, besides those that the traffic makes late.
     """
 
     chances: Chances
@@ -338,7 +338,7 @@ class Known(NamedTuple):
 
 
 _FEWEST: Final = 25
-"""The least commands in a call; a call sends more if the one before did more."""
+"""The fewest commands in a call; a call sends more if the sandbox did more of the call before."""
 SUCCEEDED: Final = "succeeded"
 OPEN: Final = "open"
 """The outcome of a payment that is unanswered at the end of the month."""

@@ -318,7 +318,7 @@ _INSTEAD: Final = {
 def put_columns(draft: Draft) -> None:
     """Declare the column of each field.
 
-    It is found by its heading, if its cells fit, by the balance, by a part of its heading, or by its cells alone.
+    A column is found by its heading, if its cells fit, by the balance, by a part of its heading, or by its cells alone.
     """
     file = draft.file
     sample = Sample(file)

@@ -115,7 +115,7 @@ class DateFormat:
     def all_in(self, text: str) -> list[int | None]:
         """The milliseconds of each date in a text such as `From 01-10-2026 To 31-10-2026`; None for an impossible date.
 
-        A text with further digits before or behind it, such as 01-10-20 in 01-10-2026, is not read.
+        A date with further digits before or behind, such as 01-10-20 in 01-10-2026, is not read.
         """
         return [self.read(found[0]) for found in re.finditer(f"(?<![0-9]){_regex(self.pattern)}(?![0-9])", text)]
 

@@ -53,7 +53,7 @@ class Statement(Tabular):
     followed: int = 0
     """The number of rows whose balance was compared with the one before; the first row counts too."""
     joined: tuple[int, ...] = ()
-    """The lines with a narrative alone, which was joined to the row above."""
+    """The lines with only a narrative, which was joined to the row above."""
     layout_sha256: str | None = None
     match: MatchRules = ()
     """The rules by which the rows are matched, if the layout declares any."""
@@ -202,9 +202,9 @@ def whole_of(rows: pa.Table, name: str) -> Whole:
 
 
 def effects_of(rows: pa.Table) -> tuple[Whole, Mask, Whole]:
-    """The signed effect of each row on the account, a mask of the rows whose effect is known, and what turning adds.
+    """The signed effect of each row on the account, in minor units, and a mask of the rows whose effect is known.
 
-    The last array is the change of each effect if the row goes the other way.
+    The third array is the change of each effect if the row goes the other way.
     """
     status, told = rows["status"], ("direction", "amount_minor", "fee_minor", "status")
     complete = np.all([mask_of(rows[name].is_valid()) for name in told], axis=0)
@@ -293,8 +293,8 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
 def newest_first(local: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
     """True if the newest row stands first, and the balance followed in that order.
 
-    Most dates decide on the order, unless the balances disprove it. `local` has the moments of the rows, ABSENT where a
-    row has none; `followed` follows the balance, given `newest_first`.
+    The order of most dates decides, unless the balances disprove it. `local` has the moments of the rows, ABSENT where
+    a row has none; `followed` follows the balance, given `newest_first`.
     """
     steps = np.sign(np.diff(local[local != ABSENT]))
     told = bool(steps.sum() < 0)

@@ -234,7 +234,7 @@ def _local(tag: str) -> str:
 
 
 def _place(reference: str | None, row: int, column: int) -> tuple[int, int, str]:
-    """Row and column of a cell, from 1, and its reference, such as `B7`; without one the cell is at `row` and `column`.
+    """Row and column of a cell, from 1, and its reference, such as `B7`. Without a reference `row` and `column` count.
 
     Raises ValueError: the reference is not a cell's.
     """
