@@ -308,6 +308,26 @@ def applied(
     return shown, frame(made, DECISION)
 
 
+def replaced_words(breaks: pd.DataFrame, given: Sequence[Row], carried: pd.DataFrame) -> Iterator[str]:
+    """Yields a note for each earlier match that a `given` decision replaces and that leaves a break open again.
+
+    `breaks` have their decisions; `carried` are those of an earlier run (DECISION).
+    """
+    new = {name: row for row in given if row["verdict"] != WITHDRAWN for name in ids_of(row)}
+    matches = _rows(carried[(carried["state"] == APPLIED) & (carried["verdict"] == "match")])
+    replaced = {name: (old, new[other]) for old in matches for other in ids_of(old) if other in new
+                for name in ids_of(old)}  # fmt: skip
+    opened = breaks[breaks["verdict"].isna() & breaks["id"].isin(list(replaced))]
+    for name, key, told in python_rows(opened, "id", "key", "description"):
+        old, by = replaced[name]
+        text = f"The {by['verdict']} by {by['who']} replaces the match of {listed(ids_of(old))} by {old['who']}"
+        text += f" ({old['when']}: {old['why']}), so {name} ({visible(told or key_text(key))}) is open again."
+        if by["verdict"] == "match":
+            first, *others = ids_of(by)
+            text += f" To match all, name all partners in one decision: {first},match,{'; '.join([*others, name])}"
+        yield text
+
+
 def _rows(decisions: pd.DataFrame) -> list[Row]:
     return [dict(zip(DECIDED, row, strict=True)) for row in python_rows(decisions, *DECIDED)]
 
