@@ -389,6 +389,7 @@ class TestFiles:
             "decisions.parquet",
             "read.parquet",
             "told.parquet",
+            "signed.parquet",
         }
 
 

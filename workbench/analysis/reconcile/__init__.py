@@ -147,7 +147,7 @@ class Reconciliation(Reconciled):
 
         `form` is `general`, `sage`, `xero` or `quickbooks`; `accounts` gives the codes of your books, such as
         `{"charges": "7901"}`, and `on` the day of all entries instead of each break's own.
-        Raises ReportRefused: there is no such form, or the file cannot be written in it.
+        Raises ReportRefused: there is no such form or account, or the file cannot be written in it.
         """
         from workbench.analysis.report import outputs
 

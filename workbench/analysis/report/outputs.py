@@ -220,7 +220,7 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
         told = totals.in_words(verdict, None, row["why"] or row["rule"])
         text = " ".join((row["description"] or "").split()) or (row["key"] if has_key(row["key"]) else row["code"])
         line = {"entry": name, "date": on or row["business_date"], "currency": row["currency"],
-                "reference": row["key"], "narrative": armed(f"{text}, {told}")}  # fmt: skip
+                "reference": row["key"], "narrative": armed(f"{text} ({told})")}  # fmt: skip
         # The ledger has too much where the variance is positive: the account is credited.
         for posted, minor in ((row["account"], -variance), *against.items()):
             debit, credit = max(minor, 0), max(-minor, 0)
@@ -264,7 +264,7 @@ def journal_note(result: Reconciled, form: str = "general", accounts: Mapping[st
     left = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if reason)
     risky = sum(begins_as_formula(row["key"]) for row in decided if not _without_entry(row))
     posted = dict.fromkeys(journal(result)["account"] if form != "general" else ())
-    uncoded = ", ".join(name for name in posted if name not in (accounts or {}))
+    uncoded = totals.listed([name for name in posted if name not in (accounts or {})])
     told = {
         f"The journal has no code for {uncoded}: give each with --journal-account NAME=CODE.": uncoded,
         f"Decided breaks that have no entry in the journal: {left}.": left,
@@ -276,7 +276,7 @@ def journal_note(result: Reconciled, form: str = "general", accounts: Mapping[st
 FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "general": {
         "date": "{date}", "account": "{account}", "debit": "{debit}", "credit": "{credit}", "currency": "{currency}",
-        "narrative": "{narrative} ({entry})", "reference": "{reference}",
+        "narrative": "{narrative} {entry}", "reference": "{reference}",
     },
     # Journals have no customer or supplier, and T9 is the tax code of what VAT does not touch.
     "sage": {
@@ -286,7 +286,7 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     # Rows of one narration and date are one journal, so it names the entry; a credit is below zero.
     "xero": {
-        "*Narration": "{narrative} ({entry})", "*Date": "{date:%d/%m/%Y}", "Description": "{reference}",
+        "*Narration": "{narrative} {entry}", "*Date": "{date:%d/%m/%Y}", "Description": "{reference}",
         "*AccountCode": "{account}", "*TaxRate": "Tax Exempt", "*Amount": "{signed}",
     },
     "quickbooks": {
