@@ -127,9 +127,7 @@ def test_what_is_refused_is_said_in_a_line_and_nothing_is_served(
 
 
 @pytest.mark.thorough
-def test_a_kept_sandbox_from_its_first_start_to_its_third(
-    serving: "Serving", tmp_path: Path, new_number: Callable[..., str]
-):
+def test_a_kept_sandbox_from_first_start_to_third(serving: "Serving", tmp_path: Path, new_number: Callable[..., str]):
     store, rows, hooks = tmp_path / "kept" / "sandbox.db", tmp_path / "gaps.toml", Receiver()
     store.parent.mkdir()
     rows.write_text('prompt_timeout_s = 60\nretry_schedule_s = [0]\ncharge_amount_unit = "major"\n')
@@ -273,16 +271,10 @@ def test_it_runs_as_a_module_by_the_same_name(
     assert capsys.readouterr().out.startswith("Usage: workbench ")
 
 
-@pytest.mark.parametrize(
-    ("currencies", "units"), [({"ZMW"}, 100), ({"USD", "ZMW"}, 100), ({"UGX"}, 1), ({"KWD"}, 1000)]
-)
-def test_tolerances_are_given_in_major_units(currencies: set[str], units: int):
-    given = [("amount", "50"), ("fee", "125.0")]
-    made = analysis._tolerance(given, None, currencies)  # noqa: SLF001  to see each alone
-    assert made == Tolerance(amount_minor=50 * units, fee_minor=125 * units)
-
-
-def test_one_amount_is_no_tolerance_for_currencies_of_several_decimals():
+def test_tolerances_are_given_in_major_units_of_currencies_with_as_many_decimals():
+    for currencies, units in (({"ZMW"}, 100), ({"USD", "ZMW"}, 100), ({"UGX"}, 1), ({"KWD"}, 1000)):
+        made = analysis._tolerance([("amount", "50"), ("fee", "125.0")], None, currencies)  # noqa: SLF001  each alone
+        assert made == Tolerance(amount_minor=50 * units, fee_minor=125 * units)
     with pytest.raises(click.BadParameter, match="currencies differ in their decimals"):
         analysis._tolerance([("amount", "1")], None, {"UGX", "ZMW"})  # noqa: SLF001  as above
 

@@ -14,9 +14,8 @@ import httpx
 import pytest
 
 from workbench import PaymentsClient, Workbench, resources
-from workbench.control import SandboxControl
 from workbench.domain.masking import Secret
-from workbench.domain.wire.accounts_and_keys import Token
+from workbench.domain.wire.keys_and_events import Token
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import (
     ApiError,
@@ -30,6 +29,7 @@ from workbench.errors import (
 )
 from workbench.merchant.client import Group
 from workbench.sandbox import controls, operations
+from workbench.session import SandboxControl
 
 HIDDEN = "x" * 24
 KEY = "sk" + "_test_" + HIDDEN

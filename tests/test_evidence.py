@@ -21,7 +21,7 @@ from workbench.cli import app
 from workbench.domain.gaps import REGISTER, Gaps, written
 from workbench.domain.signs import Other, Value
 from workbench.errors import TrafficRefused
-from workbench.text.toml_text import read_toml
+from workbench.resources import read_toml
 from workbench.traffic import evidence
 from workbench.traffic.evidence import TOGETHER, Evidence, fit
 from workbench.traffic.har import About, recorded

@@ -1,6 +1,7 @@
 """The notebooks that `workbench lab` brings: what is somebody's own is never written over."""
 
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -89,40 +90,41 @@ def files(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
 
 
-def test_what_was_changed_under_an_older_name_is_kept_apart_and_the_rest_goes(shipped: Path, older: Path):
-    copies = bring(within(shipped), older, FORMER)
-    assert copies == Copies(new=NAMES, kept=("07_a.ipynb",))
-    assert str(copies) == "2 new, 1 that you changed in an earlier course, now in earlier/ (07_a.ipynb)"
-    assert files(older) == {A: f"first {A}", B: f"first {B}", "99_b.ipynb": "a copy of one's own"}
-    assert files(older / "earlier") == {"07_a.ipynb": "mine"}
-    assert (older / LAYOUT).read_text() == "open: 00_a.ipynb, 01_b.ipynb, 99_b.ipynb"
-    assert bring(within(shipped), older, FORMER) == Copies(same=NAMES)
-    ship(shipped, "second")
-    assert bring(within(shipped), older, FORMER) == Copies(updated=NAMES)
-    assert files(older / "earlier") == {"07_a.ipynb": "mine"}
-
-
-def test_two_notebooks_that_became_one_are_both_kept(shipped: Path, older: Path):
-    (older / "08_b.ipynb").write_text("mine, too")
-    assert bring(within(shipped), older, {A: [*WAS]}) == Copies(new=NAMES, kept=WAS)
-    assert files(older / "earlier") == {"07_a.ipynb": "mine", "08_b.ipynb": "mine, too"}
-
-
-def test_without_its_memory_whatever_has_an_older_name_is_kept(shipped: Path, older: Path):
-    (older / ".workbench" / "brought.json").unlink()
-    assert bring(within(shipped), older, FORMER) == Copies(new=NAMES, kept=WAS)
-    assert files(older / "earlier") == {"07_a.ipynb": "mine", "08_b.ipynb": "before 08_b.ipynb"}
-
-
-def test_what_was_kept_before_is_not_written_over_and_what_is_no_file_stays_where_it_is(shipped: Path, older: Path):
+def kept_before(older: Path) -> None:
+    """The folder of what is kept has one by that name, and an older name is no file but a link."""
     (older / "earlier").mkdir()
     (older / "earlier" / "07_a.ipynb").write_text("kept before")
     (older / "08_b.ipynb").unlink()
     (older / "08_b.ipynb").symlink_to("07_a.ipynb")
-    assert bring(within(shipped), older, FORMER) == Copies(new=NAMES)
-    assert (older / LAYOUT).read_text() == "open: 07_a.ipynb, 08_b.ipynb, 99_b.ipynb"
-    assert files(older).items() >= {("07_a.ipynb", "mine"), ("08_b.ipynb", "mine")}
-    assert files(older / "earlier") == {"07_a.ipynb": "kept before"}
+
+
+@pytest.mark.parametrize(("happens", "former", "copies", "earlier"), [
+    (lambda _: None, FORMER, Copies(new=NAMES, kept=("07_a.ipynb",)), {"07_a.ipynb": "mine"}),
+    (lambda older: (older / "08_b.ipynb").write_text("mine, too"), {A: [*WAS]}, Copies(new=NAMES, kept=WAS),
+     {"07_a.ipynb": "mine", "08_b.ipynb": "mine, too"}),
+    (lambda older: (older / ".workbench" / "brought.json").unlink(), FORMER, Copies(new=NAMES, kept=WAS),
+     {"07_a.ipynb": "mine", "08_b.ipynb": "before 08_b.ipynb"}),
+    (kept_before, FORMER, Copies(new=NAMES), {"07_a.ipynb": "kept before"}),
+], ids=["one was changed", "two became one", "its memory is gone", "the place is taken"])  # fmt: skip
+def test_what_was_changed_under_an_older_name_is_kept_apart_and_the_rest_goes(
+    shipped: Path, older: Path, happens: Callable[[Path], object], former: dict[str, list[str]], copies: Copies,
+    earlier: dict[str, str],
+):  # fmt: skip
+    happens(older)
+    assert bring(within(shipped), older, former) == copies
+    left = {} if copies.kept else {"07_a.ipynb": "mine", "08_b.ipynb": "mine"}
+    assert files(older) == {A: f"first {A}", B: f"first {B}", "99_b.ipynb": "a copy of one's own", **left}
+    assert files(older / "earlier") == earlier
+    named = "07_a.ipynb, 08_b.ipynb, 99_b.ipynb" if left else "00_a.ipynb, 01_b.ipynb, 99_b.ipynb"
+    if former is FORMER:
+        assert (older / LAYOUT).read_text() == f"open: {named}"
+    if len(copies.kept) == 1:
+        assert str(copies) == "2 new, 1 that you changed in an earlier course, now in earlier/ (07_a.ipynb)"
+    if copies.kept:
+        assert bring(within(shipped), older, former) == Copies(same=NAMES)
+        ship(shipped, "second")
+        assert bring(within(shipped), older, former) == Copies(updated=NAMES)
+        assert files(older / "earlier") == earlier
 
 
 def test_a_notebook_beside_the_course_has_its_own_folder(shipped: Path, folder: Path):

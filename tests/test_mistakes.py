@@ -62,9 +62,6 @@ CALLS: dict[str, tuple[Call, type[Exception], str]] = {
     "a phone that is a dot": (
         lambda b, _: b.phone("."), InvalidRequest, "The number must be in international form",
     ),
-    "the messages of a phone that is no text": (
-        lambda b, _: b.control.messages(260961234567), InvalidRequest, "The number must be in international form",
-    ),
     "a number of digits": (
         lambda b, _: b.trace.exchanges[-1].unmasked(5), InvalidRequest, "number must be a string such as '+26096",
     ),

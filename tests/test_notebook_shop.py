@@ -209,35 +209,47 @@ class Street:
         """A new process over the same database."""
         self.shop = self._new_shop()
 
-    def buy(self, phone: str = CUSTOMER) -> int:
-        """An order of a Fern and its first press of the button; the status of the response."""
-        return self.press(self.shop.order("Fern"), phone)
-
-    def press(self, number: int, phone: str = CUSTOMER) -> int:
+    def press(self, number: int = 1, phone: str = CUSTOMER) -> int:
+        """Press the button of an order; the status of the response."""
         return int(self.shop.ask(number, phone, "mtn"))
 
-    def advance(self, seconds: int = 0) -> None:
-        self.bench.clock.advance(seconds)
-
-    def known(self, number: int = 1) -> tuple[str, str, int]:
-        return known(self.shop, number)
-
-    def asked(self) -> list[str]:
-        """The statuses of the first order's attempts at the service, the last one first."""
-        return [each.status for each in self.attempts()]
-
     def attempts(self) -> list[Charge]:
+        """The first order's attempts at the service, the last one first."""
         recent = islice(self.bench.client.charges.each(), 10)
         return [each for each in recent if each.payment_intent == self.intent()]
 
     def intent(self) -> str:
         return str(self.shop.shown(1)["intent"])
 
-    def newest_intents(self) -> list[str]:
-        return [each.id for each in islice(self.bench.client.payment_intents.each(), 2)]
-
     def keys(self, end: str) -> list[str]:
         return [key for path, key, _ in self.line.passed if path == end]
+
+    def walk(self, *steps: tuple[Any, ...]) -> None:  # noqa: C901  one branch per kind of step
+        """Do the steps of a table below, and see what each of them expects."""
+        phone, clock = self.bench.phone(CUSTOMER), self.bench.clock
+        for what, *rest in steps:
+            match what, *rest:
+                case "loses", end, lost, times:
+                    self.line.loses = [(end, lost)] * times
+                case "misbehaves", *faults:
+                    self.bench.delivery_faults(*faults, endpoint=self.endpoint.id)
+                case "answers", *answers:
+                    self.bench.operator.script(CUSTOMER, answers)
+                case "asked", *numbers_and_status:
+                    *number, status = numbers_and_status
+                    assert self.press(1, *number) == status
+                case ("pays" | "refuses",):
+                    phone.enter_pin("1234") if what == "pays" else phone.cancel()
+                    clock.advance(0)
+                case "waits", seconds:
+                    clock.advance(seconds)
+                case "settles", how:
+                    self.bench.operator.settle(self.intent(), how)
+                    clock.advance(60)
+                case "is", *expected:
+                    assert known(self.shop, 1) == (*expected,)
+                case "attempts", *statuses:
+                    assert [each.status for each in self.attempts()] == statuses
 
 
 @pytest.fixture
@@ -246,54 +258,81 @@ def street(notebook: dict[str, Any], tmp_path: Path) -> Iterator[Street]:
         yield Street(bench, notebook, tmp_path / "shop.sqlite")
 
 
-def test_the_price_is_the_shops(street: Street):
-    assert street.buy() == 200
+LOST = ("loses", "confirm", "response", 1)
+PAID = (("pays",), ("is", "paid", "", 0))
+UNKNOWN = ("12345", "0961234567", "+260211123456", "+254712345678", "")
+NO_WALLET = "+260960000007"
+AGAIN = (("asked", 200), ("attempts", "pending", "failed"))
+WALKS: dict[str, tuple[tuple[Any, ...], ...]] = {
+    "the price is the shop's": (("asked", 200), *PAID),
+    "a number without a wallet costs no waiting time": (
+        ("asked", NO_WALLET, 200), ("waits", 5), ("is", "open", "payer_not_found", 0), *AGAIN,
+    ),
+    "an order that was paid while its response was lost is not asked for again": (
+        LOST, ("asked", 503), *PAID, ("asked", 409), ("attempts", "succeeded"),
+    ),
+    "an attempt that failed while its response was lost is followed by another": (
+        LOST, ("asked", 503), ("refuses",), *AGAIN,
+    ),
+    "money of a prompt whose response was lost may still come": (
+        LOST, ("asked", 503), ("waits", 420), ("is", "open", "prompt_timeout", 0), ("asked", 409), ("waits", 600),
+        *AGAIN,
+    ),
+    "another number waits for what became of the lost call": (
+        LOST, ("asked", 503), ("asked", OTHER, 409), ("refuses",), ("asked", OTHER, 200),
+        ("attempts", "pending", "failed"),
+    ),
+    "a failure that is kept for its key ends with the waiting time": (
+        ("answers", "server_error_after"), ("asked", 503), ("asked", 503), ("waits", 600), *AGAIN,
+    ),
+    "a second attempt is paid whatever comes first": (
+        ("misbehaves", "out_of_order", "duplicate"), ("answers", "insufficient_funds", "approve"), ("asked", 200),
+        ("waits", 60), ("is", "open", "insufficient_funds", 0), ("asked", 200), ("waits", 60), ("is", "paid", "", 0),
+    ),
+    **{
+        f"late money, to {how}, {faults or 'in order'}": (
+            ("misbehaves", *faults), ("answers", "late_success"), ("asked", 200), ("waits", 420),
+            ("is", "settle", "", PRICE), ("settles", how), ("is", becomes, "", 0), ("asked", 409),
+        )
+        for how, becomes in (("credit", "paid"), ("return", "closed")) for faults in ((), ("out_of_order", "duplicate"))
+    },
+}  # fmt: skip
+"""What befalls an order of a Fern: what the shop, the customer and the service do, and what is then known."""
+LONG = {
+    f"the number {number!r} is refused, and costs no attempt and no time": (
+        ("asked", number, 400), ("is", "open", "", 0), ("asked", number, 400), ("asked", 200), ("attempts", "pending"),
+        *PAID,
+    )
+    for number in UNKNOWN
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*WALKS, *(pytest.param(each, marks=pytest.mark.thorough) for each in LONG)])
+def test_an_order_goes_as_it_should_whatever_befalls_it(name: str, street: Street):
+    street.shop.order("Fern")
+    street.walk(*{**WALKS, **LONG}[name])
     assert street.bench.client.payment_intents.retrieve(street.intent()).amount == Decimal("150.00")
-    street.bench.phone(CUSTOMER).enter_pin("1234")
-    street.advance()
-    assert street.known() == ("paid", "", 0)
-
-
-@pytest.mark.parametrize("number", ["12345", "0961234567", "+260211123456", "+254712345678", ""])
-@pytest.mark.thorough
-def test_a_number_that_is_refused_costs_no_attempt_and_no_time(number: str, street: Street):
-    assert street.buy(number) == 400
-    assert street.known() == ("open", "", 0)
-    assert [street.press(1, number), street.press(1)] == [400, 200]
-    assert street.asked() == ["pending"]
-    street.bench.phone(CUSTOMER).enter_pin("1234")
-    street.advance()
-    assert street.known() == ("paid", "", 0)
-
-
-def test_a_number_without_a_wallet_costs_no_waiting_time(street: Street):
-    assert street.buy("+260960000007") == 200
-    street.advance(5)
-    assert street.known() == ("open", "payer_not_found", 0)
-    assert street.press(1) == 200
-    assert street.asked() == ["pending", "failed"]
+    if "another" in name:
+        assert len({*street.keys("confirm")}) == len(street.attempts()) == 2, "each attempt has a key of its own"
+    if "another number" in name:
+        assert [each.phone[-3:] for each in street.attempts()] == [OTHER[-3:], CUSTOMER[-3:]]
 
 
 @pytest.mark.parametrize("lost", ["request", "response"])
 @pytest.mark.parametrize("end", ["payment_intents", "confirm"])
 @pytest.mark.thorough
 def test_a_call_whose_response_is_lost_is_sent_again_under_its_key(end: str, lost: str, street: Street):
-    street.line.loses = [(end, lost)] * 2
     earlier = street.bench.client.payment_intents.create(amount=1)
-    assert street.buy() == 503
-    assert street.press(1) == 503
+    street.shop.order("Fern")
+    street.walk(("loses", end, lost, 2), ("asked", 503), ("asked", 503))
     street.restart()
-    assert street.press(1) == 200
+    street.walk(("asked", 200))
     calls = [call for call in street.line.passed if call[0] == end]
-    assert len(calls) == 3
-    assert len({*calls}) == 1
-    assert street.newest_intents() == [street.intent(), earlier.id]
-    assert street.asked() == ["pending"]
-    assert [street.press(1), street.asked()] == [200, ["pending"]], "the kept response, and no second prompt"
-    street.bench.phone(CUSTOMER).enter_pin("1234")
-    street.advance()
-    assert street.known() == ("paid", "", 0)
-    assert street.press(1) == 409
+    assert (len(calls), len({*calls})) == (3, 1)
+    newest = islice(street.bench.client.payment_intents.each(), 2)
+    assert [each.id for each in newest] == [street.intent(), earlier.id]
+    # The kept response, and no second prompt.
+    street.walk(("attempts", "pending"), ("asked", 200), ("attempts", "pending"), *PAID, ("asked", 409))
 
 
 def test_a_double_click_makes_one_intent_and_one_prompt(street: Street):
@@ -301,81 +340,5 @@ def test_a_double_click_makes_one_intent_and_one_prompt(street: Street):
     with ThreadPoolExecutor() as hands:
         statuses = {*hands.map(street.press, [number] * 4)}
     assert 200 in statuses <= {200, 409}
-    assert street.asked() == ["pending"]
+    street.walk(("attempts", "pending"))
     assert len({*street.keys("payment_intents")}) == 1
-
-
-def test_an_order_that_was_paid_while_its_response_was_lost_is_not_asked_for_again(street: Street):
-    street.line.loses = [("confirm", "response")]
-    street.buy()
-    street.bench.phone(CUSTOMER).enter_pin("1234")
-    street.advance()
-    assert street.known() == ("paid", "", 0)
-    assert street.press(1) == 409
-    assert street.asked() == ["succeeded"]
-
-
-def test_an_attempt_that_failed_while_its_response_was_lost_is_followed_by_another(street: Street):
-    street.line.loses = [("confirm", "response")]
-    street.buy()
-    street.bench.phone(CUSTOMER).cancel()
-    street.advance()
-    assert street.press(1) == 200
-    assert street.asked() == ["pending", "failed"]
-    first, second = street.keys("confirm")
-    assert first != second
-
-
-def test_money_of_a_prompt_whose_response_was_lost_may_still_come(street: Street):
-    street.line.loses = [("confirm", "response")]
-    street.buy()
-    street.advance(420)
-    assert street.known() == ("open", "prompt_timeout", 0)
-    assert street.press(1) == 409
-    street.advance(600)
-    assert street.press(1) == 200
-    assert street.asked() == ["pending", "failed"]
-
-
-def test_another_number_waits_for_what_became_of_the_lost_call(street: Street):
-    street.line.loses = [("confirm", "response")]
-    street.buy()
-    assert street.press(1, OTHER) == 409
-    street.bench.phone(CUSTOMER).cancel()
-    street.advance()
-    assert street.press(1, OTHER) == 200
-    assert [each.phone[-3:] for each in street.attempts()] == [OTHER[-3:], CUSTOMER[-3:]]
-
-
-def test_a_failure_that_is_kept_for_its_key_ends_with_the_waiting_time(street: Street):
-    street.bench.operator.script(CUSTOMER, ["server_error_after"])
-    assert street.buy() == 503
-    assert street.press(1) == 503
-    street.advance(600)
-    assert street.press(1) == 200
-    assert street.asked() == ["pending", "failed"]
-
-
-@pytest.mark.parametrize("faults", [(), ("out_of_order", "duplicate")], ids=["in order", "out of order"])
-@pytest.mark.parametrize(("how", "becomes"), [("credit", "paid"), ("return", "closed")])
-def test_what_becomes_of_late_money_moves_the_order(how: str, becomes: str, faults: tuple[str, ...], street: Street):
-    street.bench.delivery_faults(*faults, endpoint=street.endpoint.id)
-    street.bench.operator.script(CUSTOMER, ["late_success"])
-    street.buy()
-    street.advance(420)
-    assert street.known() == ("settle", "", PRICE)
-    street.bench.operator.settle(street.intent(), how)
-    street.advance(60)
-    assert street.known() == (becomes, "", 0)
-    assert street.press(1) == 409
-
-
-def test_a_second_attempt_is_paid_whatever_comes_first(street: Street):
-    street.bench.delivery_faults("out_of_order", "duplicate", endpoint=street.endpoint.id)
-    street.bench.operator.script(CUSTOMER, ["insufficient_funds", "approve"])
-    street.buy()
-    street.advance(60)
-    assert street.known() == ("open", "insufficient_funds", 0)
-    assert street.press(1) == 200
-    street.advance(60)
-    assert street.known() == ("paid", "", 0)

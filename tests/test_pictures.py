@@ -17,8 +17,7 @@ from workbench.domain.moments import span
 from workbench.domain.money import Money
 from workbench.domain.scenarios import LATE_S
 from workbench.domain.signatures import SCHEMES
-from workbench.pictures import Pictures
-from workbench.pictures.accounting import MOST_ENTRIES
+from workbench.pictures import MOST_ENTRIES, Pictures
 from workbench.text.svg import Drawing
 
 NUMBER = "+260961234567"

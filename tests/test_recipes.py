@@ -95,11 +95,7 @@ GUARDS = {
         "before.refunded ?": "false ?",
         "return 400; // not genuine": ";",
     },
-    "payments.test.mjs": {
-        "messages.has(id)": "false",
-        "refunded ?": "false ?",
-        "return 400; // not genuine": ";",
-    },
+    "payments.test.mjs": {"messages.has(id)": "false", "refunded ?": "false ?", "return 400; // not genuine": ";"},
     "payments_test.go": {
         "s.messages[id] {": "false {",
         "!before.refunded": "true",

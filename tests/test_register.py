@@ -18,12 +18,11 @@ from workbench.cli import app
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.errors import GapRefused
 from workbench.register import COLUMNS, GapRows, letter, written
-from workbench.resources import course, interface, notebook_name
+from workbench.resources import course, interface, notebook_name, read_toml
 from workbench.sandbox.exchange import Responder
 from workbench.sandbox.messages import Request, Response
 from workbench.sandbox.operations import OPERATIONS, Operation, in_force
 from workbench.sandbox.store import Transaction
-from workbench.text.toml_text import read_toml
 
 NAMES = [gap.name for gap in REGISTER]
 PACKAGE = Path(holds.exchange.__file__).parents[1]
@@ -59,13 +58,13 @@ def test_the_modules_of_a_row_are_there_and_one_reads_it_and_its_notebook_mentio
 
 
 DESCRIBE = {
-    "sandbox/openapi/document.py", "sandbox/openapi/schemas.py", "session.py",
+    "sandbox/openapi/document.py", "session.py",
     *(f"domain/wire/{path.name}" for path in (PACKAGE / "domain/wire").glob("*.py")),
 }  # fmt: skip
 """What describes bodies and operations, and lets the client follow what is in force."""
 ELSEWHERE = {
-    ("pictures/payment_steps.py", "retry_schedule_s"), ("pictures/payment_steps.py", "delivery_success"),
-    *(("pictures/payment_steps.py", each) for each in ("prompt_timeout_s", "idempotency_keeps_errors",
+    ("pictures.py", "retry_schedule_s"), ("pictures.py", "delivery_success"),
+    *(("pictures.py", each) for each in ("prompt_timeout_s", "idempotency_keeps_errors",
                                                        "reused_key_status")),
     ("certify/checks.py", "prompt_timeout_s"), ("certify/checks.py", "signature_scheme"),
     ("certify/checks.py", "delivery_timeout_s"), ("sandbox/openapi/pages.py", "zed_mobile"),
@@ -108,7 +107,7 @@ def test_the_command_prints_a_table_of_80_columns_and_a_row_in_full():
         "(default)",
         "major units",
         "costliest guess",
-        "request_fields.py",
+        "service/__init__.py",
         notebook_name("charges_and_idempotency"),
     ):
         assert told in card

@@ -287,9 +287,7 @@ def test_two_runs_write_the_same_bytes_with_one_job_and_with_two_and_no_trace_of
         assert not {"papermill", "execution", "widgets"} & part.metadata.keys()
 
 
-def test_a_shipped_notebook_is_named_without_its_folder_number_or_ending(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_shipped_notebook_is_named_without_folder_number_or_ending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     for slug, row in resources.course().items():
         shipped = row.path

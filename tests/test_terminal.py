@@ -155,9 +155,7 @@ def test_where_columns_would_be_too_narrow_a_row_is_a_record_below_headings_of_t
 
 
 @pytest.mark.parametrize("page", [*guide(), "interface"])
-def test_a_link_is_shown_as_the_command_that_prints_its_page_and_not_as_a_file(
-    page: str, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_link_is_shown_as_the_command_that_prints_its_page_and_no_file(page: str, monkeypatch: pytest.MonkeyPatch):
     piped = CliRunner().invoke(app, ["docs", page]).stdout
     monkeypatch.setattr(commands, "terminal_width", lambda: 100)
     seen = CliRunner().invoke(app, ["docs", page]).stdout

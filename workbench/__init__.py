@@ -8,90 +8,58 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    # Each by its own name once more: so a type checker knows that users import it from here.
     from IPython.core.interactiveshell import InteractiveShell
 
-    from workbench.analysis import files, shapes
-    from workbench.analysis.frames import money
-    from workbench.analysis.reconcile import CarryForward, reconcile
-    from workbench.analysis.simulate import Traffic
-    from workbench.analysis.statements import (
-        LAYOUTS,
-        Preamble,
-        draft_layout,
-        ledger_columns,
-        read_ledger,
-        read_statement,
-        write_statement,
-    )
-    from workbench.bench import Workbench
-    from workbench.domain.masking import mask
-    from workbench.domain.moments import LUSAKA
-    from workbench.domain.money import Money
-    from workbench.domain.reading import as_text
-    from workbench.domain.signatures import verify
-    from workbench.lab import exercises
-    from workbench.merchant.client import PaymentsClient
-    from workbench.merchant.receiver import Receiver
-    from workbench.resources import fixture
-    from workbench.text.render import is_live, picture, table
+    from workbench.analysis import files as files
+    from workbench.analysis import shapes as shapes
+    from workbench.analysis.frames import money as money
+    from workbench.analysis.reconcile import CarryForward as CarryForward
+    from workbench.analysis.reconcile import reconcile as reconcile
+    from workbench.analysis.simulate import Traffic as Traffic
+    from workbench.analysis.statements import LAYOUTS as LAYOUTS
+    from workbench.analysis.statements import Preamble as Preamble
+    from workbench.analysis.statements import draft_layout as draft_layout
+    from workbench.analysis.statements import ledger_columns as ledger_columns
+    from workbench.analysis.statements import read_ledger as read_ledger
+    from workbench.analysis.statements import read_statement as read_statement
+    from workbench.analysis.statements import write_statement as write_statement
+    from workbench.bench import Workbench as Workbench
+    from workbench.domain.masking import mask as mask
+    from workbench.domain.moments import LUSAKA as LUSAKA
+    from workbench.domain.money import Money as Money
+    from workbench.domain.reading import as_text as as_text
+    from workbench.domain.signatures import verify as verify
+    from workbench.lab import exercises as exercises
+    from workbench.merchant.client import PaymentsClient as PaymentsClient
+    from workbench.merchant.receiver import Receiver as Receiver
+    from workbench.resources import fixture as fixture
+    from workbench.text.render import is_live as is_live
+    from workbench.text.render import picture as picture
+    from workbench.text.render import table as table
 
-__all__ = [
-    "LAYOUTS",
-    "LUSAKA",
-    "CarryForward",
-    "Money",
-    "PaymentsClient",
-    "Preamble",
-    "Receiver",
-    "Traffic",
-    "Workbench",
-    "as_text",
-    "draft_layout",
-    "exercises",
-    "files",
-    "fixture",
-    "is_live",
-    "ledger_columns",
-    "mask",
-    "money",
-    "picture",
-    "read_ledger",
-    "read_statement",
-    "reconcile",
-    "shapes",
-    "table",
-    "verify",
-    "write_statement",
-]
-
-_HOMES = {
-    "CarryForward": "workbench.analysis.reconcile",
-    "LAYOUTS": "workbench.analysis.statements",
-    "LUSAKA": "workbench.domain.moments",
-    "Money": "workbench.domain.money",
-    "PaymentsClient": "workbench.merchant.client",
-    "Preamble": "workbench.analysis.statements",
-    "Receiver": "workbench.merchant.receiver",
-    "Traffic": "workbench.analysis.simulate",
-    "Workbench": "workbench.bench",
-    "as_text": "workbench.domain.reading",
-    "draft_layout": "workbench.analysis.statements",
-    "exercises": "workbench.lab.exercises",
-    "files": "workbench.analysis.files",
-    "fixture": "workbench.resources",
-    "is_live": "workbench.text.render",
-    "ledger_columns": "workbench.analysis.statements",
-    "mask": "workbench.domain.masking",
-    "money": "workbench.analysis.frames",
-    "picture": "workbench.text.render",
-    "read_ledger": "workbench.analysis.statements",
-    "read_statement": "workbench.analysis.statements",
-    "reconcile": "workbench.analysis.reconcile",
-    "shapes": "workbench.analysis.shapes",
-    "table": "workbench.text.render",
-    "verify": "workbench.domain.signatures",
-    "write_statement": "workbench.analysis.statements",
+_NAMES_OF = {
+    "analysis.files": "files",
+    "analysis.frames": "money",
+    "analysis.reconcile": "CarryForward reconcile",
+    "analysis.shapes": "shapes",
+    "analysis.simulate": "Traffic",
+    "analysis.statements": "LAYOUTS Preamble draft_layout ledger_columns read_ledger read_statement write_statement",
+    "bench": "Workbench",
+    "domain.masking": "mask",
+    "domain.moments": "LUSAKA",
+    "domain.money": "Money",
+    "domain.reading": "as_text",
+    "domain.signatures": "verify",
+    "lab.exercises": "exercises",
+    "merchant.client": "PaymentsClient",
+    "merchant.receiver": "Receiver",
+    "resources": "fixture",
+    "text.render": "is_live picture table",
 }
+"""Module of this package → its names, or the module itself, that users import from here."""
+_HOMES = {name: f"workbench.{module}" for module, names in _NAMES_OF.items() for name in names.split()}
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> object:

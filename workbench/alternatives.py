@@ -21,10 +21,10 @@ from workbench.errors import CommandRefused, GapRefused
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-    from workbench.control import SandboxControl
     from workbench.domain.signs import Value
     from workbench.domain.wire.ledger_and_trace import TraceRow
     from workbench.sandbox.engine import Engine
+    from workbench.session import SandboxControl
     from workbench.text.render import Table
 
 GAPS: Final = "WORKBENCH_GAPS"
@@ -258,9 +258,9 @@ class Each:
         from workbench.domain.masking import mask
         from workbench.domain.wire.ledger_and_trace import WEBHOOK
         from workbench.process import Process, printed
-        from workbench.sandbox.addresses import LOOPBACK, free_port
         from workbench.sandbox.engine import Engine
-        from workbench.sandbox.server import listening
+        from workbench.sandbox.outbound import LOOPBACK
+        from workbench.sandbox.server import free_port, listening
         from workbench.sandbox.store import Settings
         from workbench.visible import visible
 
@@ -271,7 +271,7 @@ class Each:
             engine = Engine(Settings(seed="each", clock="running", gaps=Gaps.chosen(gaps)), raise_bugs=False)
             opened.callback(engine.close, patience_s=0)
             base_url = opened.enter_context(listening(engine, 0, ticks=True))
-            port, relied_file = free_port(LOOPBACK, 0).port, folder / "relied"
+            port, relied_file = free_port(0).port, folder / "relied"
             environment = {
                 "PAYMENTS_BASE_URL": base_url,
                 "PAYMENTS_SECRET_KEY": engine.store.key("secret"),

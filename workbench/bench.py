@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, NoReturn, Self
 from urllib.parse import urlsplit
 
 from workbench.alternatives import reporting, switched
-from workbench.closing import Closing
 from workbench.domain.gaps import PAGE, Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
 from workbench.domain.webhooks import types_of
 from workbench.errors import LabRefused, ServeRefused, WorkbenchError
 from workbench.extras import extras_named
-from workbench.handset import Phone
 from workbench.merchant.calls import checked_text
 from workbench.merchant.receiver import Receiver
 from workbench.register import GapRows
-from workbench.session import Session
+from workbench.resources import Closing
+from workbench.session import Phone, Session
 from workbench.text.render import is_docked
 from workbench.text.snippets import IN_PROCESS_URL
 from workbench.traffic.trace import PagedRows, Trace
@@ -28,9 +27,8 @@ from workbench.watching import Watchers
 if TYPE_CHECKING:
     import pandas as pd
 
-    from workbench.analysis.ledger_tables import Ledger
     from workbench.analysis.simulate import Simulation, Traffic
-    from workbench.analysis.tables import Tables
+    from workbench.analysis.tables import Ledger, Tables
     from workbench.lab.console_widget import Console
     from workbench.pictures import Pictures
     from workbench.sandbox.engine import Engine
@@ -229,9 +227,8 @@ class Workbench(Session):
         """
         if self.webhook_url or self.started is None or engine.signing_secret(url):
             return False
-        own = [
-            registered.id for registered in self.looking().webhook_endpoints.each() if registered.url == RECEIVER_URL
-        ]
+        known = self.looking().webhook_endpoints.each()
+        own = [endpoint.id for endpoint in known if endpoint.url == RECEIVER_URL]
         for endpoint_id in own:
             self.acting.webhook_endpoints.update(endpoint_id, url=url)
         self.started = None
@@ -308,10 +305,8 @@ class Workbench(Session):
 
         `endpoint` is the id of an endpoint; without it, every endpoint is changed.
         """
-        named = (
-            [registered.id for registered in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
-        )
-        for endpoint_id in named:
+        known = [known.id for known in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
+        for endpoint_id in known:
             self.control.set_delivery_faults(endpoint_id, list(faults))
 
     def reset(self) -> None:
@@ -327,7 +322,7 @@ class Workbench(Session):
     @extras_named()
     def ledger(self) -> "Ledger":
         """The double-entry ledger, as DataFrames and T-accounts."""
-        from workbench.analysis.ledger_tables import Ledger
+        from workbench.analysis.tables import Ledger
 
         return Ledger(self.control)
 
@@ -346,7 +341,7 @@ class Workbench(Session):
         Returns the posted entries, as `ledger.entries` shows them.
         Raises LedgerRefused: the break proposes no entry. Raises StateConflict: the break was settled before.
         """
-        from workbench.analysis.ledger_tables import settle
+        from workbench.analysis.tables import settle
 
         return settle(self.control, item)
 

@@ -7,8 +7,7 @@ from typing import Any, Final
 import click
 
 from workbench.commands.analysis import layout, reconcile, simulate
-from workbench.commands.notebooks import lab, run
-from workbench.commands.service import docs, fit, gaps, openapi, serve
+from workbench.commands.service import docs, fit, gaps, lab, openapi, run, serve
 from workbench.commands.shop import certify, check_live, each
 from workbench.errors import WorkbenchError
 from workbench.extras import extras_named

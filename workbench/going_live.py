@@ -18,8 +18,7 @@ from workbench.domain.wire.ledger_and_trace import CALL, DETAILS, TraceRow
 from workbench.errors import CheckLiveRefused
 from workbench.register import GapRow
 from workbench.sandbox.provenance import relied_on
-from workbench.text.look import page
-from workbench.text.render import Table, Tabular, table
+from workbench.text.render import Table, Tabular, page, table
 from workbench.traffic.har import TRACE
 from workbench.visible import visible
 

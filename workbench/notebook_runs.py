@@ -13,6 +13,7 @@ from decimal import Decimal, InvalidOperation
 from itertools import chain, groupby
 from mimetypes import guess_type
 from multiprocessing import get_context
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Final, NamedTuple
@@ -26,8 +27,7 @@ from workbench.domain.masking import xml_text
 from workbench.errors import RunRefused
 from workbench.lab.exercises import EXERCISES, MUST_BE_DONE
 from workbench.notebook_files import nbformat
-from workbench.text.look import data_url, page
-from workbench.text.render import PERSONS, Column, Table, table
+from workbench.text.render import PERSONS, Column, Table, data_url, page, table
 from workbench.visible import visible
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -191,38 +191,36 @@ def execute(task: Task) -> Result:
     return Result(task.name, time.monotonic() - started, timings, failure)
 
 
-def _run(task: Task, written: Path, *, may_repeat: bool = True) -> CellFailure | None:
-    from papermill.exceptions import PapermillExecutionError, strip_color
-
-    try:
-        _execute(task, written)
-    except PapermillExecutionError as error:
-        trace = strip_color("\n".join(error.traceback))
-        return CellFailure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
-    except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: this one failed, the rest run
-        repeats = may_repeat and _died_at_its_start(error, written)
-        return _run(task, written, may_repeat=False) if repeats else _failed(task, error)
-    return None
-
-
-def _execute(task: Task, written: Path) -> None:
+def _run(task: Task, written: Path) -> CellFailure | None:
+    """Execute a notebook into the file `written`; returns the failure, without its cell."""
     from papermill import execute_notebook
+    from papermill.exceptions import PapermillExecutionError, strip_color
 
     # A check that does not pass raises in a run with the solutions. Else it prints, as for a person.
     os.environ[MUST_BE_DONE] = "1" if task.solutions else "0"
-    execute_notebook(
-        solved(nbformat.read(task.notebook, as_version=4)) if task.solutions else str(task.notebook),
-        str(written),
-        parameters=task.parameters,
-        kernel_name="python3",
-        language="python",
-        cwd=str(task.notebook.parent),
-        progress_bar=False,
-        # Saved after each cell: a kernel that dies leaves its outputs, and which cell it was at.
-        request_save_on_cell_execute=True,
-        execution_timeout=_CELL_TIMEOUT_S,
-        extra_arguments=["--log-level=CRITICAL", "--IPKernelApp.extra_extensions=workbench.asserts"],
-    )
+    for may_repeat in (True, False):
+        try:
+            execute_notebook(
+                solved(nbformat.read(task.notebook, as_version=4)) if task.solutions else str(task.notebook),
+                str(written),
+                parameters=task.parameters,
+                kernel_name="python3",
+                language="python",
+                cwd=str(task.notebook.parent),
+                progress_bar=False,
+                # Saved after each cell: a kernel that dies leaves its outputs, and which cell it was at.
+                request_save_on_cell_execute=True,
+                execution_timeout=_CELL_TIMEOUT_S,
+                extra_arguments=["--log-level=CRITICAL", "--IPKernelApp.extra_extensions=workbench.asserts"],
+            )
+            break
+        except PapermillExecutionError as error:
+            trace = strip_color("\n".join(error.traceback))
+            return CellFailure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
+        except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: the rest run
+            if not (may_repeat and _died_at_its_start(error, written)):
+                return _failed(task, error)
+    return None
 
 
 def _failed(task: Task, error: Exception) -> CellFailure:
@@ -252,21 +250,17 @@ def _has_tag(cell: nbformat.NotebookNode, *tags: str) -> bool:
 def _placed(failure: CellFailure, node: nbformat.NotebookNode) -> CellFailure:
     """The failure with its cell: the cell that raised, or the last one begun when the kernel died."""
     began = [
-        (bool(cell.metadata.papermill.exception), place, cell.source, _last_on_stderr(cell))
+        (bool(cell.metadata.papermill.exception), place, cell)
         for place, cell in _own_code(node)
         if cell.metadata.get("papermill", {}).get("start_time")
     ]
     if not began:
         return failure
-    raised, place, source, message = max(began)
+    raised, place, cell = max(began, key=itemgetter(0, 1))
     # A magic that refuses has no error output; its message is on stderr.
-    error = message if raised and message and failure.error.startswith(_UNEXPLAINED) else failure.error
-    return failure._replace(cell=place, source=source, error=error)
-
-
-def _last_on_stderr(cell: nbformat.NotebookNode) -> str:
-    lines = [line for output in cell.outputs if output.get("name") == "stderr" for line in output.text.splitlines()]
-    return lines[-1] if lines else ""
+    written = [line for output in cell.outputs if output.get("name") == "stderr" for line in output.text.splitlines()]
+    error = written[-1] if raised and written and failure.error.startswith(_UNEXPLAINED) else failure.error
+    return failure._replace(cell=place, source=cell.source, error=error)
 
 
 def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:
@@ -314,29 +308,23 @@ def write_junit(results: Sequence[Result], path: Path) -> None:
 
 
 def _suite(result: Result) -> ET.Element:
-    suite = ET.Element("testsuite", name=result.name, time=f"{result.seconds:.3f}")
-    failure = result.failure
-    for timing in result.timings:
-        case = _case(suite, result.name, f"cell {timing.cell}: {timing.line}", timing.seconds)
+    suite, failure = ET.Element("testsuite", name=result.name, time=f"{result.seconds:.3f}"), result.failure
+    cases = {f"cell {timing.cell}: {timing.line}": timing for timing in result.timings}
+    if failure and all(failure.cell != timing.cell for timing in result.timings):
+        cases["notebook"] = Timing(failure.cell, "", result.seconds, ran=True)
+    for name, timing in cases.items():
+        case = ET.SubElement(
+            suite, "testcase", classname=result.name, name=xml_text(name), time=f"{timing.seconds:.3f}"
+        )
         if failure and failure.cell == timing.cell:
-            _failure(case, failure)
+            element = ET.SubElement(case, "failure", message=xml_text(failure.error))
+            element.text = xml_text(f"{failure}\n\n{failure.traceback}")
         elif not timing.ran:
             ET.SubElement(case, "skipped", message="a cell before it failed")
-    if failure and all(failure.cell != timing.cell for timing in result.timings):
-        _failure(_case(suite, result.name, "notebook", result.seconds), failure)
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
     return suite
-
-
-def _case(suite: ET.Element, notebook: str, name: str, seconds: float) -> ET.Element:
-    return ET.SubElement(suite, "testcase", classname=notebook, name=xml_text(name), time=f"{seconds:.3f}")
-
-
-def _failure(case: ET.Element, failure: CellFailure) -> None:
-    element = ET.SubElement(case, "failure", message=xml_text(failure.error))
-    element.text = xml_text(f"{failure}\n\n{failure.traceback}")
 
 
 def run(

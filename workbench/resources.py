@@ -1,14 +1,13 @@
-"""Files: the shipped notebooks and fixtures, in a package or a checkout, and a function that writes a file whole."""
+"""Files (shipped ones, TOML that a person wrote, files written whole), and a base for objects that hold resources."""
 
 import os
 import re
 import tempfile
 import tomllib
-from difflib import get_close_matches
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from workbench.errors import RunRefused
 
@@ -91,6 +90,8 @@ def notebook(given: str) -> Path:
     slug = _slug(given.removesuffix(".ipynb"))
     if slug in shipped:
         return shipped[slug]
+    from difflib import get_close_matches
+
     close = get_close_matches(slug, shipped, n=1, cutoff=0.5)
     hint = f"Did you mean {shipped[close[0]].stem}?" if close else f"The shipped notebooks are: {', '.join(course())}."
     raise RunRefused(f"{given} is not a notebook here, and no shipped notebook has that name.", hint=hint)
@@ -137,3 +138,51 @@ def write_whole(path: Path, content: bytes) -> None:
     except OSError:
         half.unlink(missing_ok=True)
         raise
+
+
+_PLACE: Final = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)$")
+
+
+def read_toml(content: bytes) -> dict[str, Any]:
+    """The declarations in a TOML file, with or without a byte-order mark.
+
+    Raises ValueError: not UTF-8 or not TOML; the message is to follow the file's name.
+    """
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ValueError("is not text in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        match = _PLACE.search(str(error))
+        line = match[1] if match else None
+        raise ValueError(f"is not TOML: look at {f'line {line}' if line else 'its end'}") from None
+
+
+_KINDS: Final = {
+    "int": "a whole number", "float": "a number with a point", "str": "a text", "bool": "true or false",
+    "array": "a list", "object": "a table", "null": "nothing",
+}  # fmt: skip
+_MISMATCH: Final = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
+
+
+def wrong_kind(error: Exception) -> str:
+    """The expected and the given kind of a value, from msgspec's message: `takes a list, not a text`; else its text."""
+    match = _MISMATCH.match(str(error))
+    if not match:
+        return str(error)
+    wanted, given = (" or ".join(_KINDS.get(kind, kind) for kind in text.split(" | ")) for text in match.groups())
+    return f"takes {wanted}, not {given}"
+
+
+class Closing:
+    """A context manager that calls `close` at the end of its block."""
+
+    def close(self) -> None:
+        """Releases everything that the object holds."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

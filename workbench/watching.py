@@ -4,8 +4,6 @@ import logging
 import threading
 from collections.abc import Callable
 
-from workbench.closing import Closing
-
 _GATHER_S = 0.03
 """The time for which news is gathered before callbacks run, so that a loop of a thousand calls redraws once."""
 _REST_S = 0.15
@@ -13,7 +11,7 @@ _REST_S = 0.15
 _ASK_EVERY_S = 0.5
 
 
-class Watchers(Closing):
+class Watchers:
     """Callbacks without arguments, run in one thread of their own until `close`.
 
     For a sandbox in this process, `notify` is called after each call. For a served sandbox, `position` is called twice
@@ -63,21 +61,24 @@ class Watchers(Closing):
 
     def _run(self) -> None:
         while not self._ended.is_set():
-            if self._has_news():
-                self._news.clear()
-                self._notify_all()
-                self._ended.wait(_REST_S)
-
-    def _has_news(self) -> bool:
-        if self._position is None:
-            self._news.wait()
-            self._ended.wait(_GATHER_S)
-            return True
-        self._ended.wait(_ASK_EVERY_S)
-        if not self._callbacks:
-            return False
-        before, self._known = self._known, self._where()
-        return self._known != before
+            if self._position is None:
+                self._news.wait()
+                self._ended.wait(_GATHER_S)
+            else:
+                self._ended.wait(_ASK_EVERY_S)
+                before = self._known
+                self._known = self._where() if self._callbacks else before
+                if self._known == before:
+                    continue
+            self._news.clear()
+            for callback in [*self._callbacks]:
+                if self._ended.is_set():
+                    return
+                try:
+                    callback()
+                except Exception:
+                    logging.getLogger("workbench").exception("The code that watches the sandbox failed.")
+            self._ended.wait(_REST_S)
 
     def _where(self) -> object:
         """The sandbox's position; None while the sandbox does not respond, which is news once."""
@@ -85,12 +86,3 @@ class Watchers(Closing):
             return self._position() if self._position else None
         except Exception:  # noqa: BLE001  a server that is down or gone: the callback shows that
             return None
-
-    def _notify_all(self) -> None:
-        for callback in [*self._callbacks]:
-            if self._ended.is_set():
-                return
-            try:
-                callback()
-            except Exception:
-                logging.getLogger("workbench").exception("The code that watches the sandbox failed.")

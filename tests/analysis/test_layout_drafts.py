@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from workbench import draft_layout, read_ledger, read_statement
 from workbench.analysis.statements import LAYOUTS, Draft, checked
-from workbench.analysis.statements.checking import Check
-from workbench.analysis.statements.draft import masked, toml_value
+from workbench.analysis.statements.draft import Check, masked, toml_value
 from workbench.errors import StatementRefused
 
 SHAPES = Path(__file__).resolve().parents[2] / "fixtures" / "statements"

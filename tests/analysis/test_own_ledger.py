@@ -28,11 +28,11 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.analysis import database, files
+from workbench.analysis import files
 from workbench.analysis.frames import frame
 from workbench.analysis.reconcile import reconcile
 from workbench.analysis.shapes import LEDGER_MOVEMENT
-from workbench.analysis.statements import Layout, ledger_columns, read_ledger, read_statement
+from workbench.analysis.statements import Layout, ledger_columns, own_ledger, read_ledger, read_statement
 from workbench.analysis.statements.own_ledger import LEDGER
 from workbench.cli import app
 from workbench.errors import StatementRefused
@@ -526,7 +526,7 @@ def test_a_query_only_reads(
     address, sql = shop
     with monkeypatch.context() as patched:
         if lets_all_through:
-            patched.setattr(database, "_one_query", lambda text, _: text)
+            patched.setattr(own_ledger, "_one_query", lambda text, _: text)
         for write in WRITES:
             # What is not committed is gone anyway: that it was not tried at all is what the database says.
             said = r"fails.*read-?only.* must only read" if lets_all_through and write.startswith("DELETE") else ""

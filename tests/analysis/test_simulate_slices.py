@@ -15,7 +15,6 @@ import pytest
 from workbench import Workbench
 from workbench.analysis.simulate import Simulation, Traffic
 from workbench.analysis.simulate.month import UNREPORTED, Chances, Month, Plan
-from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.moments import START, day_start_ms, milliseconds
 from workbench.domain.money import Money
@@ -23,6 +22,7 @@ from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.sandbox_controls import MAX_COMMANDS, SIMULATED, Simulated, SimulatedCommand
 from workbench.errors import PaymentDeclined, ServiceUnreachable, StateConflict
 from workbench.sandbox import month as sandbox_month
+from workbench.session import SandboxControl
 
 if TYPE_CHECKING:
     from tests.conftest import Serving

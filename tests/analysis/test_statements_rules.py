@@ -1,4 +1,4 @@
-"""Dates that two formats read, balances that do not follow, and a layout of one's own."""
+"""Dates that two formats read, balances that do not follow, layouts of one's own, and how a file becomes rows."""
 
 import re
 from dataclasses import replace
@@ -7,12 +7,17 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from workbench.analysis.statements import LAYOUTS, Layout, Statement, read_statement
+from workbench import draft_layout, reconcile
+from workbench.analysis.statements import LAYOUTS, Check, Layout, Statement, read_ledger, read_statement
 from workbench.analysis.statements.cells import Column
 from workbench.analysis.statements.dates import ABSENT, DateFormat, dates_in
+from workbench.domain.phones import mask_phone, phone_hash
 from workbench.errors import StatementRefused
 
 HEADER = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"
@@ -180,7 +185,7 @@ def test_a_balance_that_does_not_follow_is_a_finding(
     lines: list[str], findings: list[list[int]], ends: tuple[int | None, int | None], tmp_path: Path
 ):
     read = corner(tmp_path, *lines)
-    assert read.findings.values.tolist() == findings
+    assert read.findings.to_numpy().tolist() == findings
     assert (read.opening_minor, read.closing_minor) == ends
     assert read.rows["problem"].notna().sum() == sum("0x" in line or "1O" in line for line in lines), "others are good"
     where = ", ".join(str(line) for line, *_ in findings)
@@ -319,3 +324,118 @@ def test_a_layout_in_a_file_that_makes_none_says_why(text: str, words: str, tmp_
     declared.write_text(text, "utf-8", "surrogateescape")
     with pytest.raises(StatementRefused, match=words):
         read_statement(mtn(tmp_path), layout=declared)
+
+
+# A file that is cut into columns at once is read as one that is cut line by line.
+
+AT_ONCE = Layout(
+    name="mine",
+    account="bank:settlement",
+    dates=("%d/%m/%Y",),
+    columns={"key": "Key", "moment": "Day", "amount": "Amount", "description": "Text"},
+    footers=("Total",),
+)
+ODD_CELLS = st.sampled_from(
+    ["", " ", "x", "é", "77", "05/01/2026", "31/02/2026", "1.50", "-2.00", "0", "Total", "#REF!", "5' pipe", "Key",
+     '""', '" "', '"a,b"', '"two\nlines"', '"say ""hi"""', '"05/01/2026"', '"1.50"', '5" pipe', '"a" b', '"open']
+)  # fmt: skip
+GOOD_ROW = ["77", "05/01/2026", "1.50", '"two\nlines"']
+
+
+DRAWN_ROWS = st.lists(st.just(GOOD_ROW) | st.lists(ODD_CELLS, min_size=1, max_size=6), max_size=8)
+
+
+@pytest.mark.thorough
+@given(rows=DRAWN_ROWS, ends=st.sampled_from(["\n", "\r\n"]))
+@example(rows=[GOOD_ROW, ["Total", "1.50"]], ends="\n")
+@example(rows=[GOOD_ROW, ["78", "05/01/2026"], GOOD_ROW, ["", "", "", "goes on"], [*GOOD_ROW, "more"]], ends="\n")
+@example(rows=[[*GOOD_ROW, ""], [*GOOD_ROW, ""], GOOD_ROW], ends="\r\n")
+@example(rows=[["", " ", "", ""], GOOD_ROW], ends="\n")
+@example(rows=[GOOD_ROW, ['"a"" b', *GOOD_ROW[1:]], ['x"', *GOOD_ROW[1:]]], ends="\n")
+def test_the_end_of_lines_makes_no_difference(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], ends: str
+):
+    lines = ["Key,Day,Amount,Text", *map(",".join, rows)]
+    # Lines that end as those of old Macs are cut one by one.
+    at_once, one_by_one = (told_at_once(tmp_path_factory.getbasetemp(), end.join(lines)) for end in (ends, "\r"))
+    assert at_once == one_by_one
+
+
+def told_at_once(folder: Path, text: str) -> object:
+    path = folder / "mine.csv"
+    path.write_text(text, "utf-8", newline="")
+    try:
+        read = read_statement(path, layout=AT_ONCE)
+    except StatementRefused as refusal:
+        return str(refusal)
+    return read.rows.astype("object").where(read.rows.notna(), None).to_dict("records"), read.joined, read.period
+
+
+@pytest.mark.parametrize("key", [b"k" * 32, b"longer than one block of the hash: " * 3])
+def test_a_number_has_one_mask_and_one_hash_however_it_is_spelled(key: bytes):
+    spelled = ["0961234567", "961234567", "260961234567", "2600961234567", "+260961234567", "00260961234567",
+               " 0961234567", "096 123 4567", "(096) 123-4567", "+260 96-123.4567"]  # fmt: skip
+    others = ["0961234568", "+254712345678", "0961234", "x", ""]
+    table = {"account": "a", "key": [*map(str, range(15))], "occurred_at": "2026-01-05", "amount": "1.00"}
+    rows = read_ledger(pd.DataFrame({**table, "phone": spelled + others}), phone_key=key).rows
+    hashes = [each if pd.isna(each) else each.partition(":")[2] for each in rows["phone_hash"]]
+    assert [*rows["phone"][:10]] == [mask_phone("+260961234567")] * 10
+    assert hashes[:10] == [phone_hash("0961234567", key)] * 10
+    assert hashes[10:12] == [phone_hash(each, key) for each in others[:2]]
+    assert rows["phone_hash"].isna().tolist() == [False] * 12 + [True] * 3
+
+
+# Statements copied from a PDF: a narrative that goes on in lines of its own belongs to the row above them.
+
+CONTINUED = """Date,Reference,Description,Debit,Credit,Balance
+13/10/2026,A1,TRANSFER FROM,,500.00,500.00
+14/10/2026,A2,SETTLEMENT OF,,300.00,800.00
+,,MTN COLLECTIONS,,,
+,,REF 771204,,,
+15/10/2026,A3,CHARGE,20.00,,780.00
+16/10/2026,A4,RENT,100.00,,680.00
+,,OCTOBER,,,
+"""
+OF_A_BANK = {
+    "moment": "Date", "key": "Reference", "description": "Description", "debit": "Debit", "credit": "Credit",
+    "balance": "Balance",
+}  # fmt: skip
+NARRATIVES = ["TRANSFER FROM", "SETTLEMENT OF MTN COLLECTIONS REF 771204", "CHARGE", "RENT OCTOBER"]
+JOINED = "Lines 4, 5, 8 have a narrative alone: it was added to the row above."
+
+
+def bank(folder: Path, text: str = CONTINUED) -> Path:
+    (folder / "bank.csv").write_text(text, "utf-8")
+    return folder / "bank.csv"
+
+
+def test_a_narrative_in_lines_of_its_own_is_joined_to_the_row_above_and_that_is_said(tmp_path: Path):
+    layout = Layout("bank", OF_A_BANK, ("%d/%m/%Y",), account="bank:settlement", key_pattern="REF (?P<related>[0-9]+)")
+    statement = read_statement(bank(tmp_path), layout=layout)
+    assert statement.rows["description"].tolist() == NARRATIVES
+    assert statement.rows["line"].tolist() == [2, 3, 6, 7]
+    assert statement.rows["related"].tolist()[1] == "771204", "a pattern sees the whole narrative"
+    assert statement.rows["problem"].isna().all()
+    assert (statement.joined, statement.continued) == ((4, 5, 8), JOINED)
+    assert statement.follows == "agrees in every row"
+    ours = pd.DataFrame([{"account": "bank:settlement", "key": "A1", "occurred_at": "2026-10-13", "amount": "500.00"}])
+    assert f"bank.csv: {JOINED}" in reconcile(ours, statement).notes
+
+
+def test_the_draft_takes_none_of_them_for_a_total_and_reads_them_all(tmp_path: Path):
+    draft = draft_layout(bank(tmp_path, CONTINUED + "Total,,,120.00,800.00,\n"))
+    assert draft.declared["footers"] == ["Total"]
+    assert JOINED in Check(draft.statement()).text()
+    assert draft.statement().rows["description"].tolist() == NARRATIVES
+    assert f"# {JOINED}" in draft.toml
+
+
+def test_a_line_that_is_a_total_or_stands_first_is_joined_to_nothing(tmp_path: Path):
+    first, *rest = CONTINUED.splitlines(keepends=True)
+    layout = Layout("bank", OF_A_BANK, ("%d/%m/%Y",), account="bank:settlement", footers=("Closing",))
+    statement = read_statement(
+        bank(tmp_path, "".join([first, ",,ALONE,,,\n", *rest, ",,Closing balance,,,\n"])), layout=layout
+    )
+    assert statement.joined == (5, 6, 9)
+    assert statement.rows["line"].tolist() == [2, 3, 4, 7, 8]
+    assert statement.rows["problem"].notna().tolist() == [True, *[False] * 4]

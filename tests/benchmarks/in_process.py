@@ -88,7 +88,7 @@ def confirmed(bench: Workbench) -> str:
 def pay(bench: Workbench) -> None:
     """Create, confirm, PIN, retrieve."""
     intent = confirmed(bench)
-    bench.control.enter(PHONE, "1234")
+    bench.phone(PHONE).enter_pin("1234")
     assert bench.client.payment_intents.retrieve(intent).status == "succeeded"
 
 

@@ -35,9 +35,7 @@ def checkout(context: "BrowserContext", origin: str, bench: Workbench, served: S
     return page, intent.id
 
 
-def test_a_page_takes_a_payment_with_the_publishable_key(
-    shops: tuple[str, str], context: "BrowserContext", watch: Watch
-):
+def test_a_page_takes_a_payment_with_a_publishable_key(shops: tuple[str, str], context: "BrowserContext", watch: Watch):
     with Workbench(seed=7) as bench, bench.serve(allow_origins=[shops[0]]) as served:
         page, intent = checkout(context, shops[0], bench, served)
         status, pay = page.get_by_role("status"), page.get_by_role("button", name="Pay")

@@ -69,9 +69,7 @@ def intents(server: "Server") -> int:
     return httpx.get(f"{server.address['base_url']}/sandbox/payments", headers=headers).json()["total"]
 
 
-def test_the_pages_own_requests_count_and_no_key_is_in_what_is_served(
-    server: "Server", context: "BrowserContext", watch: Watch
-):
+def test_its_own_requests_count_and_no_key_is_in_the_page(server: "Server", context: "BrowserContext", watch: Watch):
     page, key = let_in(context, server), server.address["secret_key"]
     assert page.evaluate("document.cookie") == ""
     assert page.evaluate("document.referrer") == ""
@@ -86,9 +84,7 @@ def test_the_pages_own_requests_count_and_no_key_is_in_what_is_served(
     watch.check()
 
 
-def test_a_code_that_is_pasted_opens_it_and_a_wrong_one_says_so(
-    server: "Server", context: "BrowserContext", watch: Watch
-):
+def test_a_pasted_code_opens_it_and_a_wrong_one_says_so(server: "Server", context: "BrowserContext", watch: Watch):
     watch.expect("403")
     page = context.new_page()
     page.goto(server.address["base_url"])
@@ -138,9 +134,7 @@ def test_a_page_on_another_port_of_this_machine_reads_and_changes_nothing(
     assert intents(server) == 0
 
 
-def test_a_page_whose_name_leads_to_this_machine_is_refused_by_its_name(
-    browser: "Browser", tools: "Tools", server: "Server"
-):
+def test_a_page_whose_name_leads_here_is_refused_by_its_name(browser: "Browser", tools: "Tools", server: "Server"):
     # What a name server would say that somebody else controls.
     rebinds = f"--host-resolver-rules=MAP rebound.example {HERE}, MAP * ~NOTFOUND, EXCLUDE {HERE}"
     chromium = browser.browser_type.launch(executable_path=tools.chromium, args=[*FLAGS[:-1], rebinds])

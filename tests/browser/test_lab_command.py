@@ -184,8 +184,6 @@ def test_the_phone_is_dark_beside_the_notebook_and_a_cell_makes_it_ring(page: "P
     expect(docked.root).to_contain_text("Run the notebook's first cells to switch it on.")
     expect(docked.pin).to_have_count(0)
     left, right = page.locator(".jp-NotebookPanel").bounding_box(), docked.root.bounding_box()
-    assert left
-    assert right
     assert left["x"] + left["width"] <= right["x"]
     assert left["width"] > right["width"] > 300
     docked.run("seed=7")
@@ -250,7 +248,6 @@ def test_where_it_is_narrow_the_phone_is_one_tap_away(page: "Page", opened: Open
     expect(page.locator(".jp-NotebookPanel")).to_be_hidden()
     expect(docked.root).to_be_visible()
     box = docked.root.bounding_box()
-    assert box
     assert box["x"] + box["width"] <= 360
 
 
@@ -306,9 +303,7 @@ def test_a_picture_has_its_description_and_the_colours_of_the_theme(page: "Page"
             assert shot.convert("RGB").getpixel((8, 30)) == paper
 
 
-def test_it_is_the_phone_of_the_notebook_in_front_or_of_the_one_that_rings(
-    page: "Page", docked: Docked, opened: Opened
-):
+def test_it_is_the_phone_of_the_notebook_in_front_or_of_one_that_rings(page: "Page", docked: Docked, opened: Opened):
     nbformat.write(made_of([MADE.replace("7", "8"), "'nothing'"]), opened.folder / "other.ipynb")
     docked.switch_on("seed=7")
     expect(docked.root).to_contain_text("No customer was asked yet.", timeout=READY_MS)

@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import nbformat
@@ -14,15 +13,14 @@ from tests.browser.conftest import AXE, Tools
 from tests.browser.test_docs import PAGES as DOCUMENTATION
 from tests.conftest import KERNEL
 from tests.test_certify import SECRET, listening
-from workbench.resources import fixture
-from workbench.text import look
+from workbench.resources import console, fixture
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
     from tests.conftest import Serving
 
-SHEET = Path(look.__file__).parents[1] / "templates" / "look.css"
+SHEET = console("look.css")
 SERVED = ("/docs", "/docs/guide/testing", "/docs/interface", "/docs/errors", "/docs/test-numbers", "/?code=wrong")
 FILES = ("guide", "notebook", "exam", "reconciliation", "checklist")
 SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")

@@ -19,7 +19,7 @@ def all_below(root: type[Exception]) -> list[type[Exception]]:
 
 
 KINDS = {each.__name__: each for each in all_below(ApiError)}
-RAISES = {"Resource": "NotFound", "request_fields.check_known": "InvalidRequest", "_refusal": "InvalidRequest"}
+RAISES = {"Resource": "NotFound", "check_known": "InvalidRequest", "_refusal": "InvalidRequest"}
 """What is called with a code → the class that it raises."""
 
 

@@ -4,10 +4,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.ids import Draws, with_short_ids
+from workbench.domain.ids import FORMATS, Draws, reference, with_short_ids
 from workbench.domain.masking import mask
 from workbench.domain.phones import OPERATORS
-from workbench.domain.references import FORMATS, reference
 
 PARTS = st.one_of(st.integers(0, 10**9), st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=8))
 Key = tuple[str | int, ...]

@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Struct
 
 from workbench.domain.reading import as_text, json_from, query_from, struct_from
-from workbench.domain.wire.accounts_and_keys import NewPlant, RefreshRequest, TokenRequest
-from workbench.domain.wire.endpoints_and_events import CreateWebhookEndpoint, UpdateWebhookEndpoint
+from workbench.domain.wire.keys_and_events import (
+    CreateWebhookEndpoint,
+    NewPlant,
+    RefreshRequest,
+    TokenRequest,
+    UpdateWebhookEndpoint,
+)
 from workbench.domain.wire.ledger_and_trace import EntriesQuery
 from workbench.domain.wire.payments_and_payouts import (
     ConfirmPaymentIntent,

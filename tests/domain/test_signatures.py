@@ -10,11 +10,11 @@ import standardwebhooks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain import signatures, signing
+from workbench.domain import signatures, webhooks
 from workbench.domain.ids import Draws
 from workbench.domain.masking import Secret, mask
 from workbench.domain.signatures import SCHEMES, STANDARD, headers_for, sign, verify
-from workbench.domain.signing import Signer
+from workbench.domain.webhooks import Signer
 from workbench.errors import SignatureRefused
 from workbench.resources import fixture
 
@@ -306,6 +306,6 @@ def test_a_new_secret_has_the_form_of_its_scheme_is_masked_and_is_one_in_every_o
 def test_a_body_that_is_changed_on_purpose_is_another_and_stays_json(body: bytes):
     by = Signer(OURS, ID, NOW_S, STANDARD, 300, "application/json")
     for how in ("tampered", "reserialised"):
-        changed, headers = signing.signed(by, body, how)
+        changed, headers = webhooks.signed(by, body, how)
         assert (json.loads(changed) is not None, changed == body) == (True, False)
         assert reason(changed, headers) in ("signature_mismatch", "body_reserialised")

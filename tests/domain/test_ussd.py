@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain import ussd
-from workbench.domain.ussd import FAILURE_OF, TRANSITIONS, UssdSession, after, check_pin, judged_pin
+from workbench.domain.ussd import FAILURE_OF, TRANSITIONS, Receipt, UssdSession, after, check_pin, judged_pin
 from workbench.errors import IllegalTransition, InvalidRequest
 
 ANSWERED = {
@@ -125,7 +125,7 @@ def test_of_a_payment_and_a_failure_the_receipt_tells_and_of_every_other_screen_
 
 def test_money_that_came_back_is_told_with_its_own_amount():
     paid = session("approved", reference=None)
-    back = ussd.receipt_of_return(paid, seq=9, at_ms=AT_MS, amount_minor=5, transaction="X")
+    back = Receipt(paid, "returned", 9, AT_MS, 5, "X")
     assert ussd.receipt_text(back) == "05/01/2026 08:01: K0.05 received back from PLANT STORE. Transaction X."
 
 

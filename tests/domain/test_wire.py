@@ -8,9 +8,8 @@ import pytest
 
 from workbench.domain.masking import Secret
 from workbench.domain.wire import ledger_and_trace as rows
-from workbench.domain.wire.accounts_and_keys import ApiKey, TokenRequest
 from workbench.domain.wire.base import SECRETS, List, View, secret_text, to_json, without_once
-from workbench.domain.wire.endpoints_and_events import WebhookEndpoint
+from workbench.domain.wire.keys_and_events import ApiKey, TokenRequest, WebhookEndpoint
 from workbench.domain.wire.payments_and_payouts import PaymentIntent
 
 

@@ -28,8 +28,8 @@ from workbench.errors import (
     StateConflict,
     WaitExpired,
 )
-from workbench.handset import Phone
 from workbench.merchant import receiver
+from workbench.session import Phone
 
 PHONE, AIRTEL, ZED = "+260961234567", "+260971234567", "+260981234567"
 APPROVES, BROKE, NOBODY_ANSWERS, COMES_LATE, UNKNOWN = (f"+2609600000{end}" for end in ("01", "02", "05", "10", "12"))

@@ -16,7 +16,7 @@ from workbench import Workbench
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES
 from workbench.domain.payments import ADVICE, FAILURES
-from workbench.domain.wire.endpoints_and_events import API_VERSION
+from workbench.domain.wire.keys_and_events import API_VERSION
 from workbench.resources import guide
 from workbench.sandbox.openapi import pages
 from workbench.sandbox.openapi.document import document

@@ -181,7 +181,7 @@ def test_settled_late_money_reconciles_with_the_operators_next_statement():
         assert table["status"].tolist() == ["credited", "returned", "waiting"]
         assert table["amount_minor"].tolist() == [15_000] * 3
         assert table["settled_at"].isna().tolist() == [False, False, True]
-        kinds = [each.kind for each in bench.control.messages(LATE)]
+        kinds = [each["kind"] for each in bench.phone(LATE).messages]
         check_books(bench)
     assert kinds == ["paid"] * 3 + ["returned"]
 

@@ -13,9 +13,9 @@ from workbench.analysis import shapes
 from workbench.analysis.frames import money
 from workbench.analysis.shapes import Columns
 from workbench.analysis.tables import Tables
-from workbench.control import SandboxControl
 from workbench.domain.phones import OPERATORS
 from workbench.errors import LedgerRefused, UnexpectedResponse
+from workbench.session import SandboxControl
 
 FLOAT, BANK = "operator:mtn:float", "bank:settlement"
 OF_LEDGER = {"accounts": shapes.ACCOUNTS, "entries": shapes.ENTRIES, "postings": shapes.POSTINGS}

@@ -108,7 +108,7 @@ def test_a_name_that_is_looked_up_holds_nobody_up(monkeypatch: pytest.MonkeyPatc
         return real("127.0.0.1" if asked.is_set() else host, *args, flags=flags, **more)
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    monkeypatch.setattr("workbench.sandbox.addresses._LOOKUP_S", SOON_S)
+    monkeypatch.setattr("workbench.sandbox.outbound._LOOKUP_S", SOON_S)
     told: list[int] = []
     with Workbench(seed=7) as bench, bench.serve() as served, ExitStack() as held:
         address = {"base_url": served.base_url, "secret_key": str(served.secret_key)}
@@ -201,10 +201,7 @@ def test_asked_to_end_under_load_it_breaks_no_request(
     told: Counter[str] = Counter()
     with socket.create_server(("127.0.0.1", 0)) as hangs:  # a receiver that never answers
         options = ("--webhook", f"http://127.0.0.1:{hangs.getsockname()[1]}/", "--workers", str(workers))
-        with (
-            serving(*QUIETLY, "--store", str(store), *options) as server,
-            ExitStack() as held,
-        ):
+        with serving(*QUIETLY, "--store", str(store), *options) as server, ExitStack() as held:
             family = server.workers
 
             def pay() -> None:
@@ -339,10 +336,7 @@ def test_what_takes_too_long_is_answered_at_the_end(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.thorough
 def test_at_the_other_loopback(serving: Serving):
-    with (
-        serving(*QUIETLY, "--host", "::1") as server,
-        Workbench.connect(**server.address) as bench,
-    ):
+    with serving(*QUIETLY, "--host", "::1") as server, Workbench.connect(**server.address) as bench:
         assert "[::1]" in server.address["base_url"]
         assert bench.client.payment_intents.create(amount=1).id
         door = Door(httpx.URL(server.address["base_url"]).port or 0, server.address["secret_key"], "::1")

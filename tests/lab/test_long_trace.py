@@ -18,7 +18,7 @@ from workbench import Workbench
 from workbench.errors import CheckLiveRefused, NotFound
 from workbench.going_live import read_trace
 from workbench.sandbox.store import Settings, Store
-from workbench.sandbox.store.records import Screen, StoredCall
+from workbench.sandbox.store.rows import Screen, StoredCall
 from workbench.sandbox.store.transaction import Table
 from workbench.traffic.trace import PAGE, Trace
 

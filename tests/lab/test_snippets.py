@@ -21,10 +21,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from workbench import Workbench
-from workbench.control import SandboxControl
-from workbench.domain.wire.base import View, to_json
+from workbench.domain.wire.base import Found, View, to_json
+from workbench.domain.wire.sandbox_controls import LoggedRequest
 from workbench.errors import ApiError
 from workbench.sandbox import controls, operations
+from workbench.session import SandboxControl
 from workbench.text.snippets import BENCH_CALLS, BenchCall, ClientCall, Snippet, client_calls, snippet
 from workbench.traffic.trace import Trace, rows_of
 
@@ -104,7 +105,7 @@ def filled(bench: Workbench) -> dict[str, str]:
     return {
         "intent_id": open_intent.id, "client_secret": str(open_intent.client_secret), "paid_id": paid.id,
         "charge_id": charge.id, "item": late.id, "refund_id": refund.id, "payout_id": payout.id,
-        "payment_id": paid.id, "request_id": bench.control.requests(limit="1").data[0].id,
+        "payment_id": paid.id, "request_id": bench.control.get("requests", Found[LoggedRequest], limit="1").data[0].id,
         "event_id": pay.events.list().data[0].id,
         "delivery_id": pay.deliveries.list(status="dead_letter").data[0].id,
         "endpoint_id": pay.webhook_endpoints.list().data[0].id, "key_id": pay.api_keys.create().id,

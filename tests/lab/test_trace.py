@@ -12,12 +12,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from workbench import Workbench
+from workbench.domain.wire.ledger_and_trace import KINDS
 from workbench.errors import InvalidRequest
 from workbench.merchant.calls import Latencies
-from workbench.text.steps import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE
+from workbench.session import TraceContext
+from workbench.text.diagram import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE, SequenceDiagram, clock_of, utc_of
 from workbench.text.svg import IN_THE_DARK, INK
-from workbench.traffic.diagram import SequenceDiagram, clock_of, utc_of
-from workbench.traffic.trace import KINDS, Exchange, Trace, TraceContext, saved_console
+from workbench.traffic.trace import Exchange, Trace, saved_console
 
 NUMBER = "+260961234567"
 SVG = "{http://www.w3.org/2000/svg}"

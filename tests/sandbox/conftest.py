@@ -18,8 +18,7 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.webhooks import Attempt, Delivery
 from workbench.sandbox import driver
 from workbench.sandbox.engine import Engine, headers_in
-from workbench.sandbox.messages import Arrived
-from workbench.sandbox.speaking import Speaker
+from workbench.sandbox.messages import Arrived, Speaker
 from workbench.sandbox.store import Settings, Transaction
 
 START_MS = 1_767_592_800_000

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import bearer
 from workbench import Workbench
-from workbench.domain.wire.endpoints_and_events import Event
+from workbench.domain.wire.keys_and_events import Event
 from workbench.errors import ApiError
 
 PHONE = "+260971234567"

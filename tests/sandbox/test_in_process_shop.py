@@ -13,10 +13,10 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import pytest
 
 from workbench import Workbench, verify
-from workbench.domain.signing import HOW, NOT_IN
+from workbench.domain.webhooks import HOW, NOT_IN
 from workbench.errors import InvalidRequest, NotFound, ServeRefused, StateConflict
 from workbench.merchant.receiver import Receiver
-from workbench.sandbox import addresses, asgi, outbound
+from workbench.sandbox import asgi, outbound
 
 PHONE = "+260960000001"
 DOORS = ("wsgi", "asgi")
@@ -254,7 +254,7 @@ def test_the_secret_is_there_before_the_shop_is_the_same_for_a_seed_and_the_curr
     monkeypatch: pytest.MonkeyPatch,
 ):
     # A name that an application of this process answers for leads nowhere else, and is not looked up.
-    monkeypatch.setattr(addresses, "_looked_up", lambda *_: ["10.0.0.1"])
+    monkeypatch.setattr(outbound, "_looked_up", lambda *_: ["10.0.0.1"])
     with Workbench(seed=7, webhook_url="http://shop.example/hooks") as bench:
         secret = bench.webhook_secret
         assert repr(secret) == "'whsec_••••'"

@@ -19,11 +19,10 @@ from tests.sandbox.conftest import SOON_S, NewSandbox
 from workbench import Workbench
 from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.errors import InvalidRequest
-from workbench.sandbox import addresses, outbound
-from workbench.sandbox.addresses import Destination, NotLookedUp, destination_of
+from workbench.sandbox import outbound
 from workbench.sandbox.driver import Dispatch
 from workbench.sandbox.messages import ERROR_FORMATS
-from workbench.sandbox.outbound import Outbound, Reply
+from workbench.sandbox.outbound import Destination, NotLookedUp, Outbound, Reply, destination_of
 
 LIMIT_S, SHORT_S = 2, 0.25
 """For who answers, and for who does not."""
@@ -201,11 +200,24 @@ def test_a_tls_handshake_that_drips_has_the_one_deadline_too():
         assert (reply.fault, time.monotonic() - started < SHORT_S + 1) == (TOO_LONG, True)
 
 
-def test_a_name_that_takes_too_long_to_look_up_has_it_too(monkeypatch: pytest.MonkeyPatch):
-    answered = threading.Event()
-    monkeypatch.setattr(addresses, "_looked_up", lambda *_, **__: answered.wait(SOON_S))
+@pytest.fixture
+def _slow_resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The look-up of a name ends with the test."""
+    answer = threading.Event()
+
+    def hangs(host: str, *_: object, flags: int = 0, **__: object) -> None:
+        if not flags:
+            answer.wait(30)
+        raise socket.gaierror(socket.EAI_AGAIN, host)
+
+    monkeypatch.setattr(socket, "getaddrinfo", hangs)
+    yield
+    answer.set()
+
+
+@pytest.mark.usefixtures("_slow_resolver")
+def test_a_name_that_takes_too_long_to_look_up_has_it_too():
     assert Outbound().send("http://merchant.example/", {}, b"{}", SHORT_S).fault == TOO_LONG
-    answered.set()
 
 
 def test_when_to_come_again_is_read_from_a_chunked_response():
@@ -319,7 +331,7 @@ INSIDE = [["10.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["::ffff:192.168.0.1"], ["127.0
 
 def check_url(url: str, *, private: bool = False) -> None:
     """As it is checked when it is registered, its name looked up when that is asked for."""
-    check = partial(addresses.check_url, url, private=private)
+    check = partial(outbound.check_url, url, private=private)
     try:
         check()
     except NotLookedUp as asked:
@@ -378,20 +390,12 @@ def test_an_address_inside_is_refused_to_a_server_in_every_format_of_errors(new_
     assert caught.value.code == ("request_invalid" if error_format == "plain" else "url_refused")
 
 
+@pytest.mark.usefixtures("_slow_resolver")
 def test_a_resolver_that_hangs_holds_nobody_up_for_long(monkeypatch: pytest.MonkeyPatch):
-    answer = threading.Event()
-
-    def hangs(host: str, *_: object, flags: int = 0, **__: object) -> None:
-        if not flags:
-            answer.wait(30)
-        raise socket.gaierror(socket.EAI_AGAIN, host)
-
-    monkeypatch.setattr(socket, "getaddrinfo", hangs)
-    monkeypatch.setattr(addresses, "_LOOKUP_S", 0.1)
+    monkeypatch.setattr(outbound, "_LOOKUP_S", 0.1)
     started = time.monotonic()
     check_url("https://merchant.example/")
     assert time.monotonic() - started < 5
-    answer.set()
 
 
 def test_a_name_leads_to_its_first_address(monkeypatch: pytest.MonkeyPatch):

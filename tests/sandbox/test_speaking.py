@@ -20,9 +20,8 @@ from tests.doors.conftest import Door
 from tests.sandbox.conftest import Merchant, NewSandbox
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.sandbox import driver
-from workbench.sandbox.messages import Answer, Arrived
+from workbench.sandbox.messages import Answer, Arrived, Speaker
 from workbench.sandbox.server import listening
-from workbench.sandbox.speaking import Speaker
 
 REQUEST = re.compile(r"(no request|[A-Z]+ \S+)  (\d{3})  (\d+\.\d) ms  ((?:req|ctl)_\w{24})")
 WEBHOOK = re.compile(r"webhook (\S+) (evt_\w{24}) to (\S+)  (.+?)(?:; (attempt \d+ at \S+|dead letter))?")
@@ -192,12 +191,7 @@ class TestWhereItSpeaks:
         ids=str,
     )
     def test_colours_are_for_a_terminal_that_wants_them(
-        self,
-        new_sandbox: NewSandbox,
-        monkeypatch: pytest.MonkeyPatch,
-        settings: dict[str, str],
-        *,
-        is_coloured: bool,
+        self, new_sandbox: NewSandbox, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], *, is_coloured: bool
     ):
         monkeypatch.delenv("NO_COLOR", raising=False)
         for name, value in settings.items():
@@ -277,11 +271,7 @@ def executed(source: str) -> tuple[list[dict[str, Any]], str]:
 
 class TestLongRuns:
     def test_the_log_says_how_far_an_advance_is(
-        self,
-        spoken: NewSandbox,
-        merchant: Merchant,
-        log: Path,
-        monkeypatch: pytest.MonkeyPatch,
+        self, spoken: NewSandbox, merchant: Merchant, log: Path, monkeypatch: pytest.MonkeyPatch
     ):
         sandbox, merchant.answers["/a"] = spoken(), [500]
         sandbox.hook()

@@ -17,11 +17,11 @@ import pytest
 
 from tests.sandbox.conftest import START_MS
 from workbench import Workbench
-from workbench.domain.ledger import JournalEntry, postings_for
+from workbench.domain.ledger import JournalEntry, settlement_postings
 from workbench.errors import LedgerRefused, StoreRefused
 from workbench.sandbox import driver
-from workbench.sandbox.store import Settings, Store, Transaction, journal, records
-from workbench.sandbox.store.database_files import SCHEMA_VERSION
+from workbench.sandbox.store import SCHEMA_VERSION, Settings, Store, Transaction, journal
+from workbench.sandbox.store import rows as stored
 
 LISTED = "+260960000001"
 FIRST_SEQ = 3
@@ -34,7 +34,7 @@ def opened(path: Path | None = None, **more: Any) -> Store:  # noqa: ANN401  set
 
 
 def entry_of(tx: Transaction, amount_minor: int) -> JournalEntry:
-    postings = postings_for("unknown_credit", {"gross": amount_minor}, "ZMW", operator="mtn")
+    postings = settlement_postings("unknown_credit", {"amount": amount_minor, "fee": 0}, "ZMW", "operator:mtn:float")
     return tx.post("unknown_credit", postings, description="credit", payment=None)
 
 
@@ -257,7 +257,7 @@ def test_a_rollback_or_a_statement_that_fails_leaves_nothing(paid: Path):
         for fault, raises in (
             (ValueError, lambda _: int("")),
             (KeyboardInterrupt, lambda _: (each for each in ()).throw(KeyboardInterrupt)),
-            (sqlite3.IntegrityError, lambda tx: tx.accounts.add(records.StoredAccount(id="plants", name="AGAIN"))),
+            (sqlite3.IntegrityError, lambda tx: tx.accounts.add(stored.StoredAccount(id="plants", name="AGAIN"))),
         ):  # fmt: skip
             with pytest.raises(fault), store.transaction() as tx:
                 write_in_every_way(tx, raises)
@@ -276,7 +276,7 @@ def write_in_every_way(tx: Transaction, then: Callable[[Transaction], object]):
     entry_of(tx, 500)
     tx.schedule("deliver", tx.new_id("del"), in_ms=5)
     tx.move_clock(tx.now_ms + 1)
-    account = tx.accounts.add(records.StoredAccount(id="other", name="OTHER"))
+    account = tx.accounts.add(stored.StoredAccount(id="other", name="OTHER"))
     tx.accounts.put(account, name="ANOTHER")
     tx.api_keys.remove(tx.api_keys.all(order="digest")[0])
     then(tx)
@@ -342,7 +342,7 @@ def test_private_stores_are_apart_and_leave_no_file(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with closing(opened()) as one, closing(opened()) as other:
         with one.transaction() as tx:
-            tx.accounts.add(records.StoredAccount(id="large", name="X" * 10_000_000))
+            tx.accounts.add(stored.StoredAccount(id="large", name="X" * 10_000_000))
         with other.transaction() as tx:
             assert tx.accounts.get("large") is None
         # What is more than SQLite holds in memory is in a file without a name: a killed process leaves none either.

@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from tests.conftest import StoreFile, bearer
 from tests.sandbox.test_store import opened
 from workbench import Workbench
-from workbench.domain.ledger import postings_for
+from workbench.domain.ledger import settlement_postings
 from workbench.domain.moments import DAY_MS, day_start_ms
 from workbench.sandbox import controls, operations
-from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.database_files import _MOST_CALLS_WAIT
-from workbench.sandbox.store.records import StoredOutage
+from workbench.sandbox.store import _MOST_CALLS_WAIT, Transaction
+from workbench.sandbox.store.rows import StoredOutage
 
 EARLIER = Path(__file__).with_name("store_of_schema_3.sql")
 """A store as the sandbox made it before balances were kept: six payments, a refund and a payout over three nights."""
@@ -37,7 +36,7 @@ def earlier(tmp_path: Path) -> Path:
 
 def test_a_balance_before_a_day_is_of_what_occurred_before_it_whenever_it_was_recorded():
     with closing(opened()) as store, store.transaction() as tx:
-        postings = postings_for("unknown_credit", {"gross": 100}, "ZMW", operator="mtn")
+        postings = settlement_postings("unknown_credit", {"amount": 100, "fee": 0}, "ZMW", "operator:mtn:float")
         for days_ago in (0, 1, 2):
             occurred_ms = tx.now_ms - days_ago * DAY_MS
             tx.post("unknown_credit", postings, description="", payment=None, occurred_ms=occurred_ms)
@@ -170,7 +169,7 @@ def as_remembered(tx: Transaction, kinds: list[str]) -> tuple[Any, ...]:
 
 
 def post(tx: Transaction) -> None:
-    postings = postings_for("unknown_credit", {"gross": 100}, "ZMW", operator="mtn")
+    postings = settlement_postings("unknown_credit", {"amount": 100, "fee": 0}, "ZMW", "operator:mtn:float")
     tx.post("unknown_credit", postings, description="", payment=None)
 
 

@@ -2,11 +2,12 @@
 
 import ctypes
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date, timedelta
-from functools import lru_cache, wraps
+from functools import lru_cache
 from numbers import Integral
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
@@ -26,14 +27,13 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
 }
 """pandas type → Arrow type. A category is text in Arrow, since only the whole table has all its values."""
 
-_Given = ParamSpec("_Given")
-_Made = TypeVar("_Made")
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
 """The types that are taken without pandas' conversions, and the types that are never empty."""
 _FEW_TEXTS = ("statement", "account", "words", "phone", "phone_hash")
 _MOST_IN_A_DICTIONARY: Final = 1 << 18
 """The most texts in a dictionary: who scans a table piece by piece gets the whole dictionary with each piece."""
-_MANY_ROWS: Final = 1 << 16
+_MUCH_BYTES: Final = 1 << 24
+"""Reading less than this is done before its memory would be released."""
 _BATCH_ROWS = 20_000
 """The most rows that are Python objects at a time; a table may have ten million."""
 
@@ -119,32 +119,23 @@ def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) 
     return table.append_column(name, column)
 
 
-def release_unused(rows: int) -> None:
-    """Returns unused memory to the system, since the pools would keep it.
-
-    After few `rows` it does nothing: releasing would take longer than reading them.
-    """
-    if rows < _MANY_ROWS:
+def release_unused() -> None:
+    """Returns unused memory to the system, since the pools would keep it. Where little was used it does nothing."""
+    pool = pa.default_memory_pool()
+    if (pool.max_memory() or 0) < _MUCH_BYTES:
         return
-    pa.default_memory_pool().release_unused()
+    pool.release_unused()
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None:
         trim(0)
 
 
-def releasing(read: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
-    """A reader that releases unused memory when it is done: after many rows, or after a file that it refuses."""
-
-    @wraps(read)
-    def released(*args: _Given.args, **options: _Given.kwargs) -> _Made:
-        rows = _MANY_ROWS
-        try:
-            made = read(*args, **options)
-            rows = len(made.table)  # type: ignore[attr-defined]  # a statement or a ledger
-            return made
-        finally:
-            release_unused(rows)
-
-    return released
+@contextmanager
+def releasing() -> Iterator[None]:
+    """Releases unused memory when a reader is done, also after a file that it refuses."""
+    try:
+        yield
+    finally:
+        release_unused()
 
 
 def _column(values: pa.ChunkedArray, kind: str) -> Any:  # noqa: ANN401  an array of pandas or NumPy

@@ -47,9 +47,8 @@ class PhoneKey:
     def hashes_of(self, digits: Iterable[str]) -> list[str]:
         """The `hash_of` each of many Zambian mobile numbers, in their order; each number is given as nine digits."""
         # HMAC by its definition: both keyed states are made once, a third of the time of a call for each number.
-        block = (self._secret if len(self._secret) <= _SHA256_BLOCK else sha256(self._secret).digest()).ljust(
-            _SHA256_BLOCK, b"\0"
-        )
+        key = self._secret if len(self._secret) <= _SHA256_BLOCK else sha256(self._secret).digest()
+        block = key.ljust(_SHA256_BLOCK, b"\0")
         inner, outer = (sha256(bytes(octet ^ pad for octet in block)).copy for pad in (0x36, 0x5C))
         begins = f"{self.id}{OF}"
 

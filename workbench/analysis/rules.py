@@ -21,7 +21,7 @@ from workbench.analysis.break_codes import CODES, as_kind
 from workbench.analysis.shapes import DIRECTIONS
 from workbench.domain.masking import shortened
 from workbench.errors import ReconcileRefused
-from workbench.text.toml_text import read_toml, wrong_kind
+from workbench.resources import read_toml, wrong_kind
 
 KEY, NARRATIVE, AMOUNT = "key", "key in narrative", "amount"
 FIELDS: Final = (AMOUNT, "phone", "fee", "type")

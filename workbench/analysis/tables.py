@@ -1,31 +1,40 @@
-"""A merchant's records as DataFrames: payments, charges, refunds, payouts, late money, events and deliveries."""
+"""A sandbox's records as DataFrames: the ledger, and a merchant's payments, refunds, payouts, events and deliveries."""
 
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import islice
 from typing import Any, TypeVar
 
+import msgspec
 import pandas as pd
-from msgspec import UnsetType
+import pyarrow as pa
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict
 
-from workbench.analysis.frames import table, typed
-from workbench.analysis.shapes import CHARGES, DELIVERIES, EVENTS, PAYMENTS, PAYOUTS, REFUNDS, SUSPENSE, Columns
-from workbench.control import SandboxControl
-from workbench.domain.moments import business_date, milliseconds_in, moment
+from workbench.analysis import shapes
+from workbench.analysis.frames import frame, table, typed
+from workbench.analysis.shapes import Columns
+from workbench.domain.ledger import CHART, DEBIT, IN, KIND_BY_CODE, SUSPENSE, TRACKED
+from workbench.domain.moments import LUSAKA, business_date, milliseconds, milliseconds_in, moment, rfc3339
 from workbench.domain.money import ISO_4217, money_from_major
-from workbench.domain.wire.endpoints_and_events import Delivery, Event
+from workbench.domain.phones import OPERATORS
+from workbench.domain.wire.keys_and_events import Delivery, Event
+from workbench.domain.wire.ledger_and_trace import LedgerVerified
 from workbench.domain.wire.payments_and_payouts import (
     Charge,
     MobileMoneyMethod,
     PaymentError,
     PaymentIntent,
-    Payout,
     Refund,
     Suspense,
 )
-from workbench.errors import UnexpectedResponse
+from workbench.errors import LedgerRefused, StateConflict, UnexpectedResponse
 from workbench.merchant.client import PaymentsClient
+from workbench.session import SandboxControl
+from workbench.traffic.trace import TAccounts
 
 T = TypeVar("T")
 Row = dict[str, Any]
@@ -50,39 +59,40 @@ class Tables:
 
         Raises UnexpectedResponse: the service's intents have no amounts (`intent_fields`).
         """
-        return _frame(self._client.payment_intents.each(), _payment, PAYMENTS)
+        return _frame(self._client.payment_intents.each(), _payment, shapes.PAYMENTS)
 
     @property
     def charges(self) -> pd.DataFrame:
         """Each attempt to move money, of an intent or on its own."""
         minor = self._whole_minor()
-        return _frame(self._client.charges.each(), lambda charge: _charge(charge, minor), CHARGES)
+        return _frame(self._client.charges.each(), lambda charge: _charge(charge, minor), shapes.CHARGES)
 
     @property
     def refunds(self) -> pd.DataFrame:
         """Money given back, all of a payment or a part."""
         minor = self._whole_minor()
-        return _frame(self._client.refunds.each(), lambda refund: _refund(refund, minor), REFUNDS)
+        return _frame(self._client.refunds.each(), lambda refund: _refund(refund, minor), shapes.REFUNDS)
 
     @property
     def payouts(self) -> pd.DataFrame:
         """Cleared money sent to the bank."""
-        return _frame(self._client.payouts.each(), _payout, PAYOUTS)
+        payouts = self._client.payouts.each()
+        return _frame(payouts, lambda paid: {"amount_minor": _minor(paid.amount, paid.currency)}, shapes.PAYOUTS)
 
     @property
     def suspense(self) -> pd.DataFrame:
         """Money that came late and waits in suspense, or was credited or returned."""
-        return _frame(self._control.suspense()[::-1], _late, SUSPENSE)
+        return _frame(self._control.suspense()[::-1], _late, shapes.SUSPENSE)
 
     @property
     def events(self) -> pd.DataFrame:
         """All events, also those that no webhook reported."""
-        return _frame(self._client.events.each(), _event, EVENTS)
+        return _frame(self._client.events.each(), _event, shapes.EVENTS)
 
     @property
     def deliveries(self) -> pd.DataFrame:
         """Each event on its way to an endpoint, and how the last attempt at it ended."""
-        return _frame(self._client.deliveries.each(), _delivery, DELIVERIES)
+        return _frame(self._client.deliveries.each(), _delivery, shapes.DELIVERIES)
 
     def __repr__(self) -> str:
         return "Tables(payments, charges, refunds, payouts, suspense, events, deliveries)"
@@ -95,11 +105,12 @@ class Tables:
 def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) -> pd.DataFrame:
     """A row for each record of `found`, in reverse order.
 
-    `made_of` makes cells of a record; the record's attribute of the same name fills any other column.
+    `made_of` makes cells of a record; the moment of its creation, or its attribute of the same name, fills another.
     """
 
     def row(record: T) -> Row:
-        made = made_of(record)
+        seconds = _set(getattr(record, "created", 0)) or 0
+        made = {"created_at": _at(seconds), "business_date": business_date(seconds * 1000)} | made_of(record)
         return {name: made[name] if name in made else getattr(record, name) for name in columns}
 
     rest = iter(found)
@@ -110,9 +121,8 @@ def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) ->
 
 def _payment(intent: PaymentIntent) -> Row:
     if isinstance(intent.amount, UnsetType) or isinstance(intent.currency, UnsetType):
-        raise UnexpectedResponse(
-            "The service's intents have no amounts.", hint="See `intent_fields` in the register of gaps."
-        )
+        hint = "See `intent_fields` in the register of gaps."
+        raise UnexpectedResponse("The service's intents have no amounts.", hint=hint)
     wallet = intent.payment_method.mobile_money if isinstance(intent.payment_method, MobileMoneyMethod) else None
     error = intent.last_payment_error if isinstance(intent.last_payment_error, PaymentError) else None
     return {
@@ -122,7 +132,6 @@ def _payment(intent: PaymentIntent) -> Row:
         "failure_code": error.code if error else None,
         "canceled_at": _at(_set(intent.canceled_at)),
         **{name: _set(getattr(intent, name)) for name in ("latest_charge", "description", "cancellation_reason")},
-        **_created(_set(intent.created) or 0),
     }
 
 
@@ -131,7 +140,6 @@ def _charge(charge: Charge, minor: Minor) -> Row:
         "amount_minor": minor(charge.amount, charge.currency),
         "refunded_minor": minor(charge.amount_refunded, charge.currency) if charge.amount_refunded else 0,
         "currency": charge.currency.upper(),
-        **_created(charge.created),
     }
 
 
@@ -139,11 +147,7 @@ def _refund(refund: Refund, minor: Minor) -> Row:
     # A refund has its amount in the unit, and its currency in the case, of the intent or charge that was named.
     of_intent = refund.currency.isupper()
     amount_minor = (_minor if of_intent else minor)(refund.amount, refund.currency)
-    return {"amount_minor": amount_minor, "currency": refund.currency.upper(), **_created(refund.created)}
-
-
-def _payout(payout: Payout) -> Row:
-    return {"amount_minor": _minor(payout.amount, payout.currency), **_created(payout.created)}
+    return {"amount_minor": amount_minor, "currency": refund.currency.upper()}
 
 
 def _late(late: Suspense) -> Row:
@@ -175,12 +179,7 @@ def _delivery(delivery: Delivery) -> Row:
         "last_fault": last.fault if last else None,
         "last_attempt_at": _at(last.at) if last else None,
         "next_attempt_at": _at(delivery.next_attempt_at),
-        **_created(delivery.created),
     }
-
-
-def _created(seconds: int) -> Row:
-    return {"created_at": _at(seconds), "business_date": business_date(seconds * 1000)}
 
 
 def _at(seconds: int | None) -> datetime | None:
@@ -193,3 +192,196 @@ def _set(value: T | UnsetType) -> T | None:
 
 def _minor(amount: Decimal | int, currency: str) -> int:
     return money_from_major(Decimal(amount), ISO_4217[currency.upper()]).amount_minor
+
+
+def settle(control: SandboxControl, item: object) -> pd.DataFrame:
+    """Post what a break proposes, and return the entries as `bench.ledger.entries` shows them.
+
+    `item` is the break, such as a row of `result.breaks`.
+    Entries that were posted before are left out.
+    Raises LedgerRefused: the break proposes nothing. Raises StateConflict: all its entries were posted before.
+    """
+    posted, conflict = [], None
+    for body in _bodies(item):
+        try:
+            posted.append(asdict(control.settle(body)))
+        except StateConflict as error:
+            if error.code != "already_settled":
+                raise
+            conflict = error
+    if conflict and not posted:
+        raise conflict
+    return frame(posted, shapes.ENTRIES)
+
+
+def _bodies(item: object) -> list[dict[str, Any]]:
+    """The entries that a break proposes; the break is a mapping, a row of a DataFrame or a named tuple.
+
+    Raises LedgerRefused: the break has no proposal, or a proposal that is no list of entries in JSON.
+    """
+    proposal = item.get("proposal") if isinstance(item, Mapping | pd.Series) else getattr(item, "proposal", None)
+    if not isinstance(proposal, str):
+        raise LedgerRefused(
+            "This row has no proposed entry, so nothing can be posted.",
+            hint="Settle a row of `result.breaks` with a `proposal`; for the others, see `settlement`.",
+        )
+    bodies: list[dict[str, Any]] = []
+    with suppress(msgspec.DecodeError):
+        bodies = msgspec.json.decode(proposal, type=list[dict[str, Any]])
+    if not bodies:
+        raise LedgerRefused(f"The proposal is no list of entries in JSON: {proposal[:60]!r}.")
+    return bodies
+
+
+_OF_CHART = {
+    kind.name.format(operator=name)
+    for kind in CHART
+    for name in (*OPERATORS, *(["bank"] if kind is SUSPENSE else []))
+    if "{merchant}" not in kind.name
+}
+"""The accounts that exist from the beginning, posted to or not; a merchant's own accounts come with the merchant."""
+
+Instant = datetime | date | str
+"""An aware datetime, a business day, which means its last millisecond in Lusaka, or either as text of ISO 8601."""
+
+
+class Ledger:
+    """The ledger of a sandbox, read anew each time, page by page."""
+
+    def __init__(self, control: SandboxControl) -> None:
+        self._control = control
+
+    @property
+    def accounts(self) -> pd.DataFrame:
+        """Each account posted to; `balance_minor` is positive on the account's normal side."""
+        rows = []
+        for account in self._control.accounts():
+            side, net = KIND_BY_CODE[account.code].normal_side, account.debit_minor - account.credit_minor
+            rows.append({**asdict(account), "normal_side": side, "balance_minor": net if side == DEBIT else -net})
+        return frame(rows, shapes.ACCOUNTS)
+
+    @property
+    def business_date(self) -> date:
+        """The day in Lusaka by the sandbox's clock."""
+        return moment(self._control.clock().now_ms).astimezone(LUSAKA).date()
+
+    @property
+    def entries(self) -> pd.DataFrame:
+        """Each entry, in the order of the chain; `hash` covers its postings and the entry before."""
+        return _whole(self._control.entries(), shapes.ENTRIES)
+
+    @property
+    def postings(self) -> pd.DataFrame:
+        """Each posting; within an entry debits equal credits."""
+        return _whole(self._control.postings(), shapes.POSTINGS)
+
+    def trial_balance(self, *, as_of: Instant | None = None, known_at: Instant | None = None) -> pd.DataFrame:
+        """Each account's balance as a debit or a credit; for each currency the two columns have the same sum.
+
+        Only entries that had occurred by `as_of` and were recorded by `known_at` count. Both are inclusive: an aware
+        datetime, or a business day to its end in Lusaka; either may be text, "2026-01-05". An entry that settles
+        last week's difference occurred last week and is known since today.
+        Raises ValueError: other text, or a moment without a zone. Raises TypeError: another type.
+        """
+        bounds = {"as_of": as_of, "known_at": known_at}
+        query = {name: _moment(bound) for name, bound in bounds.items() if bound is not None}
+        rows = [asdict(account) for account in self._control.accounts(**query)]
+        for row in rows:
+            net = row["debit_minor"] - row["credit_minor"]
+            row["debit_minor"], row["credit_minor"] = max(net, 0), max(-net, 0)
+        return frame(rows, shapes.TRIAL_BALANCE)
+
+    def statement_of(self, account: str) -> pd.DataFrame:
+        """The ledger's movements on one account, such as `operator:mtn:float`, with its balance.
+
+        The rows stand in the order of the ledger; an entry that occurred before it was recorded stands where
+        it was recorded. An account of the chart that was never posted to has no rows.
+        Raises LedgerRefused: there is no such account.
+        """
+        return typed(self.movements(account), shapes.LEDGER_MOVEMENT)
+
+    def movements(self, *accounts: str) -> Iterator[pa.Table]:
+        """Yields the rows of `statement_of` for these `accounts` as Arrow tables, page by page.
+
+        Without `accounts`, the rows are of all accounts that have an operator's or the bank's statement. Each account
+        has its own balance. Raises LedgerRefused: there is no such account.
+        """
+        for account in accounts:
+            if not isinstance(account, str):
+                raise LedgerRefused(f"Give the name of an account, such as {next(iter(TRACKED))!r}, not {account!r}.")
+        balances: Counter[tuple[str, str]] = Counter()
+        for page in self._control.movements(*accounts):
+            rows = [asdict(movement) for movement in page]
+            for row in rows:
+                gross = row["amount_minor"] if row["direction"] == IN else -row["amount_minor"]
+                balances[row["account"], row["currency"]] += gross - row["fee_minor"]
+                row["balance_minor"] = balances[row["account"], row["currency"]]
+            yield table(rows, shapes.LEDGER_MOVEMENT)
+        unknown = set(accounts) - {account for account, _ in balances} - _OF_CHART
+        posted = sorted({account.account for account in self._control.accounts()}) if unknown else []
+        if unknown := unknown.difference(posted):
+            raise LedgerRefused(
+                f"The ledger has no account {' or '.join(map(repr, sorted(unknown)))}.",
+                hint=f"`bench.ledger.accounts` lists those posted to; statements are of {', '.join(TRACKED)}.",
+                accounts=posted,
+            )
+
+    @property
+    def t_accounts(self) -> TAccounts:
+        """The accounts as they are drawn by hand: debits left, credits right."""
+        return TAccounts(asdict(posting) for page in self._control.postings() for posting in page)
+
+    def verify(self) -> str:
+        """Check that debits equal credits and the chain holds, and return the hash of its last entry.
+
+        Raises LedgerRefused: an entry was tampered with, and the first is named, or the sums differ.
+        """
+        found = verified(self._control)
+        sums: Counter[str] = Counter()
+        for account in self._control.accounts():
+            sums[account.currency] += account.debit_minor - account.credit_minor
+        if any(sums.values()):
+            raise LedgerRefused(f"Debits less credits are {dict(sums)}.", sums=dict(sums))
+        return str(found.head)
+
+    @property
+    def head(self) -> str:
+        """The hash of the chain's last entry, whether or not the chain holds."""
+        return str(self._control.verify().head)
+
+    def __repr__(self) -> str:
+        found = self._control.verify()
+        return f"Ledger(entries={found.entries if found.holds else 'tampered with'})"
+
+
+def verified(control: SandboxControl) -> LedgerVerified:
+    """The chain's length and head. Raises LedgerRefused: an entry was tampered with, and the first is named."""
+    found = control.verify()
+    if not found.holds:
+        raise LedgerRefused(str(found.message), entry=None if found.entry is UNSET else found.entry)
+    return found
+
+
+def _whole(pages: Iterable[Iterable[msgspec.Struct]], columns: Columns) -> pd.DataFrame:
+    return typed((table(map(asdict, page), columns) for page in pages), columns)
+
+
+def _moment(bound: Instant) -> str:
+    if isinstance(bound, str):
+        bound = _read(bound)
+    if not isinstance(bound, date):
+        raise TypeError(f"Give a day or a moment, such as date(2026, 1, 5), not {bound!r}.")
+    if not isinstance(bound, datetime):
+        bound = datetime(bound.year, bound.month, bound.day, tzinfo=LUSAKA) + timedelta(days=1, milliseconds=-1)
+    if bound.tzinfo is None:
+        raise ValueError("A moment needs a time zone, such as datetime(2026, 1, 5, 6, tzinfo=UTC).")
+    return rfc3339(milliseconds(bound))
+
+
+def _read(text: str) -> date:
+    """The day or the moment in a text of ISO 8601. Raises ValueError: the text is neither."""
+    for read in (date.fromisoformat, datetime.fromisoformat):
+        with suppress(ValueError):
+            return read(text)
+    example = '"2026-01-05" or "2026-01-05T08:00:00+02:00"'
+    raise ValueError(f"{text[:40]!r} is neither a day nor a moment: write {example}.")

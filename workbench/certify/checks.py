@@ -23,7 +23,7 @@ from workbench.certify.report import NOT_EXAMINED, Row, switched_text
 from workbench.certify.shop import NotExamined, Orders, ShopOrder, Target
 from workbench.domain.payments import REQUIRES_PAYMENT_METHOD
 from workbench.domain.signatures import ID_HEADER, SCHEMES, SECRET_PREFIX, STANDARD, headers_for
-from workbench.domain.signing import other_secret
+from workbench.domain.webhooks import other_secret
 from workbench.domain.wire.base import to_json
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import ExamRefused, SignatureRefused, WorkbenchError

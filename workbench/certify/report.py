@@ -14,8 +14,7 @@ from workbench.domain.gaps import written
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ExamRefused
 from workbench.resources import write_whole
-from workbench.text.look import templates
-from workbench.text.render import Column, Table, Tabular, beside, sentence, table, wrapped
+from workbench.text.render import Column, Table, Tabular, beside, sentence, table, templates, wrapped
 from workbench.visible import visible
 
 PASSED: Final = "passed"

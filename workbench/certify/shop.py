@@ -13,8 +13,7 @@ import msgspec
 from workbench.domain.masking import mask
 from workbench.errors import ExamRefused, InvalidRequest
 from workbench.process import NOTHING, Process, ended_when_asked, printed
-from workbench.sandbox.addresses import is_localhost, is_loopback, split
-from workbench.sandbox.outbound import Outbound, Reply
+from workbench.sandbox.outbound import Outbound, Reply, is_localhost, is_loopback, split
 from workbench.visible import visible
 
 PHONE: Final = "PAYMENTS_CUSTOMER_PHONE"

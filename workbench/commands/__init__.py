@@ -9,8 +9,8 @@ from typing import Any, Final
 import click
 
 from workbench.errors import StatementRefused
+from workbench.resources import read_toml
 from workbench.text.render import LONGEST, Tabular, terminal_width, wrapped
-from workbench.text.toml_text import read_toml
 
 PATH: Final = click.Path(path_type=Path)
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
@@ -27,10 +27,9 @@ def _rows_in(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
         return None
     try:
         rows = read_toml(path.read_bytes())
-    except OSError as error:
-        raise click.BadParameter(f"{path} cannot be read: {error.strerror}.", param_hint="--gaps") from None
-    except ValueError as error:
-        raise click.BadParameter(f"{path} {error}.", param_hint="--gaps") from None
+    except (OSError, ValueError) as error:
+        fault = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else error
+        raise click.BadParameter(f"{path} {fault}.", param_hint="--gaps") from None
     known = {row.name for row in REGISTER}
     if tables := [name for name, value in rows.items() if isinstance(value, dict) and name not in known]:
         message = f"{path} has a table [{tables[0]}]; put rows at the top level, such as: prompt_timeout_s = 60"

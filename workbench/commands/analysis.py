@@ -290,13 +290,13 @@ def reconcile(  # noqa: PLR0913  one argument per option
     Exit status 0 when only timing differences and decided breaks are left, 1 when other breaks are open or the proof
     does not hold, 2 when the input cannot be used.
     """
-    from workbench.analysis.database import is_address
     from workbench.analysis.phone_key import refuse_another, refuse_within
     from workbench.analysis.reconcile import CarryForward
     from workbench.analysis.reconcile import reconcile as run
     from workbench.analysis.reconcile.decisions import closing_words, stale_words
     from workbench.analysis.report import outputs
     from workbench.analysis.report.captions import counted, is_proven
+    from workbench.analysis.statements.own_ledger import is_address
 
     # A tolerance that is wrong in every currency is refused before files are read.
     _tolerance(tolerances, pair_by, [max(ISO_4217, key=decimals_of)])
@@ -411,7 +411,7 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
 
     Raises UsageError: no statement is given, or a statement is the address of a database.
     """
-    from workbench.analysis.database import is_address
+    from workbench.analysis.statements.own_ledger import is_address
 
     ledger, *others = given if named is None else (named, *given)
     if not others:

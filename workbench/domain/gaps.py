@@ -126,7 +126,7 @@ class Gaps:
         asks="When does received money become available to us?", cost=2, relied=("Balance", "balance_insufficient"),
         happens=("entry cleared", "money that cleared"),
         unseen={None: "a balance is of all payments of the account, those outside of the recording too"},
-        code=("sandbox/service/clearing.py", "sandbox/service/payouts.py"), notebook="read_the_ledger")
+        code=("sandbox/service/balances.py",), notebook="read_the_ledger")
     payouts: str = row("1", "on_request", "on request; rejected beyond the available balance",
         alternatives={"daily": "daily: all available money at 00:00 Africa/Lusaka, automatically; until then on "
             "request"}, asks="How and when is available money paid to our bank, and can we ask for it?", cost=2,
@@ -135,7 +135,7 @@ class Gaps:
             ("on_request", lambda call: call.event == "payout.created"
              and (call.asked.get("requestid") or within(call.asked, "request").get("id"))),
             (Part("daily", "a payout that no request made"), lambda call: call.event == "payout.created"))),
-        code=("sandbox/service/payouts.py",), notebook="read_the_ledger")
+        code=("sandbox/service/balances.py",), notebook="read_the_ledger")
 
     # 2. Resources and their fields
     success_status: str = row("2.1", "200", "200 for everything that succeeds",
@@ -151,7 +151,7 @@ class Gaps:
         relied=("currency_unsupported", "currency_retired", "call other_currency"), sign=on(_MAKES, tried(
             "iso4217", "zmw", "currency", part=lambda call: str(call.asked["currency"]).upper(),
             asks=lambda call: re.fullmatch(r"(?i)(?!zmw|zmk)[a-z]{3}", str(call.asked.get("currency"))))),
-        code=("sandbox/service/request_fields.py", "sandbox/service/payouts.py"), notebook="intents_and_keys")
+        code=("sandbox/service/__init__.py", "sandbox/service/balances.py"), notebook="intents_and_keys")
     currency_case: str = row("2.1", "either", "either case accepted; responses have upper case for intents, lower "
         "case for charges", alternatives={"strict": "only the case that is documented for each"},
         why="the documentation shows both", shows="Upper case for intents, lower case for charges.",
@@ -159,7 +159,7 @@ class Gaps:
         relied=("PaymentIntent", "Charge", "Refund"), sign=on(_MAKES, tried(
             "either", "strict", "currency", part=lambda call: f"{call.asked['currency']} for {call.about}", parts=2,
             asks=lambda call: f"{call.id} {call.asked.get('currency')}" in _OTHER_CASE)),
-        code=("sandbox/service/request_fields.py",), notebook="charges_and_idempotency")
+        code=("sandbox/service/__init__.py",), notebook="charges_and_idempotency")
     payment_method_types: str = row("2.1", "includes", "must include mobile_money; other types are ignored",
         alternatives={"only": "only mobile_money"}, why='"includes the value"',
         shows="A list that includes `mobile_money`.",
@@ -168,7 +168,7 @@ class Gaps:
             "includes", "only", "payment_method_types",
             asks=lambda call: isinstance(call.asked.get("payment_method_types"), list)
             and {"mobile_money"} < {*map(str, call.asked["payment_method_types"])})),
-        code=("sandbox/service/request_fields.py",), notebook="intents_and_keys")
+        code=("sandbox/service/payments.py",), notebook="intents_and_keys")
     required_fields: str = row("2.5", "minimum",
         "intent: amount, currency, payment_method_types; confirmation: the whole payment_method; "
         "charge: amount, currency, type, channel, phone", alternatives={"with_reference": "charge reference too"},
@@ -179,7 +179,7 @@ class Gaps:
             "CreateCharge parameter_missing", "call no_reference"), sign=on("createCharge", tried(
             "minimum", "with_reference", "reference", part=lambda _: "a charge without a reference",
             asks=lambda call: call.asked and not call.asked.get("reference"))),
-        code=("sandbox/service/request_fields.py",), notebook="intents_and_keys")
+        code=("sandbox/service/payments.py",), notebook="intents_and_keys")
     intent_fields: str = row("2.5", "full",
         "object, amount, currency, status, description, payment_method_types, payment_method (phone masked), "
         "next_action, last_payment_error, latest_charge, metadata, warnings, created, livemode "
@@ -203,7 +203,7 @@ class Gaps:
         relied=("phone_invalid", "call national_number"), sign=on(_PAYS, tried(
             "national", "e164", "phone", asks=lambda call: re.match("0[1-9]", call.phone) and call.wallet
             and call.prefix not in WITHOUT_WALLET)),
-        code=("sandbox/service/request_fields.py", "sandbox/service/payments.py"))
+        code=("sandbox/service/__init__.py", "sandbox/service/payments.py"))
     operator_ids: str = row("2.5", "short", "responses have mtn, airtel, zamtel; requests may use any case and the "
         "long forms", alternatives={"long": "responses have MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"},
         why="both forms are in use", shows="That operators have identifiers, but no identifier.",
@@ -217,18 +217,18 @@ class Gaps:
         relied=("phone_without_wallet", "operator_unknown", "call zed_number"), sign=on(_PAYS, tried(
             "zed", "refused", "phone", part=lambda call: f"a {call.prefix}", parts=len(WITHOUT_WALLET),
             asks=lambda call: call.phone.startswith(COUNTRY_CODE) and call.prefix in WITHOUT_WALLET)),
-        code=("sandbox/service/request_fields.py", "sandbox/service/payments.py", "sandbox/service/handsets.py"))
+        code=("sandbox/service/__init__.py", "sandbox/service/payments.py", "sandbox/service/handsets.py"))
     charge_amount_unit: str = row("2.5", "minor", "minor units: 15000 is 150.00 ZMW",
         alternatives={"major": "major units: 150 is 150.00 ZMW"},
         why="integers are minor units in most payment APIs; the factor of 100 is the costliest guess in the document",
         shows="An integer, without its unit.", asks="Is the amount of a charge in ngwee or in kwacha?", cost=3,
         relied=("Charge", "Refund", "warning the usual charge before it"), together="unit",
-        code=("domain/payments.py", "sandbox/service/request_fields.py"), notebook="charges_and_idempotency")
+        code=("domain/payments.py", "sandbox/service/__init__.py"), notebook="charges_and_idempotency")
     intent_amount_scale: str = row("2.5", "exact", "at most two decimals; more are rejected",
         alternatives={"half_even": "rounded half-even"}, why="money must not be rounded silently",
         shows="A decimal number.", asks="What do you do with an amount that has more than two decimals?", cost=2,
         relied=("CreatePaymentIntent amount_too_precise", "call rounded"),
-        sign=on("createPaymentIntent", signs.scale_shown), code=("sandbox/service/request_fields.py",),
+        sign=on("createPaymentIntent", signs.scale_shown), code=("sandbox/service/__init__.py",),
         notebook="intents_and_keys")
     channel_and_provider: str = row("2.5", "asked_and_moved",
         "channel is the operator the merchant asked for, provider the one that moved the money",
@@ -241,7 +241,7 @@ class Gaps:
         asks="What happens when the phone number belongs to an operator other than the one named?", cost=2,
         relied=("operator_mismatch", "warning which is asked for the money"), sign=on(_PAYS, tried(
             Part("accepted", "a number of another operator is accepted"), "refused", "provider", "channel", by={400},
-            asks=lambda call: call.is_mixed)), code=("sandbox/service/request_fields.py",),
+            asks=lambda call: call.is_mixed)), code=("sandbox/service/__init__.py",),
         notebook="charges_and_idempotency")
     merchant_fee: str = row("2.5", "2.5%", "2.5 % half-up, at least 0.01",
         alternatives={"none": "none", "flat_1.00": "flat 1.00"},
@@ -257,7 +257,7 @@ class Gaps:
     fee_on_refund: str = row("2.5", "kept", "kept",
         alternatives={"returned": "returned in proportion, to the minor unit; in full after a full refund"},
         asks="Do we get the fee back when we refund a payment?", cost=2, relied=("createRefund", "Balance"),
-        happens=("entry refund_", "a refund's entries"), unseen={None: _LEDGER}, code=("sandbox/service/refunds.py",),
+        happens=("entry refund_", "a refund's entries"), unseen={None: _LEDGER}, code=("sandbox/service/payments.py",),
         notebook="read_the_ledger")
 
     # 3. States and transitions
@@ -317,7 +317,7 @@ class Gaps:
         relied=("money_in_suspense", "warning of an earlier attempt"), sign=on("confirmPaymentIntent", first(
             ("refused", lambda call: call.status == HTTPStatus.CONFLICT and "money_in_suspense" in call.text),
             ("accepted", lambda call: call.ok and "suspense" in str(call.body.get("warnings"))))),
-        code=("sandbox/service/suspense.py",), notebook="when_payments_fail")
+        code=("sandbox/service/balances.py",), notebook="when_payments_fail")
 
     # 4. Endpoints
     confirm_response: str = row("4", "intent",
@@ -362,7 +362,7 @@ class Gaps:
         shows="A flow with e-mail address and password, described as illustrative.",
         asks="Whose e-mail address and password does the token operation take?",
         relied=("issueToken", "credentials_wrong"), together="accounts",
-        code=("sandbox/service/accounts.py", "sandbox/store/database_files.py"), notebook="tokens_and_plants")
+        code=("sandbox/store/transaction.py",), notebook="tokens_and_plants")
     token_field: str = row("4", "access_token",
         "access_token, with token_type, expires_in and refresh_token (RFC 6749 §5.1), Cache-Control: no-store",
         alternatives={"token": "token; the other fields stay as they are",
@@ -548,7 +548,7 @@ class Gaps:
     reused_key_status: int = row("7", 422, "422", alternatives={400: "400", 409: "409"},
         why="as in the IETF draft; Stripe uses 400",
         asks="What is the response to an idempotency key that is used again with another body?",
-        relied=("idempotency_key_reused",), together="keys", code=("sandbox/idempotency.py",),
+        relied=("idempotency_key_reused",), together="keys", code=("sandbox/exchange.py",),
         notebook="charges_and_idempotency")
     failure_triggers: str = row("7", "numbers_header_script", "test numbers, a header, and a script",
         alternatives={"header": "only the header"},
@@ -564,30 +564,30 @@ class Gaps:
                       "(draft-ietf-httpapi-ratelimit-headers-11), 429 and Retry-After"},
         asks="How many requests may we make, and how do you tell us to slow down?", relied=("rate_limited",),
         sign=signs.rate_shown, unseen={"none": _LUCK},
-        code=("sandbox/exchange.py", "sandbox/engine.py", "sandbox/rate_limit.py"))
+        code=("sandbox/exchange.py", "sandbox/engine.py"))
     amount_bounds: str = row("8", "none", "from 0.01 to 9,999,999,999.99",
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
         asks="What are the smallest and the largest amounts of a payment?",
         relied=("amount_not_positive", "amount_too_large", "amount_out_of_bounds", "call outside_bounds"),
-        together="bounds", code=("sandbox/service/request_fields.py",), notebook="intents_and_keys")
+        together="bounds", code=("sandbox/service/__init__.py",), notebook="intents_and_keys")
     idempotency_required: str = row("8", "charges", "required for charges; optional for every other POST",
         alternatives={"never": "optional everywhere"}, why="only the charge request shows the header",
         shows="The header, on the charge's request.", asks="Which calls need an Idempotency-Key, and which accept one?",
         cost=3, relied=("idempotency_key_missing",), sign=on("createCharge", tried(
             "never", "charges", "Idempotency-Key", "idempotency",
-            asks=lambda call: "idempotency-key" not in call.sent)), code=("sandbox/idempotency.py",),
+            asks=lambda call: "idempotency-key" not in call.sent)), code=("sandbox/exchange.py",),
         notebook="charges_and_idempotency")
     idempotency_retention_s: int = row("8", 86_400,
         "86400 s, per account, mode, method and path, for the same body to the byte; a key or signing secret that is "
         "shown once is not kept, so it is missing from the repeated response",
         alternatives={21_600: "21600 s", 2_592_000: "2592000 s"}, shows="The header.",
         asks="How long do you remember an Idempotency-Key?", cost=3,
-        relied=("idempotency_key_reused", "response replayed"), together="keys", code=("sandbox/idempotency.py",),
+        relied=("idempotency_key_reused", "response replayed"), together="keys", code=("sandbox/exchange.py",),
         notebook="charges_and_idempotency")
     idempotency_keeps_errors: str = row("8", "declines", "declines and 5xx are repeated, validation errors are not",
         alternatives={"none": "only successes are repeated"}, why="as Stripe does", shows="The header.",
         asks="Is an error repeated for the same Idempotency-Key?", cost=2, relied=("response replayed_error",),
-        together="keys", code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
+        together="keys", code=("sandbox/exchange.py",), notebook="charges_and_idempotency")
 
     # 9. Versioning
     version_header: str = row("9", "api_version", "Api-Version in every response, accepted in requests; an unknown "
@@ -604,7 +604,7 @@ class Gaps:
         alternatives={"none": "none"}, here="mark an operation with bench.control.deprecate",
         asks="How do you announce that something will be removed?",
         sign=first(("headers", lambda call: {"deprecation", "sunset"} <= {*call.got})), unseen={"none": _LUCK},
-        code=("sandbox/deprecation.py",))
+        code=("sandbox/operations.py",))
     # fmt: on
 
     @classmethod

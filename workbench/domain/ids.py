@@ -1,4 +1,4 @@
-"""Identifiers, secrets and draws: keyed hashes of one seed, so that one seed gives one history.
+"""Identifiers, secrets and draws: keyed hashes of one seed, so that one seed gives one history; ids of movements.
 
 A draw is named by its purpose (its natural key), never by its place in a stream. An additional draw
 changes no other draw.
@@ -10,6 +10,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
+from workbench.domain.moments import LUSAKA, moment
 from workbench.domain.signatures import SCHEMES, STANDARD
 
 KEY_PREFIXES: Final[Mapping[str, str]] = {"secret": "sk_test_", "publishable": "pk_test_"}
@@ -64,6 +65,10 @@ class Draws:
         """The id of the `number`-th object of a kind: `pi_…`, `ch_…`, `evt_…`."""
         return f"{prefix}_{self.token('id', prefix, number)}"
 
+    def api_key(self, kind: str, identifier: str) -> str:
+        """The API key, `secret` or `publishable`, of a key's id."""
+        return KEY_PREFIXES[kind] + self.token("key", identifier)
+
     def webhook_secret(self, *natural_key: str | int, scheme: str = STANDARD) -> str:
         """A signing secret of 32 bytes, in the form of a scheme: for Standard Webhooks 1.0 `whsec_` and base64."""
         return SCHEMES[scheme].new_secret(self.digest("whsec", *natural_key))
@@ -76,3 +81,32 @@ class Draws:
 def with_short_ids(text: str) -> str:
     """The text with every identifier cut to its prefix and six letters, `pi_3CwQs4…`."""
     return _IDENTIFIER.sub(r"\1…", text)
+
+
+FORMATS: Final[Mapping[str, str]] = {
+    "mtn": "4{seq:09d}",
+    "airtel": "MP{at:%y%m%d.%H%M}.{seq:08d}",
+    "zamtel": "ZK{at:%y%m%d}-{seq:07d}",
+    "zed": "ZM{at:%y%m%d}{seq:08d}",
+    "sweep": "SWP{at:%Y%m%d}-{operator}",
+    "recall": "RCL{at:%Y%m%d}-{seq:07d}",
+    "top_up": "TOP{at:%Y%m%d}-{seq:07d}",
+    "credit": "STL{at:%Y%m%d}",
+    "return": "RTN{at:%Y%m%d}-{seq:07d}",
+}
+"""Operator, or kind of movement → format of the id that an operator or a bank gives to the movement.
+
+The formats are ours; they differ as much as the operators' own. Days and minutes are Lusaka's. An id without a `seq`
+occurs once a night: one sweep for every operator, and one credit of the bank for all sweeps.
+"""
+
+
+def reference(kind: str, at_ms: int, *, seq: int = 0, operator: str = "") -> str:
+    """The id of a movement at a moment, in milliseconds since 1970.
+
+    `kind` is a row of `FORMATS`; `seq` is unique among all that happens in a sandbox.
+
+    >>> reference("airtel", 1_767_592_860_000, seq=42)
+    'MP260105.0801.00000042'
+    """
+    return FORMATS[kind].format(at=moment(at_ms).astimezone(LUSAKA), seq=seq, operator=operator.upper())

@@ -85,8 +85,6 @@ RECIPES: Mapping[str, tuple[Leg, ...]] = {
                      Leg(CREDIT, REFUND_PENDING, "gross")),
     "float_topped_up": (Leg(DEBIT, FLOAT, "short"), Leg(CREDIT, BANK, "short")),
     "refund_sent": (Leg(DEBIT, REFUND_PENDING, "gross"), Leg(CREDIT, FLOAT, "gross")),
-    "unknown_credit": (Leg(DEBIT, FLOAT, "gross"), Leg(CREDIT, SUSPENSE, "gross")),
-    "unknown_debit": (Leg(DEBIT, SUSPENSE, "gross"), Leg(CREDIT, FLOAT, "gross")),
 }
 # fmt: on
 """Money event → the legs of its entry. A leg with amount zero is left out of the entry."""
@@ -360,30 +358,27 @@ def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement
             for posting in postings
             if (posting.code, posting.currency) == (OPERATOR_FEE.code, currency)
         ]
-        yield from _of_currency(of_currency, max(0, sum(fees)) if account in TRACKED else 0, currency)
+        fee = max(0, sum(fees)) if account in TRACKED else 0
+        sign = 1 if KIND_BY_CODE[of_currency[0].code].normal_side == DEBIT else -1
+        gross = sign * sum(posting.signed_minor for posting in of_currency) + fee
+        if gross:
+            yield Movement(IN if gross > 0 else OUT, abs(gross), fee, currency)
+        elif fee:
+            yield Movement(OUT, fee, 0, currency)
+        else:
+            given = sum(posting.amount_minor for posting in of_currency if posting.side == DEBIT)
+            yield Movement(IN, given, 0, currency)
+            yield Movement(OUT, given, 0, currency)
 
 
-def _of_currency(postings: Sequence[Posting], fee: int, currency: str) -> Iterator[Movement]:
-    sign = 1 if KIND_BY_CODE[postings[0].code].normal_side == DEBIT else -1
-    gross = sign * sum(posting.signed_minor for posting in postings) + fee
-    if gross:
-        yield Movement(IN if gross > 0 else OUT, abs(gross), fee, currency)
-    elif fee:
-        yield Movement(OUT, fee, 0, currency)
-    else:
-        given = sum(posting.amount_minor for posting in postings if posting.side == DEBIT)
-        yield Movement(IN, given, 0, currency)
-        yield Movement(OUT, given, 0, currency)
-
-
-def key_and_batch(entry: JournalEntry, known_as: str | None) -> tuple[str | None, str | None]:
+def key_and_batch(entry: JournalEntry) -> tuple[str | None, str | None]:
     """The key that matches an entry's movement with the other side, and the id of the movement's batch, or None.
 
-    `known_as` is the external reference of the entry or, for a reversal without one, of the reversed entry. A part of
-    a batch has the entry's id as key and `known_as` as batch; any other movement has `known_as` as key, and no batch.
+    A part of a batch has the entry's id as key and its external reference as batch; any other movement has its external
+    reference as key, and no batch.
     """
     # The other side may book several of these entries as one movement, as it does with a night's credits.
     follows = entry.reverses is not None or entry.settles is not None
     is_reported = entry.kind in SETTLEMENTS and not SETTLEMENTS[entry.kind].takes_entry
     is_part = entry.kind == CREDITED or follows or is_reported
-    return (entry.id, known_as) if is_part else (known_as, None)
+    return (entry.id, entry.external_reference) if is_part else (entry.external_reference, None)

@@ -42,8 +42,14 @@ LATE_FUNDS: Final = "late_funds"
 """The event of money that came after its prompt expired; a state that does not take it leaves it in suspense."""
 
 
-def _intent(after_failure: str, *late: str) -> Transitions:
-    """The transitions of an intent: a failed attempt leads to `after_failure`; late money pays in the states `late`."""
+def intent_transitions(gaps: Gaps) -> Transitions:
+    """The transitions of intents that are in force: (state, event) → state. Any other pair is refused.
+
+    An intent in `processing` takes no late money: another attempt may have paid it, and nobody knows yet.
+    """
+    ends = gaps.intent_states == "failed"
+    after_failure = FAILED if ends else REQUIRES_PAYMENT_METHOD
+    takes_late = {"suspense": (), "succeeds": (FAILED,) if ends else (REQUIRES_PAYMENT_METHOD, REQUIRES_ACTION)}
     return {
         (REQUIRES_PAYMENT_METHOD, "confirm"): REQUIRES_ACTION,
         (REQUIRES_PAYMENT_METHOD, "cancel"): CANCELED,
@@ -52,45 +58,20 @@ def _intent(after_failure: str, *late: str) -> Transitions:
         (REQUIRES_ACTION, "cancel"): CANCELED,
         (PROCESSING, "funds_secured"): SUCCEEDED,
         (PROCESSING, "attempt_failed"): after_failure,
-        **{(state, LATE_FUNDS): SUCCEEDED for state in late},
+        **{(state, LATE_FUNDS): SUCCEEDED for state in takes_late[gaps.late_success]},
     }
 
 
-def _charge(after_timeout: str, *late: str) -> Transitions:
-    """The transitions of a charge: an expired prompt leads to `after_timeout`; late money pays in the states `late`."""
+def charge_transitions(gaps: Gaps) -> Transitions:
+    """The transitions of charges that are in force, as `intent_transitions`."""
+    after_timeout = {"three": FAILED, "expired": EXPIRED}[gaps.charge_states]
+    takes_late = {"suspense": (), "succeeds": (after_timeout,)}
     return {
         (PENDING, "funds_secured"): SUCCEEDED,
         (PENDING, "attempt_failed"): FAILED,
         (PENDING, "prompt_expired"): after_timeout,
-        **{(state, LATE_FUNDS): SUCCEEDED for state in late},
+        **{(state, LATE_FUNDS): SUCCEEDED for state in takes_late[gaps.late_success]},
     }
-
-
-# An intent in `processing` takes no late money: another attempt may have paid it, and nobody knows yet.
-INTENT_TRANSITIONS: Final[Mapping[tuple[str, str], Transitions]] = {
-    ("retryable", "suspense"): _intent(REQUIRES_PAYMENT_METHOD),
-    ("retryable", "succeeds"): _intent(REQUIRES_PAYMENT_METHOD, REQUIRES_PAYMENT_METHOD, REQUIRES_ACTION),
-    ("failed", "suspense"): _intent(FAILED),
-    ("failed", "succeeds"): _intent(FAILED, FAILED),
-}
-"""By `intent_states` and `late_success`: (state, event) → state; anything else is refused."""
-CHARGE_TRANSITIONS: Final[Mapping[tuple[str, str], Transitions]] = {
-    ("three", "suspense"): _charge(FAILED),
-    ("three", "succeeds"): _charge(FAILED, FAILED),
-    ("expired", "suspense"): _charge(EXPIRED),
-    ("expired", "succeeds"): _charge(EXPIRED, EXPIRED),
-}
-"""By `charge_states` and `late_success`: as INTENT_TRANSITIONS."""
-
-
-def intent_transitions(gaps: Gaps) -> Transitions:
-    """The transitions of intents that are in force."""
-    return INTENT_TRANSITIONS[gaps.intent_states, gaps.late_success]
-
-
-def charge_transitions(gaps: Gaps) -> Transitions:
-    """The transitions of charges that are in force."""
-    return CHARGE_TRANSITIONS[gaps.charge_states, gaps.late_success]
 
 
 REFUND_TRANSITIONS: Transitions = {(PENDING, "sent"): SUCCEEDED, (PENDING, "failed"): FAILED}

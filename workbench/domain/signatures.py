@@ -38,6 +38,9 @@ _AMOUNT = re.compile(r'("amount": ?)([0-9]+(?:\.[0-9]+)?)')
 _Encode = Callable[[bytes], str]
 _Prefix = Callable[[str, int | None], str]
 """Id and seconds → the signed text before the body."""
+_ID_AND_TIME: Final[_Prefix] = "{0}.{1}.".format
+_TIME: Final[_Prefix] = "{1}.".format
+_NOTHING: Final[_Prefix] = "".format
 
 
 class SignedHeaders(NamedTuple):
@@ -162,14 +165,6 @@ def _some(signatures: list[str], where: str, kind: str) -> list[str]:
     return signatures
 
 
-def _write_standard(message_id: str, timestamp_s: int, signatures: list[str]) -> dict[str, str]:
-    return {
-        ID_HEADER: message_id,
-        TIMESTAMP_HEADER: str(timestamp_s),
-        SIGNATURE_HEADER: " ".join(f"v1,{signature}" for signature in signatures),
-    }
-
-
 def _read_standard(headers: Mapping[str, str]) -> SignedHeaders:
     sent_s = _seconds(headers[TIMESTAMP_HEADER], TIMESTAMP_HEADER)
     parts = (part.partition(",") for part in headers[SIGNATURE_HEADER].split())
@@ -272,10 +267,6 @@ def _whole_key(secret: str) -> bytes:
     return _bytes(secret)
 
 
-def _key_texts(secret: str) -> list[bytes]:
-    return [_bytes(text) for text in (secret, secret.removeprefix(SECRET_PREFIX))]
-
-
 def _keys_without_prefix(secret: str) -> list[bytes]:
     """The wrong keys that come from leaving out the secret's prefix, for a scheme that takes the whole text as the key.
 
@@ -304,29 +295,26 @@ def _keyed_hmac(key: bytes) -> hmac.HMAC:
     return hmac.new(key, digestmod=hashlib.sha256)
 
 
-def _prefix_standard(message_id: str, sent_s: int | None) -> str:
-    return f"{message_id}.{sent_s}."
-
-
-def _prefix_stripe(_id: str, sent_s: int | None) -> str:
-    return f"{sent_s}."
-
-
-def _no_prefix(_id: str, _sent_s: int | None) -> str:
-    return ""
-
-
 SCHEMES: Final[Mapping[str, Scheme]] = {
     STANDARD: Scheme(
         headers=(ID_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER),
-        write=_write_standard,
+        write=lambda message_id, at_s, given: {
+            ID_HEADER: message_id,
+            TIMESTAMP_HEADER: str(at_s),
+            SIGNATURE_HEADER: " ".join(f"v1,{signature}" for signature in given),
+        },
         read=_read_standard,
-        prefix=_prefix_standard,
+        prefix=_ID_AND_TIME,
         key=_decoded_key,
         encode=_base64,
         mistakes=(
-            Mistake("signature_is_hex", lambda secret: [_decoded_key(secret)], _prefix_standard, bytes.hex),
-            Mistake("key_not_decoded", _key_texts, _prefix_standard, _base64),
+            Mistake("signature_is_hex", lambda secret: [_decoded_key(secret)], _ID_AND_TIME, bytes.hex),
+            Mistake(
+                "key_not_decoded",
+                lambda secret: [_bytes(text) for text in (secret, secret.removeprefix(SECRET_PREFIX))],
+                _ID_AND_TIME,
+                _base64,
+            ),
         ),
         new_secret=lambda key: SECRET_PREFIX + _base64(key),
     ),
@@ -336,13 +324,13 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
             STRIPE_HEADER: ",".join([f"t={at_s}", *(f"v1={signature}" for signature in given)])
         },
         read=_read_stripe,
-        prefix=_prefix_stripe,
+        prefix=_TIME,
         key=_whole_key,
         encode=bytes.hex,
         mistakes=(
-            Mistake("signature_is_base64", lambda secret: [_whole_key(secret)], _prefix_stripe, _base64),
-            Mistake("key_not_the_text", _keys_without_prefix, _prefix_stripe, bytes.hex),
-            Mistake("timestamp_not_signed", lambda secret: [_whole_key(secret)], _no_prefix, bytes.hex),
+            Mistake("signature_is_base64", lambda secret: [_whole_key(secret)], _TIME, _base64),
+            Mistake("key_not_the_text", _keys_without_prefix, _TIME, bytes.hex),
+            Mistake("timestamp_not_signed", lambda secret: [_whole_key(secret)], _NOTHING, bytes.hex),
         ),
         new_secret=lambda key: SECRET_PREFIX + key.hex(),
     ),
@@ -350,12 +338,12 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
         headers=(GITHUB_HEADER,),
         write=lambda _id, _at_s, given: {GITHUB_HEADER: f"sha256={given[0]}"},
         read=_read_github,
-        prefix=_no_prefix,
+        prefix=_NOTHING,
         key=_whole_key,
         encode=bytes.hex,
         mistakes=(
-            Mistake("signature_is_base64", lambda secret: [_whole_key(secret)], _no_prefix, _base64),
-            Mistake("key_not_the_text", _keys_without_prefix, _no_prefix, bytes.hex),
+            Mistake("signature_is_base64", lambda secret: [_whole_key(secret)], _NOTHING, _base64),
+            Mistake("key_not_the_text", _keys_without_prefix, _NOTHING, bytes.hex),
         ),
         new_secret=lambda key: SECRET_PREFIX + key.hex()[:_GITHUB_SECRET],
         has_room=False,

@@ -189,11 +189,6 @@ def receipt_of(session: UssdSession, *, seq: int, at_ms: int, transaction: str) 
     return Receipt(session, kind, seq, at_ms, session.amount_minor, reason=reason)
 
 
-def receipt_of_return(session: UssdSession, *, seq: int, at_ms: int, amount_minor: int, transaction: str) -> Receipt:
-    """The receipt of a payment's money that came back to the wallet."""
-    return Receipt(session, RETURNED, seq, at_ms, amount_minor, transaction=transaction)
-
-
 def receipt_text(receipt: Receipt) -> str:
     """The text of the message, with the wall-clock time in Lusaka."""
     about = receipt.session

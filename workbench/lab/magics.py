@@ -16,7 +16,7 @@ from workbench.domain.phones import MARK
 from workbench.domain.wire.base import to_json
 from workbench.session import Session
 from workbench.text.snippets import PIN_PATH
-from workbench.traffic.inspector import Exchange
+from workbench.traffic.trace import Exchange
 from workbench.visible import visible
 
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")

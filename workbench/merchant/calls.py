@@ -17,7 +17,7 @@ import msgspec
 
 from workbench.domain.masking import Secret, mask
 from workbench.domain.wire.base import to_json
-from workbench.domain.wire.endpoints_and_events import OTHER_FORM
+from workbench.domain.wire.keys_and_events import OTHER_FORM
 from workbench.errors import (
     ApiError,
     FieldProblem,
@@ -288,8 +288,7 @@ def _held(kind: type, value: object) -> object:
         return value
     if isinstance(value, str):
         return Secret(value)
-    message = f"Expected `str`, got `{'null' if value is None else type(value).__name__}`"
-    raise TypeError(message)
+    raise TypeError(f"Expected `str`, got `{'null' if value is None else type(value).__name__}`")
 
 
 def _read(shape: Any, content: bytes) -> Any:  # noqa: ANN401  an object of the type `shape`
@@ -297,8 +296,7 @@ def _read(shape: Any, content: bytes) -> Any:  # noqa: ANN401  an object of the 
     try:
         return _decoder(shape).decode(content)
     except InvalidOperation as error:
-        message = "a number in it is too large"
-        raise msgspec.ValidationError(message) from error
+        raise msgspec.ValidationError("a number in it is too large") from error
     except msgspec.ValidationError:
         if shape not in OTHER_FORM:
             raise

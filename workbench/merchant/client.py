@@ -4,22 +4,21 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from decimal import Decimal
-from typing import Any, Final, Generic, Protocol, TypeVar, Unpack, cast, get_args
+from typing import Any, Final, Generic, Protocol, TypeVar, Unpack
 
 import httpx
 from msgspec import Struct
 
-from workbench.closing import Closing
 from workbench.domain.masking import Secret
 from workbench.domain.payments import CANCELED, FAILED, PENDING, REQUIRES_PAYMENT_METHOD, SUCCEEDED
 from workbench.domain.wire import payments_and_payouts
-from workbench.domain.wire.accounts_and_keys import ApiKey, Plant, Token
 from workbench.domain.wire.base import List, NumberedList
-from workbench.domain.wire.endpoints_and_events import Deleted, Delivery, Event, WebhookEndpoint
+from workbench.domain.wire.keys_and_events import ApiKey, Deleted, Delivery, Event, Plant, Token, WebhookEndpoint
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import InvalidRequest, RateLimited, UnexpectedResponse, WaitExpired, WorkbenchError
 from workbench.merchant.calls import Calls, RequestParts, checked_text, host_of, invalid, segments
+from workbench.resources import Closing
 
 
 class Identified(Protocol):
@@ -31,6 +30,11 @@ class Identified(Protocol):
 T = TypeVar("T", bound=Identified)
 Shape = TypeVar("Shape")
 Payment = TypeVar("Payment", PaymentIntent, Charge)
+_CURSORS: Final = {"starting_after", "ending_before"}
+_STANDS: Final = (
+    "The sandbox's clock stands still, and nothing falls due: move it with bench.clock.advance, or with "
+    "POST /sandbox/clock/advance."
+)
 
 
 class Group:
@@ -39,7 +43,6 @@ class Group:
     _host = "base_url"
     _version = "/v1"
     _path: str
-
     _is_on_dashboards = False
     """True if a sandbox may offer the group only on its dashboard, because the interface does not show the group."""
 
@@ -64,14 +67,12 @@ class Group:
 
 
 class Listed(Group, Generic[T]):
-    """A group whose objects can be listed.
+    """A group whose objects, of the type `_shape`, can be listed.
 
-    `_shape` is the type of an object, `_page` that of a page. A group names each filter as an argument, so that Python
-    rejects a misspelt filter.
+    A group names each filter as an argument, so that Python rejects a misspelt filter.
     """
 
     _shape: type[T]
-    _page: type[List[T]]
     _is_on_dashboards = True
 
     def list(
@@ -101,10 +102,11 @@ class Listed(Group, Generic[T]):
             name = min(misplaced)
             there = "numbers of pages, `page`" if numbered else "the ids of rows, `starting_after`"
             raise invalid(f"{name} does not work here: this service pages its lists by {there}.", name)
+        shape: Any = self._shape
         if not numbered:
-            return self._send("GET", self._page, query={"limit": str(limit), **query})
+            return self._send("GET", List[shape], query={"limit": str(limit), **query})
         place = {"page": str(page or 1), "per_page": str(limit)}
-        listed = self._send("GET", _numbered(self._page), query=place | query)
+        listed = self._send("GET", NumberedList[shape], query=place | query)
         return List(listed.url, listed.page * listed.per_page < listed.total, listed.data)
 
     def _every(self, **filters: str | None) -> Iterator[T]:
@@ -130,15 +132,6 @@ class Retrieved(Listed[T]):
     def retrieve(self, identifier: str) -> T:
         """The object as it is now. Raises NotFound: no object has this id."""
         return self._send("GET", self._shape, identifier)
-
-
-_CURSORS: Final = {"starting_after", "ending_before"}
-
-
-def _numbered(page: type[List[T]]) -> type[NumberedList[T]]:
-    """The type of a numbered page with the same rows."""
-    of_rows: Any = NumberedList
-    return cast("type[NumberedList[T]]", of_rows[get_args(page)])
 
 
 def exact(amount: Decimal | int, *, is_whole: bool = False) -> Decimal | int:
@@ -202,7 +195,7 @@ class Auth(Group):
 class ApiKeys(Listed[ApiKey]):
     """Test keys, masked; only `create` and `roll` show a value. Assumed."""
 
-    _path, _shape, _page = "/api_keys", ApiKey, List[ApiKey]
+    _path, _shape = "/api_keys", ApiKey
 
     def create(self, kind: str = "secret") -> ApiKey:
         """Create a key, `secret` or `publishable`; only this response shows its `value`."""
@@ -230,7 +223,7 @@ class Balance(Group):
 class Payouts(Retrieved[Payout]):
     """Available money on its way to the merchant's bank."""
 
-    _path, _shape, _page = "/payouts", Payout, List[Payout]
+    _path, _shape = "/payouts", Payout
 
     def create(
         self,
@@ -259,7 +252,7 @@ class Plants(Group):
 class PaymentIntents(Retrieved[PaymentIntent]):
     """Sections 2.1 and 2.2; listing and canceling are assumed."""
 
-    _path, _shape, _page = "/payment_intents", PaymentIntent, List[PaymentIntent]
+    _path, _shape = "/payment_intents", PaymentIntent
 
     def create(
         self,
@@ -317,8 +310,7 @@ class PaymentIntents(Retrieved[PaymentIntent]):
 class Charges(Retrieved[Charge]):
     """Section 2.3; listing is assumed."""
 
-    _host = "charges_url"
-    _path, _shape, _page = "/charges", Charge, List[Charge]
+    _host, _path, _shape = "charges_url", "/charges", Charge
 
     def create(  # noqa: PLR0913  the fields of the request
         self,
@@ -351,7 +343,7 @@ class Charges(Retrieved[Charge]):
 class Refunds(Retrieved[Refund]):
     """Money given back; assumed. `list` and `each` take `charge`."""
 
-    _path, _shape, _page = "/refunds", Refund, List[Refund]
+    _path, _shape = "/refunds", Refund
 
     def list(
         self,
@@ -394,7 +386,7 @@ class Refunds(Retrieved[Refund]):
 class WebhookEndpoints(Retrieved[WebhookEndpoint]):
     """URLs that receive events; the interface does not show how an endpoint is registered."""
 
-    _path, _shape, _page = "/webhook_endpoints", WebhookEndpoint, List[WebhookEndpoint]
+    _path, _shape = "/webhook_endpoints", WebhookEndpoint
 
     def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> WebhookEndpoint:
         """Register an endpoint; only this response shows its signing secret."""
@@ -429,7 +421,7 @@ class WebhookEndpoints(Retrieved[WebhookEndpoint]):
 class Events(Retrieved[Event]):
     """Events of everything that happened; `list` and `each` take `type`, `created_since` and `search`."""
 
-    _path, _shape, _page = "/events", Event, List[Event]
+    _path, _shape = "/events", Event
 
     def list(  # noqa: PLR0913  the page, and the filters
         self,
@@ -464,7 +456,7 @@ class Events(Retrieved[Event]):
 class Deliveries(Retrieved[Delivery]):
     """Events on their way to endpoints; `list` and `each` take `status`, `event` and `endpoint`."""
 
-    _path, _shape, _page = "/deliveries", Delivery, List[Delivery]
+    _path, _shape = "/deliveries", Delivery
 
     def list(  # noqa: PLR0913  the page, and the filters
         self,
@@ -493,14 +485,7 @@ class Deliveries(Retrieved[Delivery]):
 
     def replay_dead_letters(self) -> List[Delivery]:
         """Send every dead letter to an enabled endpoint again; returns the deliveries."""
-        url = f"{self._client.base_url}{self._version}/dead_letters/replay"
-        return self._client.send("POST", url, List[Delivery])
-
-
-_STANDS: Final = (
-    "The sandbox's clock stands still, and nothing falls due: move it with bench.clock.advance, or with "
-    "POST /sandbox/clock/advance."
-)
+        return self._client.send("POST", f"{self._client.base_url}{self._version}/dead_letters/replay", List[Delivery])
 
 
 class PaymentsClient(Closing):

@@ -124,8 +124,7 @@ class Receiver:
         keep: int | None = MAX_EVENTS,
     ) -> None:
         if scheme not in SCHEMES:
-            message = f"scheme is {' or '.join(map(repr, SCHEMES))}, not {scheme!r}"
-            raise ValueError(message)
+            raise ValueError(f"scheme is {' or '.join(map(repr, SCHEMES))}, not {scheme!r}")
         self.secrets = [secrets] if isinstance(secrets, str) else list(secrets)
         self.scheme = scheme
         self.events = Events()
@@ -148,15 +147,13 @@ class Receiver:
         Raises ValueError for a name that no event has.
         """
         if not event_types or not all(isinstance(event_type, str) for event_type in event_types):
-            message = 'name the types to handle: @receiver.on("charge.succeeded"), or @receiver.on("*") for all'
-            raise TypeError(message)
+            raise TypeError('name the types to handle: @receiver.on("charge.succeeded"), or @receiver.on("*") for all')
         for event_type in event_types:
             self._check(event_type)
 
         def register(handler: Handler) -> Handler:
             if inspect.iscoroutinefunction(handler):
-                message = f"{handler.__qualname__} is async; a handler here is a plain function"
-                raise TypeError(message)
+                raise TypeError(f"{handler.__qualname__} is async; a handler here is a plain function")
             # A cell that is run twice replaces its handler instead of handling everything twice.
             self._handlers = [handled for handled in self._handlers if not _same(handled[1], handler)]
             self._handlers += [(event_type, handler) for event_type in event_types]
@@ -218,8 +215,7 @@ class Receiver:
             return
         near = difflib.get_close_matches(event_type, known, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "a type is such as 'charge.succeeded', 'charge.*' or '*'"
-        message = f"no event is named {event_type!r}: {hint}"
-        raise ValueError(message)
+        raise ValueError(f"no event is named {event_type!r}: {hint}")
 
     def _respond(self, environ: WSGIEnvironment) -> tuple[int, bytes]:
         if environ["REQUEST_METHOD"] != "POST":
@@ -244,12 +240,7 @@ class Receiver:
     def _judge(self, body: bytes, headers: dict[str, str]) -> Arrival:
         try:
             message_id = verify(
-                body,
-                headers,
-                self.secrets,
-                now_s=int(self._now()),
-                tolerance_s=self._tolerance_s,
-                scheme=self.scheme,
+                body, headers, self.secrets, now_s=int(self._now()), tolerance_s=self._tolerance_s, scheme=self.scheme
             )
             event = _event(body)
         except SignatureRefused as refused:

@@ -11,21 +11,18 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeGuard
 
-from msgspec.structs import replace
-
 from workbench.domain.ids import REVOKED, ROLLED
 from workbench.errors import AuthenticationFailed, HostRefused, InvalidRequest, PermissionDenied, ServeRefused
-from workbench.sandbox.addresses import LAST_PORT
 from workbench.sandbox.messages import InForce, Request, Response
 from workbench.sandbox.operations import EITHER, Operation
+from workbench.sandbox.service import LIVE_KEY, NOBODY, Caller, live_key
 from workbench.sandbox.service.accounts import LIFETIME_MS, still_works
-from workbench.sandbox.service.lists import NOBODY, Caller
-from workbench.sandbox.service.request_fields import LIVE_KEY, live_key
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.transaction import secret_digest
 
 _NAME: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:(?P<port>[0-9]{1,5}))?")
+LAST_PORT: Final = 65_535
 _SHOWN: Final = 80
 _ALLOWING: Final = "workbench serve --allow-host NAME, or bench.serve(allow_hosts=[NAME])."
 _PORTS: Final = {"http": ":80", "https": ":443"}
@@ -43,15 +40,17 @@ _WAYS: Final = {
 }
 
 
-class Hosts:
-    """The host names that the sandbox answers to: this machine's loopback names, and `names`.
+class Admitted:
+    """The host names that the sandbox answers to, and the origins whose pages may call what a publishable key may.
 
-    Raises ServeRefused: one of `names` is neither a name nor an address.
+    `hosts` are names beside this machine's loopback names. No page is admitted by default (CORS).
+    Raises ServeRefused: a host is neither a name nor an address, or an origin is not one.
     """
 
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        allowed = map(_allowed_host, [names] if isinstance(names, str) else names)
+    def __init__(self, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
+        allowed = map(_allowed_host, [hosts] if isinstance(hosts, str) else hosts)
         self._names = frozenset({"127.0.0.1", "::1", "localhost", *allowed})
+        self._origins = frozenset(map(_allowed_origin, [origins] if isinstance(origins, str) else origins))
 
     def check(self, host: str | None, origin: str | None) -> None:
         """Check a request's headers Host and Origin; a repeated header comes joined by commas.
@@ -70,7 +69,9 @@ class Hosts:
             )
             hint = f"Call 127.0.0.1 or localhost, or allow the name: {_ALLOWING}"
             raise HostRefused(message, hint=hint, param="Host")
-        if origin is not None and not self._is_home(origin):
+        scheme, _, authority = (origin or "").partition("://")
+        home = _host_in(authority) if scheme in _PORTS else None
+        if origin is not None and not (home and self._knows(home)):
             message = f"A page of the origin {_shown_name(origin)} may not call this sandbox."
             hint = (
                 "Call from a server; for what a publishable key may do, allow the origin: --allow-origin or "
@@ -81,22 +82,7 @@ class Hosts:
     def _knows(self, name: str) -> bool:
         return name in self._names or (name.endswith(".localhost") and _NAME.fullmatch(name) is not None)
 
-    def _is_home(self, origin: str) -> bool:
-        scheme, separator, rest = origin.partition("://")
-        name = _host_in(rest)
-        return scheme in _PORTS and bool(separator) and name is not None and self._knows(name)
-
-
-class Origins:
-    """The origins of a merchant's pages, which may call what a publishable key may (CORS); none by default.
-
-    Raises ServeRefused: one of `origins` is not an origin.
-    """
-
-    def __init__(self, origins: Iterable[str] = ()) -> None:
-        self._origins = frozenset(map(_allowed_origin, [origins] if isinstance(origins, str) else origins))
-
-    def lets(self, asked: object, origin: str | None) -> TypeGuard[Operation]:
+    def lets(self, asked: object, origin: str) -> TypeGuard[Operation]:
         """True if `asked` is an operation that a page of `origin` may call, and whose response the page may read."""
         return origin in self._origins and isinstance(asked, Operation) and asked.publishable
 
@@ -106,16 +92,16 @@ def preflight(operation: Operation, request: Request, choices: InForce) -> Respo
     return Response(200, "text/plain", b"", {"Access-Control-Allow-Methods": operation.method, **_PREFLIGHT})
 
 
-def shared_with(origin: str, response: Response) -> Response:
-    """The response with the headers that let a browser hand it to a page of this origin."""
-    headers = {"Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": _READ_BY_PAGES, "Vary": "Origin"}
-    return replace(response, headers={**response.headers, **headers})
+def shared_with(origin: str) -> list[tuple[str, str]]:
+    """The headers that let a browser hand a response to a page of this origin."""
+    shown = ("access-control-expose-headers", _READ_BY_PAGES)
+    return [("access-control-allow-origin", origin), shown, ("vary", "Origin")]
 
 
 def _allowed_origin(text: str) -> str:
     """The origin as a browser sends it, without its scheme's usual port. Raises ServeRefused: not an origin."""
-    scheme, separator, rest = text.lower().removesuffix("/").partition("://")
-    if scheme not in _PORTS or not separator or _host_in(rest) is None:
+    scheme, _, rest = text.lower().removesuffix("/").partition("://")
+    if scheme not in _PORTS or _host_in(rest) is None:
         raise ServeRefused(
             f"{text[:_SHOWN]!r} is not the origin of a page.",
             hint="Give scheme, host and port as a browser's address bar shows them, such as http://localhost:3000. "
@@ -141,6 +127,7 @@ def _shortest_address(address: str) -> str | None:
 
 
 def _allowed_host(name: str) -> str:
+    """The name or address, an IPv6 address in its shortest form. Raises ServeRefused: neither."""
     plain = name.lower().partition("%")[0]
     address = _shortest_address(plain[1:-1] if plain[:1] + plain[-1:] == "[]" else plain)
     if address is None and _NAME.fullmatch(plain) is None:
@@ -220,8 +207,7 @@ def _caller_by_credential(tx: Transaction, credential: Credential) -> Caller:
             return Caller(key.kind, account.id, account.name, relied=("key_rotation",))
         if key.status == ROLLED:
             hint = "The newer key was shown once, when the key was rolled; pass it to bench.use_key."
-            message = "The key was rolled and replaced by a newer one."
-            raise AuthenticationFailed(message, code="key_rolled", hint=hint)
+            raise AuthenticationFailed("The key was rolled and replaced by a newer one.", code="key_rolled", hint=hint)
         if key.status == REVOKED:
             raise AuthenticationFailed("The key was revoked.", code="key_revoked")
         return Caller(key.kind, account.id, account.name)

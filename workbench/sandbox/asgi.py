@@ -12,10 +12,9 @@ from typing import Any
 
 import httpx
 
-from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.errors import ServeRefused
 from workbench.sandbox.messages import log_fault
-from workbench.sandbox.outbound import NotReceived, Received
+from workbench.sandbox.outbound import NotReceived, Reply, received
 
 _LIFESPAN_S = 30
 """The most seconds for the start of an application, and for its end."""
@@ -39,7 +38,7 @@ class Asgi:
         self._thread.start()
         self._begun.result()
 
-    def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Received:
+    def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
         """The response to a POST. Raises NotReceived: the response takes over `timeout_s`, or cannot come."""
         if threading.current_thread() is self._thread:
             message = "the application waits for the sandbox in its own loop, and cannot take a webhook meanwhile"
@@ -48,8 +47,7 @@ class Asgi:
         try:
             answer = answering.result(timeout_s)
         except TimeoutError:
-            message = f"the response took longer than {timeout_s} s"
-            raise NotReceived(message) from None
+            raise NotReceived(f"the response took longer than {timeout_s} s") from None
         finally:
             answering.cancel()
         if isinstance(answer, Exception):
@@ -61,15 +59,14 @@ class Asgi:
         self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(_LIFESPAN_S)
 
-    async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> Received | Exception:
+    async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply | Exception:
         """The response, or the exception of the application, since a future would lose some tracebacks."""
         request = httpx.Request("POST", url, headers=headers, content=body)
         try:
             response = await self._transport.handle_async_request(request)
         except Exception as error:
             return error
-        answer = (await response.aread())[:MAX_RESPONSE_BYTES]
-        return Received(response.status_code, answer, response.headers.get("retry-after", ""))
+        return received(response.status_code, await response.aread(), response.headers.get("retry-after", ""))
 
     async def _with_state(self, scope: _Message, receive: _Receive, send: _Send) -> None:
         """Call the application with a copy of the state that its lifespan left for requests."""

@@ -33,13 +33,7 @@ from workbench.errors import (
     TargetTooLong,
 )
 from workbench.sandbox.engine import Application, Engine, headers_in
-from workbench.sandbox.messages import (
-    MAX_BODY_BYTES,
-    MAX_READ_BYTES,
-    Answer,
-    Arrived,
-    log_fault,
-)
+from workbench.sandbox.messages import MAX_BODY_BYTES, MAX_READ_BYTES, Answer, Arrived, log_fault
 from workbench.sandbox.store import NotNow
 from workbench.sandbox.store.transaction import BUSY_S
 
@@ -100,7 +94,7 @@ class _Connection(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, server: "_ConnectionServer") -> None:
+    def __init__(self, server: "ConnectionServer") -> None:
         self._server = server
         self._parser = httptools.HttpRequestParser(self)
         self._begin()
@@ -143,10 +137,8 @@ class _Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Refuse half a request, and close once all is answered: the other end sends no more, but may read."""
-        if self._in_body:
-            self._refuse(_body_incomplete())
-        elif self._in_head:
-            self._refuse(InvalidRequest("The connection ended in the middle of a request's head."))
+        if self._in_head or self._in_body:
+            self._refuse_part("The connection ended in the middle of a request's head.")
         self._begin()
         self._ends = True
         self._server.streams.pop(self, None)
@@ -166,9 +158,7 @@ class _Connection(asyncio.Protocol):
             log_fault("a request failed", error)
             self._transport.abort()
         except httptools.HttpParserError as error:
-            self._refuse(
-                _body_incomplete() if self._in_body else InvalidRequest(f"The request cannot be read: {error}.")
-            )
+            self._refuse_part(f"The request cannot be read: {error}.")
         else:
             if self._in_head and self._head_bytes > _MAX_HEAD_BYTES:
                 self._refuse_head()
@@ -248,6 +238,11 @@ class _Connection(asyncio.Protocol):
         """Refuse a request that did not arrive whole, and read no more: the rest would seem another request."""
         if not self._ends:
             self._owe(self._arrived(error) if self._in_body else Arrived("", b"", {}, fault=error), _CLOSE)
+
+    def _refuse_part(self, of_head: str) -> None:
+        """Refuse a request that broke off in its body, or in its head with the message `of_head`."""
+        of_body = "The connection ended, or the chunks broke off, before the body did."
+        self._refuse(InvalidRequest(of_body, code="body_incomplete") if self._in_body else InvalidRequest(of_head))
 
     def _refuse_head(self) -> None:
         if self._headers and len(self._target) <= _MAX_HEAD_BYTES:
@@ -333,7 +328,7 @@ _Begun = Answer | Callable[[], Answer]
 """A response, or a function that waits and then returns the response."""
 
 
-class _ConnectionServer:
+class ConnectionServer:
     """Answers the requests of all connections on the loop's thread, and calls `after_each` after each request."""
 
     def __init__(self, engine: Engine, app: Application, after_each: Callable[[], object]) -> None:
@@ -350,7 +345,7 @@ class _ConnectionServer:
         """Connection of a stream → the request for the next changes."""
         self._seen: tuple[float, ...] = ()
         self.is_ending = False
-        self.sweep()
+        self._sweep()
 
     def take(self, exchange: _Exchange) -> None:
         """Queue a request, which the loop answers together with all that have arrived by then."""
@@ -469,7 +464,7 @@ class _ConnectionServer:
         with suppress(RuntimeError):  # the loop has ended
             self.loop.call_soon_threadsafe(self._send, exchange, answer)
 
-    def sweep(self) -> None:
+    def _sweep(self) -> None:
         """Close late connections and refuse late requests; send each stream the changes of the store, or a comment."""
         now_s, self.date = time.monotonic(), formatdate(usegmt=True)
         for connection in tuple(self.connections):
@@ -479,7 +474,7 @@ class _ConnectionServer:
             for connection, arrived in self.streams.items():
                 connection.ask_again(arrived)
 
-    def loop_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def _loop_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log what failed in the loop, but not each of the thousand tries a second to take a connection."""
         error = context.get("exception")
         if error is None:
@@ -491,7 +486,29 @@ class _ConnectionServer:
         elif not (self.is_ending and isinstance(error, ValueError)):  # what it tries again has been closed
             log_fault(context["message"], error)
 
-    async def end(self, listening: asyncio.Server, bound: socket.socket) -> None:
+    async def answer_until(
+        self, ended: asyncio.Event, bound: socket.socket, *, on_tick: Callable[[], object], ready: Callable[[], object]
+    ) -> None:
+        """Answer requests on a socket until `ended` is set, and then the requests that came before.
+
+        `ready` is called once the socket takes connections, and `on_tick` every `_TICK_S` seconds, or more often while
+        few streams are open.
+        """
+        self.loop.set_exception_handler(self._loop_failed)
+
+        def tick() -> None:
+            self.loop.call_later(min(_LOOK_S * len(self.streams) or _TICK_S, _TICK_S), tick)
+            self._sweep()
+            on_tick()
+
+        with self._engine.store.never_waiting_here():
+            listening = await self.loop.create_server(partial(_Connection, self), sock=bound, backlog=_BACKLOG)
+            tick()
+            ready()
+            await ended.wait()
+            await self._end(listening, bound)
+
+    async def _end(self, listening: asyncio.Server, bound: socket.socket) -> None:
         """Answer the requests that have come, close idle connections and the port; refuse requests that take longer."""
         self.is_ending = True
         await asyncio.sleep(_GRACE_S)
@@ -537,42 +554,6 @@ def _streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
     return Answer(answer.status, headers, page.as_events()), rest, page.has_more
 
 
-def _body_incomplete() -> InvalidRequest:
-    return InvalidRequest("The connection ended, or the chunks broke off, before the body did.", code="body_incomplete")
-
-
 def _failure_answer(error: Exception) -> Answer:
     log_fault("a request failed", error)
     return Answer(500, [("content-type", "text/plain"), ("content-length", "0")], b"")
-
-
-async def answer_until(  # noqa: PLR0913  what a worker and a notebook do otherwise
-    ended: asyncio.Event,
-    engine: Engine,
-    app: Application,
-    bound: socket.socket,
-    *,
-    after_each: Callable[[], object],
-    on_tick: Callable[[], object],
-    ready: Callable[[], object],
-) -> None:
-    """Answer requests on a socket until `ended` is set, and then the requests that came before.
-
-    `ready` is called once the socket takes connections, `after_each` after each response, and `on_tick` every `_TICK_S`
-    seconds, or more often while few streams are open.
-    """
-    loop = asyncio.get_running_loop()
-    server = _ConnectionServer(engine, app, after_each)
-    loop.set_exception_handler(server.loop_failed)
-
-    def tick() -> None:
-        loop.call_later(min(_LOOK_S * len(server.streams) or _TICK_S, _TICK_S), tick)
-        server.sweep()
-        on_tick()
-
-    with engine.store.never_waiting_here():
-        listening = await loop.create_server(partial(_Connection, server), sock=bound, backlog=_BACKLOG)
-        tick()
-        ready()
-        await ended.wait()
-        await server.end(listening, bound)

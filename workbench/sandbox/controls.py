@@ -1,31 +1,35 @@
 """The table of operations under `/sandbox`, which no real service has; the clock, and searches of the dashboard."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import chain
 from types import UnionType
 from typing import Any, Final, TypeVar, get_args
 
 from msgspec import UNSET, to_builtins
 from msgspec.structs import asdict, replace
 
+from workbench.domain.ledger import JournalEntry
+from workbench.domain.masking import mask
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.phones import mask_phone
+from workbench.domain.webhooks import DEAD_LETTER, DROPPED, Attempt
+from workbench.domain.wire import ledger_and_trace as traced
 from workbench.domain.wire import sandbox_controls as wire
-from workbench.domain.wire.base import MAX_AT_MS, FindQuery, Found, Rows
+from workbench.domain.wire.base import MAX_AT_MS, FindQuery, Found, OfSandbox, Rows
 from workbench.domain.wire.ledger_and_trace import TracePage, TraceQuery, TraceRow
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox import deprecation, rate_limit, recorded_trace
+from workbench.sandbox import exchange, operations, service
 from workbench.sandbox.operations import BEARER, Operation
 from workbench.sandbox.provenance import relied_on
-from workbench.sandbox.service import accounts, books, handsets, request_fields, suspense, webhooks
-from workbench.sandbox.service.lists import Caller, view_of
-from workbench.sandbox.store import Transaction, search
-from workbench.sandbox.store.records import StoredCall, StoredPayment
-from workbench.sandbox.store.search import Condition
+from workbench.sandbox.service import Caller, accounts, balances, books, check_known, handsets, view_of, webhooks
+from workbench.sandbox.store import Transaction
+from workbench.sandbox.store.journal import Journal
+from workbench.sandbox.store.rows import Condition, Screen, StoredCall, StoredPayment, calls_named, rows_holding
 from workbench.sandbox.store.transaction import Filters, R, Table
+from workbench.text.diagram import step_of
 from workbench.text.snippets import snippet_of
-from workbench.text.steps import step_of
 
 W = TypeVar("W")
 _SIMULATION: Final = re.compile("[0-9A-Za-z]{1,40}")
@@ -57,7 +61,7 @@ def advance(tx: Transaction, caller: Caller, body: wire.Advance) -> int:
     if not units:
         message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
         raise InvalidRequest(message, code="parameter_missing", param="seconds")
-    seconds_ms = request_fields.whole_ms(units.pop("seconds", Decimal()), wire.MAX_ADVANCE_S)
+    seconds_ms = service.whole_ms(units.pop("seconds", Decimal()), wire.MAX_ADVANCE_S)
     by_ms = seconds_ms + sum(_UNITS_MS[name] * int(value) for name, value in units.items())
     if by_ms and tx.now_ms + by_ms > MAX_AT_MS:
         message = f"The clock is at {rfc3339(tx.now_ms)} and goes up to {rfc3339(MAX_AT_MS)}."
@@ -78,7 +82,7 @@ def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> wir
         return wire.Changes([], last, reset=True)
     found, latest = tx.changed(after, _MOST_CHANGES + 1), dict[tuple[str, str], int]()
     for seq, kind, name, about in found[:_MOST_CHANGES]:
-        payment = recorded_trace.payment_of(tx, about or "")
+        payment = payment_of(tx, about or "")
         for change in (kind, name), ("payment" if payment.startswith(("pi_", "ch_")) else "", payment):
             if change[0]:
                 latest.pop(change, None)
@@ -104,7 +108,7 @@ def gaps_used(tx: Transaction, caller: Caller) -> Rows[wire.ReliedRow]:
         page = TracePage([], has_more=True)
         while page.has_more:
             since = page.data[-1].seq if page.data else 0
-            page = recorded_trace.trace(tx, caller, query=TraceQuery(since=since))
+            page = trace(tx, caller, query=TraceQuery(since=since))
             # In the form that goes over the wire.
             yield from (replace(row, detail=to_builtins(row.detail)) for row in page.data)
 
@@ -122,8 +126,8 @@ def reset(tx: Transaction, caller: Caller) -> wire.WasReset:
     This is for every account of the sandbox, so one call restarts a test with several merchants.
     """
     tx.forget()
-    rate_limit.forget_calls(tx)
-    deprecation.forget_marks(tx)
+    exchange.forget_calls(tx)
+    operations.forget_marks(tx)
     return wire.WasReset([endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status="enabled")])
 
 
@@ -155,16 +159,14 @@ def counter_of(body: wire.Simulate) -> str:
 def payments(tx: Transaction, caller: Caller, *, query: wire.PaymentsQuery) -> Found[wire.Payment]:
     """GET /sandbox/payments: search the intents, and the charges without an intent, newest first."""
     states = tuple(query.status.split(",")) if query.status else ()
-    request_fields.check_known(states, wire.PAYMENT_STATES, "is no state of a payment; they are", param="status")
+    check_known(states, wire.PAYMENT_STATES, "is no state of a payment; they are", param="status")
     also = _time_conditions(query, "created_ms")
     if query.search is not None:
-        also.append(search.holds(query.search, "id", "charge", "description", phone="phone"))
+        also.append(rows_holding(query.search, "id", "charge", "description", phone="phone"))
     for sign, bound in ((">=", query.min_minor), ("<=", query.max_minor)):
         also += [] if bound is None else [Condition(f"amount_minor {sign} ?", (bound,))]
-    equals: dict[str, Filters] = {"account": caller.account}
-    equals |= {"state": states} if states else {}
-    equals |= {"provider": query.provider} if query.provider else {}
-    return _found_page(tx.payments, query, _payment_view, also, equals)
+    equals = {"account": caller.account, "state": states or None, "provider": query.provider or None}
+    return _found_page(tx.payments, query, _payment_view, also, **equals)
 
 
 def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> wire.PaymentDetails:
@@ -172,8 +174,8 @@ def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> wire.Payment
     kept = tx.payments.first(id=payment_id, account=caller.account)
     if kept is None:
         raise NotFound(f"There is no payment {payment_id[:60]!r}.", code="payment_not_found", param="id")
-    ids = recorded_trace.events_of(tx, kept.id)
-    rows = recorded_trace.rows_of_payment(tx, kept.id, ids)
+    ids = events_of(tx, kept.id)
+    rows = rows_of_payment(tx, kept.id, ids)
     return wire.PaymentDetails(
         payment=_payment_view(kept),
         events=[wire.PaymentEvent(event.id, event.type, event.created_ms // 1000) for event in tx.events.all(id=ids)],
@@ -187,11 +189,11 @@ def requests(tx: Transaction, caller: Caller, *, query: wire.RequestsQuery) -> F
     """GET /sandbox/requests: search the requests to the service, newest first."""
     also = _time_conditions(query, "at_ms")
     if query.search is not None:
-        also.append(search.called(query.search))
+        also.append(calls_named(query.search))
     if query.status is not None:
         first = query.status * 100
         also.append(Condition("status BETWEEN ? AND ?", (first, first + _MAX_STATUS)))
-    return _found_page(tx.calls, query, _request_view, also, {"method": query.method} if query.method else {})
+    return _found_page(tx.calls, query, _request_view, also, method=query.method or None)
 
 
 def request(tx: Transaction, caller: Caller, *, request_id: str) -> TraceRow:
@@ -199,7 +201,7 @@ def request(tx: Transaction, caller: Caller, *, request_id: str) -> TraceRow:
     kept = tx.calls.get(request_id)
     if kept is None:
         raise NotFound(f"No request {request_id[:60]!r} was kept.", code="request_not_found", param="id")
-    return recorded_trace.call(kept)
+    return call(kept)
 
 
 def show_code(tx: Transaction, caller: Caller, *, request_id: str, query: wire.CodeQuery) -> wire.Code:
@@ -218,16 +220,13 @@ def _time_conditions(query: FindQuery, column: str) -> list[Condition]:
 
 
 def _found_page(
-    table: Table[R],
-    query: FindQuery,
-    view: Callable[[R], W],
-    also: Sequence[Condition],
-    equals: dict[str, Filters],
+    table: Table[R], query: FindQuery, view: Callable[[R], W], also: Sequence[Condition], **equals: Filters
 ) -> Found[W]:
     """A page of the rows that meet `also` and `equals`, each as its `view`, with its first row's number and the total.
 
     The page begins after the row whose `seq` is `query.older_than`, so new rows do not shift it.
     """
+    equals = service.asked_for(equals)
     total = older = table.count(also, **equals)
     if query.older_than is not None:
         older = table.count([*also, Condition("seq < ?", (query.older_than,))], **equals)
@@ -245,6 +244,130 @@ def _request_view(kept: StoredCall) -> wire.LoggedRequest:
     headers = {name.lower(): value for name, value in kept.request_headers.items()}
     key, idempotency_key = headers.get("authorization", ""), headers.get("idempotency-key")
     return view_of(wire.LoggedRequest, kept, at=rfc3339(kept.at_ms), key=key, idempotency_key=idempotency_key)
+
+
+_KINDS: Mapping[type[OfSandbox], str] = {detail: kind for kind, detail in traced.DETAILS.items()}
+
+
+def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:
+    """GET /sandbox/trace: calls, screens, entries and webhooks after a `seq`, in order, a page of them.
+
+    Raises InvalidRequest: no such kind.
+    """
+    kinds = tuple(query.kind.split(",")) if query.kind else traced.KINDS
+    check_known(kinds, traced.KINDS, "is no kind of row; they are", param="kind")
+    is_latest, most = query.latest is not None, query.latest or query.limit
+    if query.payment is not None:
+        about = payment_of(tx, query.payment)
+        found = rows_of_payment(tx, about, events_of(tx, about))
+        found = [row for row in found if row.kind in kinds and row.seq > query.since]
+        end = max(0, len(found) - query.skip)
+        page = found[max(0, end - most) : end] if is_latest else found[query.skip :][:most]
+        return TracePage(page, len(found) > query.skip + most, len(found) if is_latest else None)
+    there: Mapping[str, Table[Any] | Journal] = {
+        traced.CALL: tx.calls, traced.SCREEN: tx.screens, traced.ENTRY: tx.journal, traced.WEBHOOK: tx.attempts,
+    }  # fmt: skip
+    tables = {kind: there[kind] for kind in traced.KINDS if kind in kinds}
+    # One row more than asked for shows that there are more.
+    places = tx.places([table.name for table in tables.values()], query.since, most + 1, query.skip, latest=is_latest)
+    total = sum(table.count() for table in tables.values()) if is_latest else None
+    shown = places[-most:] if is_latest else places[:most]
+    if not shown:
+        return TracePage([], total=total)
+    read: dict[str, Any] = {kind: table.between(shown[0], shown[-1]) for kind, table in tables.items()}
+    return TracePage(_in_order(tx, *(read.get(kind, ()) for kind in traced.KINDS)), len(places) > most, total)
+
+
+def events_of(tx: Transaction, payment: str) -> tuple[str, ...]:
+    """The ids of the events about a payment, which is named by its intent, or by a charge or payout alone."""
+    charges = _ids(tx.charges.all(payment_intent=payment)) or (payment,)
+    entries = _ids(tx.journal.of_payment(payment))
+    return _ids(tx.events.all(object_id=(payment, *charges, *_ids(tx.refunds.all(charge=charges)), *entries)))
+
+
+def rows_of_payment(tx: Transaction, payment: str, events: Sequence[str]) -> list[TraceRow]:
+    """The rows of one payment, with the attempts at its events, in order."""
+    charges = _ids(tx.charges.all(payment_intent=payment)) or (payment,)
+    sessions = _ids(tx.sessions.all(charge=charges))
+    deliveries = _ids(tx.deliveries.all(event=tuple(events)))
+    return _in_order(tx, tx.calls.all(payment=(payment, *charges)), tx.screens.all(session=sessions),
+                     tx.journal.of_payment(payment), tx.attempts.all(delivery=deliveries))  # fmt: skip
+
+
+def _ids(records: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(record.id for record in records)
+
+
+def _in_order(
+    tx: Transaction,
+    calls: Iterable[StoredCall],
+    screens: Iterable[Screen],
+    entries: Iterable[JournalEntry],
+    attempts: Iterable[Attempt],
+) -> list[TraceRow]:
+    found = (map(call, calls), _screen_rows(tx, screens), _entry_rows(entries), _webhook_rows(tx, attempts))
+    return sorted(chain.from_iterable(found), key=lambda row: row.seq)
+
+
+def call(kept: StoredCall) -> TraceRow:
+    """The trace's row of a call."""
+    what = f"{kept.method} {kept.path}"
+    request = traced.TracedRequest(kept.request_headers, kept.request_body)
+    response = traced.TracedResponse(kept.status, kept.response_headers, kept.response_body)
+    detail = traced.TracedCall(request, response, what)
+    return _trace_row(kept.seq, kept.at_ms, kept.payment, what, str(kept.status), detail)
+
+
+def _screen_rows(tx: Transaction, screens: Iterable[Screen]) -> Iterator[TraceRow]:
+    for screen in screens:
+        words = mask(screen.words)
+        pressed = f"pressed {screen.pressed}" if screen.pressed else "prompt"
+        detail = traced.TracedScreen(mask_phone(screen.phone), screen.pressed, words)
+        yield _trace_row(
+            screen.seq, screen.at_ms, payment_of(tx, screen.charge), " / ".join(words.split("\n")), pressed, detail
+        )
+
+
+def _entry_rows(entries: Iterable[JournalEntry]) -> Iterator[TraceRow]:
+    for entry in entries:
+        lines = [
+            traced.TracedPosting(posting.side, posting.account, posting.amount_minor, posting.currency)
+            for posting in entry.postings
+        ]
+        detail = traced.TracedEntry(lines)
+        # A merchant's own texts stand on screens and in entries: a description may hold a key.
+        yield _trace_row(entry.seq, entry.recorded_ms, entry.payment, mask(entry.description), entry.kind, detail)
+
+
+def _webhook_rows(tx: Transaction, attempts: Iterable[Attempt]) -> Iterator[TraceRow]:
+    attempts = [*attempts]
+    deliveries = {row.id: row for row in tx.deliveries.all(id=tuple({row.delivery for row in attempts}))}
+    events = {row.id: row for row in tx.events.all(id=tuple({row.event for row in deliveries.values()}))}
+    for attempt in attempts:
+        delivery = deliveries[attempt.delivery]
+        event = events[delivery.event]
+        result = str(attempt.status_code) if attempt.status_code else "no answer"
+        if attempt.number > 1:
+            result += f", attempt {attempt.number}"
+        if delivery.status in (DEAD_LETTER, DROPPED) and attempt.number == delivery.attempts:
+            result += ", dead letter"
+        detail = traced.TracedWebhook(
+            event.id, delivery.endpoint, delivery.id, attempt.headers, mask(event.body), attempt.answer, attempt.fault
+        )
+        yield _trace_row(attempt.seq, attempt.at_ms, payment_of(tx, event.object_id), event.type, result, detail)
+
+
+def payment_of(tx: Transaction, object_id: str) -> str:
+    """The payment of a charge, refund or late money: the intent, else the charge; any other id stays as it is."""
+    if object_id.startswith("je_") and (late := tx.journal.get(object_id)) and late.payment:
+        return late.payment
+    refund = tx.refunds.get(object_id) if object_id.startswith("re_") else None
+    charge = None if object_id.startswith("pi_") else tx.charges.get(refund.charge if refund else object_id)
+    return (charge.payment_intent or charge.id) if charge else object_id
+
+
+def _trace_row(seq: int, at_ms: int, payment: str | None, what: str, result: str, detail: OfSandbox) -> TraceRow:
+    return TraceRow(seq, rfc3339(at_ms), _KINDS[type(detail)], payment, what, result, detail)
 
 
 def _control(method: str, path: str, run: Callable[..., object], **more: object) -> Operation:
@@ -284,7 +407,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _control("POST", "operator/script", handsets.script),
     _control("POST", "operator/outage", handsets.outage),
     _control("POST", "operator/query", handsets.ask_operator, refuses=(404, 409)),
-    _control("POST", "operations/{operation_id}/deprecation", deprecation.deprecate,
+    _control("POST", "operations/{operation_id}/deprecation", operations.deprecate,
              body_optional=True, refuses=(409,)),
     _control("GET", "keys", accounts.show_keys, no_store=True),
     _control("POST", "accounts", accounts.new_account, no_store=True),
@@ -298,14 +421,14 @@ OPERATIONS: tuple[Operation, ...] = (
     _control("GET", "ledger/postings", books.postings),
     _control("GET", "ledger/movements", books.movements),
     _control("GET", "ledger/verify", books.verify),
-    _control("GET", "suspense", suspense.list_suspense),
+    _control("GET", "suspense", balances.list_suspense),
     _control("POST", "suspense/{item}/settle", books.settle_suspense, refuses=(404, 409)),
     _control("GET", "payments", payments),
     _control("GET", "payments/{payment_id}", payment),
     _control("GET", "requests", requests),
     _control("GET", "requests/{request_id}", request),
     _control("GET", "requests/{request_id}/code", show_code),
-    _control("GET", "trace", recorded_trace.trace),
+    _control("GET", "trace", trace),
     _control("GET", "scenarios", scenarios),
     _control("GET", "gaps", gaps),
     _control("GET", "gaps/used", gaps_used),

@@ -15,16 +15,12 @@ from typing import TypeVar
 from workbench.domain.moments import rfc3339
 from workbench.domain.ussd import UssdSession
 from workbench.errors import StateConflict
-from workbench.sandbox.messages import log_fault
+from workbench.sandbox.messages import Speaker, log_fault
 from workbench.sandbox.outbound import Outbound, Reply
-from workbench.sandbox.service import clearing, payments, payouts, refunds, webhooks
-from workbench.sandbox.service.lists import BY_ITSELF
+from workbench.sandbox.service import BY_ITSELF, balances, payments, webhooks
 from workbench.sandbox.service.webhooks import Sending
-from workbench.sandbox.speaking import Speaker
-from workbench.sandbox.store import Store, Transaction
-from workbench.sandbox.store.database_files import BESIDE, make_private
-from workbench.sandbox.store.records import Job
-from workbench.sandbox.store.search import Condition
+from workbench.sandbox.store import BESIDE, Store, Transaction, make_private
+from workbench.sandbox.store.rows import Condition, Job
 from workbench.sandbox.store.transaction import DELIVER, unwritten
 from workbench.text.render import LiveLine
 
@@ -64,22 +60,22 @@ def _time_out(tx: Transaction, session: UssdSession) -> None:
 
 
 def _clear_and_pay(tx: Transaction, ref: str) -> None:
-    moved = clearing.clear_and_sweep(tx)
-    paid = payouts.pay_those_due(tx)
-    asked = payouts.ask_daily(tx)
+    moved = balances.clear_and_sweep(tx)
+    paid = balances.pay_payouts_due(tx)
+    asked = balances.request_daily_payouts(tx)
     # After a night with anything to do comes another one, in which swept money is credited.
     tx.unschedule(ref)
     if moved or paid or asked:
-        clearing.expect(tx)
+        balances.expect_clearing(tx)
 
 
 HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
     payments.ACTS: _of_session(lambda tx, session: payments.act(tx, BY_ITSELF, session)),
     payments.PROMPT_TIMEOUT: _of_session(_time_out),
     payments.LATE_MONEY: _of_session(payments.money_comes_late),
-    clearing.CLEARING: _clear_and_pay,
-    refunds.SENT: refunds.send,
-    payouts.RETURN: payouts.give_back,
+    balances.CLEARING: _clear_and_pay,
+    payments.REFUND_SENT: payments.send_refund,
+    balances.PAYOUT_RETURN: balances.return_payout,
     webhooks.DROP: webhooks.drop,
 }
 """Kind of job → its handler, run in the job's transaction; deliveries are sent outside of a transaction."""
@@ -264,12 +260,10 @@ class Driver:
                 has_begun = not self._lock.is_wanted() and self._take_one(dispatch)
                 if not has_begun and dispatch.is_idle:
                     return
-                for sending, reply in dispatch.finished(0 if has_begun else _LOOK_AGAIN_S):
-                    self._record(sending, reply)
+                self._record(dispatch.finished(0 if has_begun else _LOOK_AGAIN_S))
         finally:
             while not dispatch.is_idle:
-                for sending, reply in dispatch.finished(None):
-                    self._record(sending, reply)
+                self._record(dispatch.finished(None))
 
     def _take_one(self, dispatch: "Dispatch") -> bool:
         """Run the next due job, or send or set aside its delivery; False if no job is due."""
@@ -305,9 +299,10 @@ class Driver:
         tx.jobs.remove(job)
         return None
 
-    def _record(self, sending: Sending, reply: Reply) -> None:
-        with self._command() as tx:
-            self._guarded(tx, sending.job, partial(self._recorded, tx, sending, reply))
+    def _record(self, ended: Iterable[tuple[Sending, Reply]]) -> None:
+        for sending, reply in ended:
+            with self._command() as tx:
+                self._guarded(tx, sending.job, partial(self._recorded, tx, sending, reply))
 
     def _recorded(self, tx: Transaction, sending: Sending, reply: Reply) -> None:
         webhooks.record(tx, sending, reply)
@@ -500,7 +495,13 @@ class _FileLock:
             return False
         is_taken = False
         try:
-            is_taken = not self._closed and self._take_file(max(0.0, until - time.monotonic()))
+            if self._file is not None and not self._closed:
+                left_s = max(0.0, until - time.monotonic())
+                self._file.execute(f"PRAGMA busy_timeout = {round(left_s * 1000)}")
+                self._file.execute("BEGIN EXCLUSIVE")
+            is_taken = not self._closed
+        except sqlite3.OperationalError:
+            pass  # another process holds the lock
         finally:
             # Also if Ctrl-C comes during the wait, or once the file is locked.
             if not is_taken:
@@ -520,13 +521,3 @@ class _FileLock:
             self._file.close()
             self._file = None
         self._threads.release()
-
-    def _take_file(self, patience_s: float) -> bool:
-        if self._file is None:
-            return True
-        self._file.execute(f"PRAGMA busy_timeout = {round(patience_s * 1000)}")
-        try:
-            self._file.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
-            return False
-        return True

@@ -1,5 +1,11 @@
-"""One running sandbox: its store, the driver of its due jobs, and the application that answers requests."""
+"""One running sandbox: its store, the driver of its due jobs, the application that answers requests, and its door.
 
+The console's door lets a browser in by a code in the printed link, which works once, and then by a cookie.
+"""
+
+import base64
+import hmac
+import multiprocessing
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -15,24 +21,22 @@ import msgspec
 from msgspec.structs import replace
 
 from workbench.domain.gaps import Gaps
+from workbench.domain.ids import Draws
 from workbench.domain.wire.base import to_json
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
 from workbench.sandbox import controls, month, operations
-from workbench.sandbox.access import Hosts, Origins, preflight, shared_with
-from workbench.sandbox.addresses import NotLookedUp
-from workbench.sandbox.console_door import Door
+from workbench.sandbox.access import Admitted, preflight, shared_with
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Responder
-from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Arrived, Request, Response
-from workbench.sandbox.openapi.pages import PAGES, Page, entrance
+from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Arrived, InForce, Request, Response, Speaker
+from workbench.sandbox.openapi import pages
+from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.outbound import Outbound, Post, is_asgi, post_to_nobody, post_to_wsgi
-from workbench.sandbox.service.request_fields import LIVE_KEY
-from workbench.sandbox.speaking import Speaker
-from workbench.sandbox.store import Settings, Store
-from workbench.sandbox.store.database_files import MERCHANT_ID
+from workbench.sandbox.outbound import NotLookedUp, Outbound, Post, is_asgi, post_to_nobody, post_to_wsgi
+from workbench.sandbox.service import LIVE_KEY
+from workbench.sandbox.store import MERCHANT_ID, Settings, Store
 from workbench.sandbox.store.transaction import UNWRITTEN
 from workbench.watching import Watchers
 
@@ -46,31 +50,9 @@ _NOTED_HEADERS = {
 _UNSEEN = UNSEEN.lower()
 _PREFLIGHT = "access-control-request-method"
 _MOST_DIGITS = 18
+"""A Content-Length of more digits is over any limit, and Python refuses to read very long numbers."""
 _SLOW_S = 10
 """Seconds by which the scenario `slow` delays a response."""
-
-
-@lru_cache
-def _lower(name: bytes) -> str:
-    """A header's name in lower case; cached, as the same few come with every call."""
-    return name.decode("latin-1").lower()
-
-
-def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by their names in lower case; the values of a repeated header are joined by commas."""
-    headers: dict[str, str] = {}
-    for name, value in raw:
-        key, text = _lower(name), value.decode("latin-1").strip()
-        headers[key] = f"{headers[key]},{text}" if key in headers else text
-    return headers
-
-
-def length_in(text: str) -> int | None:
-    """The number of bytes that a Content-Length announces; None if the text is not a number."""
-    if not (text.isascii() and text.isdigit()):
-        return None
-    # Python refuses to read very long numbers, and a number this long is over any limit.
-    return int(text) if len(text) <= _MOST_DIGITS else 10**_MOST_DIGITS
 
 
 class Engine:
@@ -81,18 +63,13 @@ class Engine:
         self._outbound = Outbound(private=settings.private_receivers)
         self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs, speaker=speaker)
         self.speaker = speaker
-        self._responder = Responder(self.store, raise_bugs=raise_bugs)
-        self._paths = _paths(settings.gaps)
-        self.app = Application(self._responder, self._driver, Hosts(), Origins(), self._paths)
+        self.app = Application(Responder(self.store, raise_bugs=raise_bugs), self._driver, Admitted())
 
-    def app_to_serve(self, hosts: Hosts, origins: Origins, door: Door | None = None) -> "Application":
+    def app_to_serve(self, admitted: Admitted, door: "Door | None" = None) -> "Application":
         """The application for a real port, which logs a bug, masked, and responds with a 500."""
-        # If a publishable key may do nothing, no page may do anything.
-        pages = Origins() if self.store.gaps.publishable_key == "nothing" else origins
-        app = Application(Responder(self.store, raise_bugs=False), self._driver, hosts, pages, self._paths)
         if door is not None:
-            app.door, door.store, door.speaker = door, self.store, self.speaker
-        return app
+            door.store, door.speaker = self.store, self.speaker
+        return Application(Responder(self.store, raise_bugs=False), self._driver, admitted, door)
 
     def mount(self, url: str, app: object, *, by_sandbox_clock: bool = False) -> None:
         """Let a WSGI or ASGI application of this process answer for the host of a URL; with None, nobody answers yet.
@@ -180,20 +157,74 @@ class InProcess(httpx.BaseTransport):
         return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
 
 
+class Door:
+    """The console's door of a server, the same in all its workers: codes and cookie are made from one secret."""
+
+    store: Store
+    speaker: Speaker | None
+
+    def __init__(self, base_url: str, port: int) -> None:
+        self._draws, self._base_url = Draws(secrets.token_hex(32)), base_url
+        self._used = multiprocessing.get_context("spawn").Value("L")
+        # A browser sends the cookie to all ports of this machine.
+        self._cookie = f"workbench_{port}={self._draws.token('cookie')}"
+
+    @property
+    def link(self) -> str:
+        """The next address that lets a browser in, once; its code has 24 letters and digits, about 142 bits."""
+        return f"{self._base_url}/?code={self._draws.token('code', self._used.value)}"
+
+    def page(self, arrived: Arrived, request: Request, choices: InForce) -> Response:
+        """GET /: the console for whoever was let in; a code is exchanged for the cookie; else a field for a code."""
+        code = request.query.get("code") if arrived.method == "GET" else None
+        was_let_in, headers = self._was_let_in(arrived.headers), {"Location": "/", **pages.ONCE}
+        if code is None:
+            return pages.of_console(request, choices) if was_let_in else pages.entrance(request, choices, 200)
+        if not was_let_in:
+            with self._used.get_lock():
+                if not hmac.compare_digest(str(code).encode(), self.link.partition("=")[2].encode()):
+                    return pages.entrance(request, choices, 403)
+                self._used.value += 1
+            headers["Set-Cookie"] = f"{self._cookie}; Path=/; HttpOnly; SameSite=Strict"
+            if self.speaker:
+                self.speaker.write(f"The console's next link: {self.link}")
+        return Response(303, "text/plain", b"", headers)
+
+    def let_in(self, arrived: Arrived, request: Request, operation: Operation) -> Request:
+        """The request, with the secret key added if the console's page sent it with the cookie and without a key.
+
+        Other pages on this machine send the cookie too: a browser names the page's origin in `Origin`, or for a GET or
+        HEAD in `Sec-Fetch-Site`.
+        """
+        headers, origin = arrived.headers, arrived.headers.get("origin", "")
+        is_own = origin.lower().removeprefix("https").removeprefix("http") == f"://{headers.get('host', '').lower()}"
+        if not origin and arrived.method in {"GET", "HEAD"}:
+            is_own = headers.get("sec-fetch-site") == "same-origin"
+        if "authorization" in headers or not (operation.schemes and is_own and self._was_let_in(headers)):
+            return request
+        scheme, value = operation.schemes[0], self.store.key("secret")
+        value = base64.b64encode(f"{value}:".encode()).decode() if scheme == "Basic" else value
+        return replace(request, headers={**request.headers, "Authorization": f"{scheme} {value}"})
+
+    def _was_let_in(self, headers: Mapping[str, str]) -> bool:
+        sent = headers.get("cookie", "").split(";")
+        return any(hmac.compare_digest(cookie.strip().encode(), self._cookie.encode()) for cookie in sent)
+
+
 _Rest = Callable[[], Response]
 """Finishes a request that has to wait, outside of a transaction, and returns the response."""
 
 
 class Application:
-    """The service, which answers only to `hosts`, and lets pages of `origins` call some operations."""
+    """The service, which answers only to hosts that are admitted, and lets admitted pages call some operations."""
 
-    def __init__(self, responder: Responder, driver: Driver, hosts: Hosts, origins: Origins, paths: "_Paths") -> None:
+    def __init__(self, responder: Responder, driver: Driver, admitted: Admitted, door: Door | None = None) -> None:
         self._responder = responder
         self._driver = driver
-        self._hosts = hosts
-        self._origins = origins
-        self._paths = paths
-        self.door: Door | None = None
+        self._admitted = admitted
+        self._door = door
+        self._gaps = responder.store.gaps
+        self._paths = _paths(self._gaps)
         self._making = threading.Lock()
 
     def respond(self, arrived: Arrived) -> Answer:
@@ -202,49 +233,44 @@ class Application:
         return begun if isinstance(begun, Answer) else begun()
 
     def begin(self, arrived: Arrived) -> Answer | Callable[[], Answer]:
-        """The response; for a request that has to wait, a function that waits and returns the response."""
-        begun = self._response(arrived)
-        if isinstance(begun, Response):
-            return _answer(arrived, begun)
-        return lambda: _answer(arrived, begun())
+        """The response; for a request that has to wait, a function that waits and returns the response.
 
-    def unreadable(self, error: ApiError) -> Answer:
-        """The response to bytes that are not an HTTP request."""
-        return _answer(None, self._responder.unreadable(error))
-
-    def _response(self, arrived: Arrived) -> Response | _Rest:
-        """The response, readable by a page of an allowed origin; also the response to the page's preflight."""
+        A page of an allowed origin may read the response, and gets one to its preflight.
+        """
         request, methods, fault = _request_of(arrived, self._paths)
         asked, origin = methods.get(request.method), arrived.headers.get("origin")
-        wanted = methods.get(arrived.headers.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
-        if origin is None or not self._origins.lets(wanted, origin):
-            return self._checked(request, methods, asked, fault, arrived, origin)
-        page = partial(preflight, wanted) if asked is None else asked
-        begun = self._checked(request, methods, page, fault, arrived, None)
-        return shared_with(origin, begun) if isinstance(begun, Response) else lambda: shared_with(origin, begun())
-
-    def _checked(
-        self,
-        request: Request,
-        methods: "_Methods",
-        asked: "_Asked",
-        fault: ApiError | None,
-        arrived: Arrived,
-        origin: str | None,
-    ) -> Response | _Rest:
-        """Refuses a forbidden host or origin, a `fault`, or an unknown path or method; else runs or shows `asked`.
-
-        `asked` is the operation or page, `methods` are those of the path, which a refusal lists. `origin` is None if
-        the page's origin is allowed.
-        """
-        operation = asked if isinstance(asked, Operation) else None
+        reads: str | None = None
+        # If a publishable key may do nothing, no page may do anything.
+        if origin and self._gaps.publishable_key != "nothing":
+            wanted = methods.get(arrived.headers.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
+            if self._admitted.lets(wanted, origin):
+                reads, origin = origin, None
+                asked = partial(preflight, wanted) if asked is None else asked
         try:
-            self._hosts.check(arrived.headers.get("host"), origin)
+            self._admitted.check(arrived.headers.get("host"), origin)
             if fault is not None:
                 raise fault
         except ApiError as error:
             # If the path has the operation, the refusal is one of its responses.
-            return self._responder.refuse(request, error, operation, checks_key=False)
+            operation = asked if isinstance(asked, Operation) else None
+            begun: Response | _Rest = self._responder.refuse(request, error, operation, checks_key=False)
+        else:
+            begun = self._begun(arrived, request, methods, asked)
+        if isinstance(begun, Response):
+            return _answer(arrived, begun, reads)
+        return lambda: _answer(arrived, begun(), reads)
+
+    def unreadable(self, error: ApiError) -> Answer:
+        """The response to bytes that are not an HTTP request."""
+        return _answer(Arrived("", b"", {}), self._responder.unreadable(error))
+
+    def _begun(
+        self, arrived: Arrived, request: Request, methods: "_Methods", asked: "Operation | Page | None"
+    ) -> Response | _Rest:
+        """Runs the operation or shows the page that is asked for, or refuses an unknown path or method.
+
+        `methods` are those of the path, which a refusal lists.
+        """
         if isinstance(asked, Operation):
             if asked.gone:
                 message = (
@@ -252,10 +278,10 @@ class Application:
                 )
                 hint = f"The sandbox's own dashboard has it, below {DASHBOARD}."
                 return self._responder.refuse(request, NotFound(message, code="path_not_found", hint=hint), asked)
-            return self._run(asked, self.door.let_in(arrived, request, asked) if self.door else request)
+            return self._run(asked, self._door.let_in(arrived, request, asked) if self._door else request)
         if asked is None:
             return self._responder.refuse(request, _not_offered(request, methods))
-        page = partial(self.door.page, arrived) if self.door and asked is entrance else asked
+        page = partial(self._door.page, arrived) if self._door and asked is pages.entrance else asked
         shown = self._responder.show(page, request)
         return shown if shown.made is None else partial(self._made, shown, shown.made)
 
@@ -268,6 +294,8 @@ class Application:
             return replace(shown, body=make())
 
     def _run(self, operation: Operation, request: Request) -> Response | _Rest:
+        for prepare in self._responder.store.before_reset if operation is controls.RESET else ():
+            prepare()
         try:
             response = self._responder.respond(request, operation)
         except NotLookedUp as asked:
@@ -298,16 +326,17 @@ class Application:
         return self._responder.respond(request, controls.CLOCK)
 
 
-def _answer(arrived: Arrived | None, response: Response) -> Answer:
+def _answer(arrived: Arrived, response: Response, reads: str | None = None) -> Answer:
+    """The response as it is sent, with the headers that let a browser hand it to a page of the origin `reads`."""
     headers = [("content-type", response.content_type)]
     headers += [(name.lower(), value) for name, value in response.headers.items()]
+    headers += shared_with(reads) if reads else ()
     headers.append(("content-length", str(len(response.body))))
-    return Answer(response.status, headers, b"" if arrived and arrived.method == "HEAD" else response.body)
+    return Answer(response.status, headers, b"" if arrived.method == "HEAD" else response.body)
 
 
 _Methods = dict[str, Operation | Page]
 _Paths = Mapping[tuple[str | None, ...], tuple[str, _Methods]]
-_Asked = Operation | Page | None
 
 
 @cache
@@ -349,6 +378,21 @@ def _not_offered(request: Request, methods: _Methods) -> ApiError:
     return MethodNotAllowed(f"{request.method} is not offered on this path, which takes {allowed}.", allow=allowed)
 
 
+@lru_cache
+def _lower(name: bytes) -> str:
+    """A header's name in lower case; cached, as the same few come with every call."""
+    return name.decode("latin-1").lower()
+
+
+def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by their names in lower case; the values of a repeated header are joined by commas."""
+    headers: dict[str, str] = {}
+    for name, value in raw:
+        key, text = _lower(name), value.decode("latin-1").strip()
+        headers[key] = f"{headers[key]},{text}" if key in headers else text
+    return headers
+
+
 def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, ApiError | None]:
     """The request, the operations and pages of its path by method, and the fault if it did not arrive whole."""
     raw, _, asked = arrived.target.partition(b"?")
@@ -361,17 +405,19 @@ def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, Api
     methods, path_params = _methods_at(paths, path)
     headers, fault = arrived.headers, arrived.fault
     everywhere = "\n".join([text, *headers.values()])
-    length = length_in(headers.get("content-length") or str(MAX_BODY_BYTES + 1))
-    if length is None:
-        fault = fault or InvalidRequest("The request cannot be read: its Content-Length is not a number.")
+    # One byte over the limit is enough to refuse the body for its length.
+    length, limit = headers.get("content-length") or "", MAX_BODY_BYTES + 1
+    if length and not (length.isascii() and length.isdigit()):
+        fault, limit = fault or InvalidRequest("The request cannot be read: its Content-Length is not a number."), 0
+    elif length and len(length) <= _MOST_DIGITS:
+        limit = min(limit, int(length))
     request = Request(
         method=arrived.method,
         path=path,
         query=query,
         target=f"{path}?{'&'.join(map('='.join, pairs))}" if pairs else path,
         headers={name: headers[key] for key, name in _NOTED_HEADERS.items() if key in headers},
-        # One byte over the limit is enough to refuse the body for its length.
-        body=arrived.body[: min(length or 0, MAX_BODY_BYTES + 1)],
+        body=arrived.body[:limit],
         path_params=path_params,
         # A live key in any header. To look for these letters first takes a twentieth of the time.
         live="k_live" in everywhere and LIVE_KEY.search(everywhere) is not None,

@@ -1,8 +1,19 @@
 """Handles one HTTP request in one transaction.
 
-It checks the request's caller and form, replays a kept response, runs the operation and records the exchange.
+It checks the request's caller, rate limit and form, replays a kept response, runs the operation and records the
+exchange.
+
+**Idempotency.** The first response to a key is kept in the commit of its changes, and replayed. A secret that is shown
+once is not kept, so a replayed response lacks the secret. A merchant who lost the first response has the id from the
+replay, and rolls the key or secret.
+
+**Rate limit.** Each response says how many calls of its account are left (draft-ietf-httpapi-ratelimit-headers-11). A
+window begins, on the sandbox's clock, with the first call after the window before has ended. Every response of an
+operation that takes an API key counts, except a 429.
 """
 
+import hashlib
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from decimal import Decimal
@@ -16,29 +27,30 @@ from workbench.domain import scenarios
 from workbench.domain.masking import mask, mask_beginnings
 from workbench.domain.reading import body_from, json_from, query_from
 from workbench.domain.wire.base import to_json, without_once
-from workbench.domain.wire.endpoints_and_events import API_VERSION
+from workbench.domain.wire.keys_and_events import API_VERSION
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund
 from workbench.errors import (
     ApiError,
     AuthenticationFailed,
+    IdempotencyKeyReused,
     IllegalTransition,
     InvalidRequest,
     PayloadTooLarge,
+    RateLimited,
     ServiceFailed,
     StateConflict,
     UnsupportedMediaType,
     field_problem,
 )
-from workbench.sandbox import controls, deprecation, idempotency, rate_limit
 from workbench.sandbox.access import caller_of, challenges, credential_in
 from workbench.sandbox.messages import ERROR_FORMATS, JSON, MAX_BODY_BYTES, InForce, Request, Response, log_fault
-from workbench.sandbox.operations import Operation
+from workbench.sandbox.operations import MARKS, Operation, deprecated_in, deprecation_headers
 from workbench.sandbox.provenance import TRIGGERED, Rows, provenance, refused_by, relied_by, touched_by
-from workbench.sandbox.service.lists import Caller, Cause, Refused
+from workbench.sandbox.service import Caller, Cause, Refused
 from workbench.sandbox.service.payments import with_script
 from workbench.sandbox.store import NotNow, Store, Transaction
-from workbench.sandbox.store.records import StoredCall
+from workbench.sandbox.store.rows import KeptResponse, StoredCall
 from workbench.sandbox.store.transaction import UNWRITTEN
 
 _READS: Final = ("GET", "HEAD")
@@ -56,6 +68,18 @@ _MAX_KEPT_ID: Final = 80
 _NOT_KEPT: Final = "(not kept: it may hold a password)"
 _REFUSED: Final = 300
 """The lowest status that does not count as a success."""
+_ERRORS: Final = 400
+_REUSED: Final[Mapping[int, type[ApiError]]] = {422: IdempotencyKeyReused, 409: StateConflict, 400: InvalidRequest}
+"""Choice of `reused_key_status` → the error for a key that came with another body."""
+KEY: Final = re.compile(
+    r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\x21\x23-\x2b\x2d-\x7e][\x20-\x2b\x2d-\x7e]{0,254})'
+)
+"""A key in quotes (RFC 8941 §3.3.3) or bare. A bare key has no comma: servers join repeated headers with commas."""
+_ESCAPED: Final = re.compile(r"\\(.)")
+_CALLS, _WINDOW = "calls of {}", "window of {}"
+"""Counters of an account: the calls in its window, and the moment at which the window began."""
+_QUOTAS: Final = {"100_per_60": (100, 60)}
+"""Choice of `rate_limit` → how many calls an account may make in how many seconds; with `none`, nothing is counted."""
 
 
 class _Call(msgspec.Struct):
@@ -74,7 +98,8 @@ class _Call(msgspec.Struct):
     caller: Caller | None = None
     """None until the credential is accepted."""
     scope: str | None = None
-    """The scope in which the idempotency key is unique; None without a key."""
+    """The scope in which the idempotency key is unique: account, `publishable` or else `secret`, method, path and key,
+    a line each; None without a key."""
 
     def number(self, tx: Transaction) -> None:
         """Set the call's id and its place in the trace, by this transaction."""
@@ -105,13 +130,11 @@ class Responder:
     """
 
     def __init__(self, store: Store, *, raise_bugs: bool) -> None:
-        self._store = store
+        self.store = store
         self._raise_bugs = raise_bugs
 
     def respond(self, request: Request, operation: Operation) -> Response:
         """Run an operation and return its response; the changes and the response are one commit."""
-        for prepare in self._store.before_reset if operation is controls.RESET else ():
-            prepare()
         return self._answer(request, operation, lambda tx, call: _check_and_run(tx, call, operation))
 
     def refuse(
@@ -132,8 +155,8 @@ class Responder:
     def show(self, page: Callable[[Request, InForce], Response], request: Request) -> Response:
         """Return a page that needs no key, such as a document; the response has a Request-Id and is not traced."""
         try:
-            with self._store.reading() as tx:
-                response = page(request, InForce(tx.gaps, deprecation.marked(tx)))
+            with self.store.reading() as tx:
+                response = page(request, InForce(tx.gaps, deprecated_in(tx)))
                 call = _Call(request, None, is_traced=False)
                 call.number(tx)
                 return _finish(tx, call, response)
@@ -142,18 +165,18 @@ class Responder:
 
     def unreadable(self, error: ApiError) -> Response:
         """Return the error for bytes that are not an HTTP request; the response has a Request-Id and is not traced."""
-        with self._store.reading() as tx:
+        with self.store.reading() as tx:
             call = _Call(Request("", "/"), None, is_traced=False, id=tx.new_read_id("req"))
             return _finish(tx, call, _error_response(tx, call, error))
 
     def _begun(self, request: Request, *, traced: bool) -> AbstractContextManager[Transaction]:
         """The transaction for a request; an untraced read first writes the calls that wait for the trace."""
-        if request.method not in _READS or (traced and self._store.gaps.rate_limit != "none"):
-            return self._store.transaction()
+        if request.method not in _READS or (traced and self.store.gaps.rate_limit != "none"):
+            return self.store.transaction()
         if not traced:
             with suppress(*UNWRITTEN):
-                self._store.write_calls()
-        return self._store.reading()
+                self.store.write_calls()
+        return self.store.reading()
 
     def _answer(
         self, request: Request, operation: Operation | None, run: Callable[[Transaction, _Call], Response]
@@ -179,12 +202,12 @@ class Responder:
             refused = ServiceFailed("The sandbox failed; see its log.")
         # The operation's changes are undone. A second transaction traces the refusal, or leaves it to the next command.
         unwritten = isinstance(refused, UNWRITTEN)
-        with self._store.reading() if unwritten else self._begun(request, traced=traced) as tx:
+        with self.store.reading() if unwritten else self._begun(request, traced=traced) as tx:
             call.number(tx)
             response = _error_response(tx, call, refused)
             # The service's own failure is kept for the idempotency key, so that a repeated request gets it again.
             if call.scope is not None and isinstance(refused, ServiceFailed) and not unwritten:
-                idempotency.keep(tx, request, call.scope, response)
+                _keep(tx, call, call.scope, response)
             return _finish(tx, call, response)
 
 
@@ -197,12 +220,12 @@ def _finish(tx: Transaction, call: _Call, response: Response) -> Response:
     succeeded = response.status < _REFUSED
     if operation is not None:
         replayed, relied = "Idempotent-Replayed" in response.headers, response.relied
-        if operation.traced and tx.last(deprecation.MARKS) and (ends := deprecation.headers(tx, operation.id)):
+        if operation.traced and tx.last(MARKS) and (ends := deprecation_headers(tx, operation.id)):
             own, relied = own | ends, (*relied, "deprecation")
         own["Sandbox-Provenance"] = provenance(operation, response.status, response.content_type, relied, replayed)
         if operation.no_store and succeeded:
             own["Cache-Control"] = "no-store"
-        if tx.gaps.rate_limit != "none" and call.uses_quota and not tx.reads_only:
+        if tx.gaps.rate_limit in _QUOTAS and call.uses_quota and not tx.reads_only:
             own |= _count_call(tx, call, operation, response.status)
     response = replace(response, headers={**own, **response.headers}, is_slow=response.is_slow and succeeded)
     if call.seq is not None:
@@ -214,7 +237,7 @@ def _write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> N
     """Record an exchange in the trace, masked."""
     request = call.request
     named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
-    bodies = _kept_request(request, call.operation), _text(response.body)
+    bodies = _kept_request(request, call.operation), response.body.decode("utf-8", "replace")
     request_body, response_body = mask_beginnings(bodies, _MAX_KEPT_TEXT)
     tx.trace(
         StoredCall(
@@ -242,7 +265,7 @@ def _kept_request(request: Request, operation: Operation | None) -> str:
             return _NOT_KEPT
         if not isinstance(fields, dict) or any(isinstance(field, list | dict) for field in fields.values()):
             return _NOT_KEPT
-    return _text(request.body)
+    return request.body.decode("utf-8", "replace")
 
 
 @lru_cache(maxsize=64)
@@ -251,30 +274,55 @@ def _masked_text(text: str) -> str:
     return mask(text)
 
 
-def _text(body: bytes) -> str:
-    return body.decode("utf-8", "replace")
-
-
 def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int) -> dict[str, str]:
     """Count the call and return the rate-limit headers; no headers if the call's account is unknown."""
     try:
         account = (call.caller or caller_of(tx, call.request, operation)).account
     except ApiError:
         return {}
-    return rate_limit.count_call(tx, account, status) if account else {}
+    if not account:
+        return {}
+    calls, window_s, left, ends_s = _window(tx, account)
+    is_refused = status == RateLimited.status
+    if not is_refused:
+        if left == calls:
+            tx.note(_WINDOW.format(account), tx.now_ms)
+        left -= 1
+        tx.note(_CALLS.format(account), calls - left)
+    headers = {"RateLimit-Policy": f'"default";q={calls};w={window_s}', "RateLimit": f'"default";r={left};t={ends_s}'}
+    return headers | ({"Retry-After": str(ends_s)} if is_refused else {})
+
+
+def _window(tx: Transaction, account: str) -> tuple[int, int, int, int]:
+    """The quota, calls in seconds, the calls that an account has left, and the full seconds until its window ends."""
+    calls, window_s = _QUOTAS[tx.gaps.rate_limit]
+    made, ends_ms = tx.last(_CALLS.format(account)), tx.last(_WINDOW.format(account)) + window_s * 1000
+    if not made or tx.now_ms >= ends_ms:
+        return calls, window_s, calls, window_s
+    return calls, window_s, calls - made, -((tx.now_ms - ends_ms) // 1000)
+
+
+def forget_calls(tx: Transaction) -> None:
+    """Give every account its full quota again."""
+    if tx.gaps.rate_limit in _QUOTAS:
+        for account in tx.accounts.all("id"):
+            tx.note(_CALLS.format(account.id), 0)
 
 
 def _check_and_run(tx: Transaction, call: _Call, operation: Operation) -> Response:
     request = call.request
     caller = call.caller = caller_of(tx, request, operation)
-    if tx.gaps.rate_limit != "none" and caller.account and call.uses_quota:
-        rate_limit.check_quota(tx, caller.account)
+    if tx.gaps.rate_limit in _QUOTAS and caller.account and call.uses_quota:
+        calls, window_s, left, ends_s = _window(tx, caller.account)
+        if left == 0:
+            message = f"The account has made {calls} calls in {window_s} s and may make no more for now."
+            raise RateLimited(message, hint=f"Wait {ends_s} s, then send the same request again.", retry_after_s=ends_s)
     if len(request.body) > MAX_BODY_BYTES:
         raise _body_error(operation, PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes."))
     check_version(tx, request)
     scenario = _scenario_of(request, operation)
     keyed = operation.needs_idempotency_key or "Idempotency-Key" in request.headers
-    key = idempotency.key_sent(tx, request, operation) if keyed else None
+    key = _key_sent(tx, request, operation) if keyed else None
     # Actions through `/sandbox` are not merchant requests, so their events name no request.
     call.caller = caller._replace(cause=Cause(None if call.seq is None else call.id, key), scenario=scenario)
     response = _once(tx, call, operation, call.caller)
@@ -300,17 +348,76 @@ def call_within(
 
 
 def _once(tx: Transaction, call: _Call, operation: Operation, caller: Caller) -> Response:
-    """Run an operation, or replay the response that is kept for its idempotency key."""
-    key = caller.cause.idempotency_key
+    """Run an operation, or replay the response that is kept for its idempotency key.
+
+    Raises the error of `reused_key_status`: the key was used with another body.
+    """
+    key, request = caller.cause.idempotency_key, call.request
     if key is None:
         return _run_operation(tx, call, operation, caller)
-    call.scope = idempotency.scope_of(call.request, caller, key)
-    if kept := idempotency.recalled(tx, call.request, call.scope):
-        body = msgspec.json.decode(kept.body, type=_KeptBody)
-        return replace(kept, relied=relied_by(operation, body), is_slow=caller.scenario == scenarios.SLOW)
-    response = _run_operation(tx, call, operation, caller)
-    idempotency.keep(tx, call.request, call.scope, response)
-    return response
+    rank = "publishable" if caller.kind == "publishable" else "secret"
+    call.scope = f"{caller.account}\n{rank}\n{request.method}\n{request.path}\n{key}"
+    kept = _kept_for(tx, call.scope)
+    if kept is None:
+        response = _run_operation(tx, call, operation, caller)
+        _keep(tx, call, call.scope, response)
+        return response
+    if kept.body_digest != hashlib.sha256(request.body).hexdigest():
+        refuse, code = _REUSED[tx.gaps.reused_key_status], IdempotencyKeyReused.default_code
+        message = "This Idempotency-Key was used before with another body."
+        raise refuse(message, code=code, param="Idempotency-Key", hint="Use a new key.")
+    body, replayed = kept.body.encode(), {"Idempotent-Replayed": "true"}
+    relied = relied_by(operation, msgspec.json.decode(body, type=_KeptBody))
+    is_slow = caller.scenario == scenarios.SLOW
+    return Response(kept.status, kept.content_type, body, replayed, kept.payment, is_slow=is_slow, relied=relied)
+
+
+def _keep(tx: Transaction, call: _Call, scope: str, response: Response) -> None:
+    """Keep the first response of a scope, except a 409, and other errors if the register keeps none."""
+    if response.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none":
+        return
+    # A conflict is never kept, so that the same request may come again; the first response stays.
+    if response.status == StateConflict.status or _kept_for(tx, scope) is not None:
+        return
+    tx.kept_responses.add(
+        KeptResponse(
+            scope=scope,
+            body_digest=hashlib.sha256(call.request.body).hexdigest(),
+            status=response.status,
+            content_type=response.content_type,
+            body=(response.body if response.kept is None else response.kept).decode(),
+            payment=response.payment,
+            at_ms=tx.now_ms,
+        )
+    )
+
+
+def _kept_for(tx: Transaction, scope: str) -> KeptResponse | None:
+    """The response kept for a scope, or None; an expired response is deleted."""
+    kept = tx.kept_responses.get(scope)
+    if kept is not None and tx.now_ms >= kept.at_ms + tx.gaps.idempotency_retention_s * 1000:
+        tx.kept_responses.remove(kept)
+        return None
+    return kept
+
+
+def _key_sent(tx: Transaction, request: Request, operation: Operation) -> str | None:
+    """The idempotency key of a request, or None; also None if the operation ignores keys.
+
+    Raises InvalidRequest: the operation requires a key and there is none, or the header is not a key.
+    """
+    given = request.headers.get("Idempotency-Key")
+    if given is None or not operation.takes_keys:
+        if operation.needs_idempotency_key and tx.gaps.idempotency_required == "charges":
+            message = "The header Idempotency-Key is required, so that a repeated request does not charge twice."
+            raise InvalidRequest(message, code="idempotency_key_missing", param="Idempotency-Key")
+        return None
+    parts = KEY.fullmatch(given)
+    if parts is None:
+        message = "Idempotency-Key must be one key of 1 to 255 printable ASCII characters."
+        hint = "Put a key with a comma in quotes; send the header once."
+        raise InvalidRequest(message, code="idempotency_key_invalid", param="Idempotency-Key", hint=hint)
+    return parts[2] or _ESCAPED.sub(r"\1", parts[1])
 
 
 def check_version(tx: Transaction, request: Request) -> None:

@@ -19,8 +19,7 @@ from workbench.sandbox import controls, exchange, operations
 from workbench.sandbox.access import caller_of
 from workbench.sandbox.driver import Command, Driver
 from workbench.sandbox.messages import Request
-from workbench.sandbox.service import clearing, handsets
-from workbench.sandbox.service.lists import Caller, Refused
+from workbench.sandbox.service import Caller, Refused, balances, handsets
 from workbench.sandbox.store import Transaction
 
 _SLICE_S: Final = 0.5
@@ -94,10 +93,10 @@ def _enter_pin(tx: Transaction, caller: Caller, command: SimulatedCommand) -> No
 
 def _create_refund(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     session = tx.sessions.first("seq DESC", phone=command.phone, reference=command.order)
-    charge = tx.charges.get(session.charge) if session else None
-    if charge is None:
+    if session is None:
         message = f"There is no charge of this phone for {command.order[:60]!r}."
         raise NotFound(message, code="charge_not_found", param="order")
+    charge = tx.charges[session.charge]
     body: dict[str, object] = {"charge": charge.id, "amount": Decimal(command.amount_minor)}
     if charge.payment_intent:
         body = {"payment_intent": charge.payment_intent, "amount": Money(command.amount_minor, ZMW.code).major}
@@ -106,7 +105,7 @@ def _create_refund(tx: Transaction, caller: Caller, command: SimulatedCommand) -
 
 def _create_payout(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     _make_call(tx, caller, "retrieveBalance", {})
-    available = clearing.balance_of(tx, MERCHANT_AVAILABLE, ZMW.code, merchant=caller.account)
+    available = balances.balance_of(tx, MERCHANT_AVAILABLE, ZMW.code, merchant=caller.account)
     if available > 0:
         _make_call(tx, caller, "createPayout", {"amount": Money(available, ZMW.code).major, "currency": ZMW.code})
 

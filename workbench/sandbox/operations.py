@@ -1,6 +1,11 @@
-"""The table of operations under `/v1` and `/plants`, which are all that the service offers."""
+"""The table of operations under `/v1` and `/plants`, which are all that the service offers, and marks on them.
+
+A call of `/sandbox` marks an operation as deprecated, to try a client's reaction to the headers Deprecation (RFC 9745)
+and Sunset (RFC 8594); a reset forgets the marks.
+"""
 
 from collections.abc import Callable, Mapping
+from email.utils import formatdate
 from functools import cache
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, get_args, get_origin
@@ -9,13 +14,15 @@ from msgspec.structs import replace
 
 from workbench.domain import scenarios
 from workbench.domain.gaps import Gaps
-from workbench.domain.wire import accounts_and_keys as keys
-from workbench.domain.wire import endpoints_and_events as events
+from workbench.domain.moments import milliseconds_in, rfc3339
+from workbench.domain.wire import keys_and_events as wire
 from workbench.domain.wire import payments_and_payouts as money
 from workbench.domain.wire.base import List, ListQuery, NumberedList, View, numbered_query
-from workbench.domain.wire.sandbox_controls import DASHBOARD
+from workbench.domain.wire.sandbox_controls import DASHBOARD, Deprecate, Deprecated
+from workbench.errors import NotFound, StateConflict
 from workbench.sandbox.messages import JSON
-from workbench.sandbox.service import accounts, payments, payouts, refunds, webhooks
+from workbench.sandbox.service import Caller, accounts, balances, payments, webhooks
+from workbench.sandbox.store import Transaction
 
 BEARER: Final = ("Bearer",)
 BASIC: Final = ("Basic",)
@@ -128,78 +135,78 @@ OPERATIONS: tuple[Operation, ...] = (
               says="The charges, including the charges of intents, newest first."),
     Operation("retrieveCharge", "GET", "/v1/charges/{charge_id}", payments.CHARGES.retrieve, money.Charge,
               says="Retrieve a charge."),
-    Operation("createRefund", "POST", "/v1/refunds", refunds.create_refund, money.Refund, body=money.CreateRefund,
+    Operation("createRefund", "POST", "/v1/refunds", payments.create_refund, money.Refund, body=money.CreateRefund,
               creates=True, scenarios=(*scenarios.OF_REFUNDS, *ANY_POST), refuses=(404, 409),
               links=_to("refund_id", retrieve="retrieveRefund")),
-    Operation("listRefunds", "GET", "/v1/refunds", refunds.list_refunds, List[money.Refund],
+    Operation("listRefunds", "GET", "/v1/refunds", payments.list_refunds, List[money.Refund],
               query=money.RefundsQuery),
-    Operation("retrieveRefund", "GET", "/v1/refunds/{refund_id}", refunds.REFUNDS.retrieve, money.Refund,
+    Operation("retrieveRefund", "GET", "/v1/refunds/{refund_id}", payments.REFUNDS.retrieve, money.Refund,
               says="Retrieve a refund."),
-    Operation("createPayout", "POST", "/v1/payouts", payouts.create_payout, money.Payout, body=money.CreatePayout,
+    Operation("createPayout", "POST", "/v1/payouts", balances.create_payout, money.Payout, body=money.CreatePayout,
               creates=True, scenarios=(*scenarios.OF_PAYOUTS, *ANY_POST), refuses=(409,),
               links=_to("payout_id", retrieve="retrievePayout")),
-    Operation("listPayouts", "GET", "/v1/payouts", payouts.PAYOUTS.page, List[money.Payout], query=ListQuery,
+    Operation("listPayouts", "GET", "/v1/payouts", balances.PAYOUTS.page, List[money.Payout], query=ListQuery,
               says="The payouts, newest first."),
-    Operation("retrievePayout", "GET", "/v1/payouts/{payout_id}", payouts.PAYOUTS.retrieve, money.Payout,
+    Operation("retrievePayout", "GET", "/v1/payouts/{payout_id}", balances.PAYOUTS.retrieve, money.Payout,
               says="Retrieve a payout."),
-    Operation("retrieveBalance", "GET", "/v1/balance", payouts.balance, money.Balance),
-    Operation("listEvents", "GET", "/v1/events", webhooks.list_events, List[events.Event], gap="6",
-              query=events.EventsQuery),
-    Operation("retrieveEvent", "GET", "/v1/events/{event_id}", webhooks.EVENTS.retrieve, events.Event, gap="6",
+    Operation("retrieveBalance", "GET", "/v1/balance", balances.balance, money.Balance),
+    Operation("listEvents", "GET", "/v1/events", webhooks.list_events, List[wire.Event], gap="6",
+              query=wire.EventsQuery),
+    Operation("retrieveEvent", "GET", "/v1/events/{event_id}", webhooks.EVENTS.retrieve, wire.Event, gap="6",
               says="An event, byte for byte as it is sent.", links=_to("event_id", replay="replayEvent")),
-    Operation("replayEvent", "POST", "/v1/events/{event_id}/replay", webhooks.replay_event, List[events.Delivery],
+    Operation("replayEvent", "POST", "/v1/events/{event_id}/replay", webhooks.replay_event, List[wire.Delivery],
               gap="6", scenarios=ANY_POST),
     Operation("createWebhookEndpoint", "POST", "/v1/webhook_endpoints", webhooks.create_endpoint,
-              events.WebhookEndpoint, gap="6", body=events.CreateWebhookEndpoint, creates=True, no_store=True,
+              wire.WebhookEndpoint, gap="6", body=wire.CreateWebhookEndpoint, creates=True, no_store=True,
               scenarios=ANY_POST,
               links=_to("endpoint_id", retrieve="retrieveWebhookEndpoint", update="updateWebhookEndpoint",
                         roll="rollWebhookEndpointSecret", delete="deleteWebhookEndpoint")),
     Operation("listWebhookEndpoints", "GET", "/v1/webhook_endpoints", webhooks.ENDPOINTS.page,
-              List[events.WebhookEndpoint], gap="6", query=ListQuery, says="The endpoints, newest first."),
+              List[wire.WebhookEndpoint], gap="6", query=ListQuery, says="The endpoints, newest first."),
     Operation("retrieveWebhookEndpoint", "GET", "/v1/webhook_endpoints/{endpoint_id}", webhooks.ENDPOINTS.retrieve,
-              events.WebhookEndpoint, gap="6", says="An endpoint, without its secret."),
+              wire.WebhookEndpoint, gap="6", says="An endpoint, without its secret."),
     Operation("updateWebhookEndpoint", "PATCH", "/v1/webhook_endpoints/{endpoint_id}", webhooks.update_endpoint,
-              events.WebhookEndpoint, gap="6", body=events.UpdateWebhookEndpoint),
+              wire.WebhookEndpoint, gap="6", body=wire.UpdateWebhookEndpoint),
     Operation("deleteWebhookEndpoint", "DELETE", "/v1/webhook_endpoints/{endpoint_id}", webhooks.delete_endpoint,
-              events.Deleted, gap="6", links=_to("endpoint_id", gone="retrieveWebhookEndpoint")),
+              wire.Deleted, gap="6", links=_to("endpoint_id", gone="retrieveWebhookEndpoint")),
     Operation("rollWebhookEndpointSecret", "POST", "/v1/webhook_endpoints/{endpoint_id}/roll_secret",
-              webhooks.roll_endpoint_secret, events.WebhookEndpoint, gap="6", no_store=True, scenarios=ANY_POST),
-    Operation("listDeliveries", "GET", "/v1/deliveries", webhooks.list_deliveries, List[events.Delivery], gap="6",
-              query=events.DeliveriesQuery),
-    Operation("retrieveDelivery", "GET", "/v1/deliveries/{delivery_id}", webhooks.DELIVERIES.retrieve, events.Delivery,
+              webhooks.roll_endpoint_secret, wire.WebhookEndpoint, gap="6", no_store=True, scenarios=ANY_POST),
+    Operation("listDeliveries", "GET", "/v1/deliveries", webhooks.list_deliveries, List[wire.Delivery], gap="6",
+              query=wire.DeliveriesQuery),
+    Operation("retrieveDelivery", "GET", "/v1/deliveries/{delivery_id}", webhooks.DELIVERIES.retrieve, wire.Delivery,
               gap="6", says="A delivery and each attempt at it.", links=_to("delivery_id", replay="replayDelivery")),
     Operation("replayDelivery", "POST", "/v1/deliveries/{delivery_id}/replay", webhooks.replay_delivery,
-              events.Delivery, gap="6", scenarios=ANY_POST, refuses=(409,)),
+              wire.Delivery, gap="6", scenarios=ANY_POST, refuses=(409,)),
     Operation("replayDeadLetters", "POST", "/v1/dead_letters/replay", webhooks.replay_dead_letters,
-              List[events.Delivery], gap="6", scenarios=ANY_POST),
-    Operation("listApiKeys", "GET", "/v1/api_keys", accounts.KEYS.page, List[keys.ApiKey], gap="5",
+              List[wire.Delivery], gap="6", scenarios=ANY_POST),
+    Operation("listApiKeys", "GET", "/v1/api_keys", accounts.KEYS.page, List[wire.ApiKey], gap="5",
               query=ListQuery, says="The keys, masked, newest first."),
-    Operation("createApiKey", "POST", "/v1/api_keys", accounts.create_key, keys.ApiKey, gap="5",
-              body=keys.CreateApiKey, body_optional=True, creates=True, no_store=True, scenarios=ANY_POST,
+    Operation("createApiKey", "POST", "/v1/api_keys", accounts.create_key, wire.ApiKey, gap="5",
+              body=wire.CreateApiKey, body_optional=True, creates=True, no_store=True, scenarios=ANY_POST,
               links=_to("key_id", roll="rollApiKey", revoke="revokeApiKey")),
-    Operation("rollApiKey", "POST", "/v1/api_keys/{key_id}/roll", accounts.roll_key, keys.ApiKey, gap="5",
+    Operation("rollApiKey", "POST", "/v1/api_keys/{key_id}/roll", accounts.roll_key, wire.ApiKey, gap="5",
               no_store=True, scenarios=ANY_POST, refuses=(409,)),
-    Operation("revokeApiKey", "DELETE", "/v1/api_keys/{key_id}", accounts.revoke_key, keys.ApiKey, gap="5",
+    Operation("revokeApiKey", "DELETE", "/v1/api_keys/{key_id}", accounts.revoke_key, wire.ApiKey, gap="5",
               refuses=(409,)),
-    Operation("createPlant", "POST", "/plants", accounts.create_plant, keys.Plant, "2.4, 4", schemes=BEARER,
-              body=keys.NewPlant, plain_400=True, shows=((200, JSON), (400, JSON))),
-    Operation("issueToken", "POST", "/v1/auth/token", accounts.issue_token, keys.Token, "4, 5", schemes=NO_KEY,
-              body=keys.TokenRequest, no_store=True),
-    Operation("refreshToken", "POST", "/v1/auth/refresh", accounts.refresh_token, keys.Token, "4, 5", schemes=NO_KEY,
-              body=keys.RefreshRequest, no_store=True, body_optional=True),
+    Operation("createPlant", "POST", "/plants", accounts.create_plant, wire.Plant, "2.4, 4", schemes=BEARER,
+              body=wire.NewPlant, plain_400=True, shows=((200, JSON), (400, JSON))),
+    Operation("issueToken", "POST", "/v1/auth/token", accounts.issue_token, wire.Token, "4, 5", schemes=NO_KEY,
+              body=wire.TokenRequest, no_store=True),
+    Operation("refreshToken", "POST", "/v1/auth/refresh", accounts.refresh_token, wire.Token, "4, 5", schemes=NO_KEY,
+              body=wire.RefreshRequest, no_store=True, body_optional=True),
 )
 # fmt: on
 
 _VERSION: Final = "/v1"
 
 
-def _named_token(pair: keys.Token) -> keys.NamedToken:
-    return keys.NamedToken(pair.access_token, pair.refresh_token)
+def _named_token(pair: wire.Token) -> wire.NamedToken:
+    return wire.NamedToken(pair.access_token, pair.refresh_token)
 
 
-_TOKENS: Final[Mapping[str, tuple[type[View], Callable[[keys.Token], View]]]] = {
-    "token": (keys.NamedToken, _named_token),
-    "data.token": (keys.WrappedToken, lambda pair: keys.WrappedToken(_named_token(pair))),
+_TOKENS: Final[Mapping[str, tuple[type[View], Callable[[wire.Token], View]]]] = {
+    "token": (wire.NamedToken, _named_token),
+    "data.token": (wire.WrappedToken, lambda pair: wire.WrappedToken(_named_token(pair))),
 }
 """Choice of `token_field` → the struct of a pair of tokens, and its maker."""
 
@@ -216,7 +223,7 @@ def _changed(row: Operation, gaps: Gaps) -> Operation:
     if gaps.pagination == "page" and row.query is not None and issubclass(row.query, ListQuery):
         of_rows: Any = NumberedList
         row = row._replace(query=numbered_query(row.query), response=of_rows[get_args(row.response)])
-    if gaps.token_field in _TOKENS and row.response is keys.Token:
+    if gaps.token_field in _TOKENS and row.response is wire.Token:
         row = row._replace(response=_TOKENS[gaps.token_field][0], shown=_TOKENS[gaps.token_field][1])
     if gaps.extra_endpoints == "absent" and row.source == "assumed":
         row = row._replace(gone=("extra_endpoints",))
@@ -244,3 +251,63 @@ def _on_dashboard(row: Operation) -> Operation:
         # The address of a list is the one on the dashboard.
         shown=(lambda page: replace(page, url=page.url.replace(_VERSION, DASHBOARD, 1))) if is_list else None,
     )
+
+
+_SINCE, _SUNSET = "deprecated {}", "sunset {}"
+"""The counters of an operation: when it is deprecated and when it is gone, in milliseconds since 1970, 0 for never."""
+MARKS: Final = "deprecations"
+"""The counter of marks since the last reset: while it is 0, the marks themselves are not read."""
+
+
+def deprecate(tx: Transaction, caller: Caller, body: Deprecate, *, operation_id: str) -> Deprecated:
+    """POST /sandbox/operations/{operation_id}/deprecation: mark an operation as deprecated, or unmark it.
+
+    The operation's responses and /openapi.json then say so. Raises NotFound: no such operation. Raises StateConflict:
+    the operation would be gone before it is deprecated.
+    """
+    if operation_id not in {operation.id for operation in OPERATIONS}:
+        raise NotFound(f"There is no operation {operation_id[:60]!r}.", code="operation_not_found", param="id")
+    if not body.marked:
+        _mark(tx, operation_id, 0, 0)
+        return Deprecated(operation_id)
+    since_ms = _moment_ms(body.deprecated_at, "deprecated_at") or tx.now_ms
+    sunset_ms = _moment_ms(body.sunset_at, "sunset_at")
+    if sunset_ms and sunset_ms < since_ms:
+        message = "An operation is gone after it is deprecated, not before."
+        raise StateConflict(message, code="moment_impossible", param="sunset_at")
+    _mark(tx, operation_id, since_ms, sunset_ms)
+    return Deprecated(operation_id, rfc3339(since_ms), rfc3339(sunset_ms) if sunset_ms else None)
+
+
+def _moment_ms(moment: str | None, param: str) -> int:
+    """A moment in milliseconds since 1970, 0 for None; the moment 0 itself is returned as 1."""
+    return 0 if moment is None else milliseconds_in(moment, param=param) or 1
+
+
+def deprecation_headers(tx: Transaction, operation: str) -> dict[str, str]:
+    """The headers Deprecation and Sunset of a marked operation; none if the register does not announce deprecation."""
+    if tx.gaps.deprecation == "none":
+        return {}
+    since_ms, sunset_ms = tx.last(_SINCE.format(operation)), tx.last(_SUNSET.format(operation))
+    since = {"Deprecation": f"@{since_ms // 1000}"} if since_ms else {}
+    return since | ({"Sunset": formatdate(sunset_ms // 1000, usegmt=True)} if sunset_ms else {})
+
+
+def deprecated_in(tx: Transaction) -> frozenset[str]:
+    """The ids of the operations marked as deprecated; none if the register does not announce deprecation."""
+    marks = (operation.id for operation in OPERATIONS if tx.last(_SINCE.format(operation.id)))
+    return frozenset(marks if tx.last(MARKS) and tx.gaps.deprecation != "none" else ())
+
+
+def forget_marks(tx: Transaction) -> None:
+    """Unmark every operation."""
+    if tx.last(MARKS):
+        for operation in OPERATIONS:
+            _mark(tx, operation.id, 0, 0)
+        tx.note(MARKS, 0)
+
+
+def _mark(tx: Transaction, operation: str, since_ms: int, sunset_ms: int) -> None:
+    tx.count_up(MARKS)
+    tx.note(_SINCE.format(operation), since_ms)
+    tx.note(_SUNSET.format(operation), sunset_ms)

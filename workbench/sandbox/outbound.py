@@ -2,38 +2,214 @@
 
 A WSGI application runs in the thread that sends, and so sees what a test keeps in that thread, such as a transaction
 or a database in memory. An ASGI application has a loop of its own, in `asgi`.
+
+Over a socket, webhooks go to this machine's loopback and to public addresses, on request also to private ranges. A name
+is looked up again at every attempt, and the connection goes to the address that was checked, so that the name cannot
+point elsewhere in between.
 """
 
 import inspect
 import io
+import ipaddress
+import re
 import socket
 import ssl
 import sys
+import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import ContextVar
 from functools import cache
 from http.client import HTTPException, HTTPResponse
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 import httpx
 
 from workbench.domain.masking import mask
-from workbench.domain.webhooks import MAX_RESPONSE_BYTES
-from workbench.sandbox.addresses import Destination, destination_of
+from workbench.domain.webhooks import HOST_NAME, MAX_RESPONSE_BYTES
+from workbench.errors import InvalidRequest
 from workbench.sandbox.messages import log_fault
+from workbench.sandbox.store import NotNow
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+T = TypeVar("T")
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+LOOPBACK: Final = "127.0.0.1"
+_PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
+_PORTS: Final = {"http": 80, "https": 443}
+_LOOKUP_S: Final = 1.0
+"""The most seconds for the look-up of a name at registration, while a caller waits."""
+_FOUND: Final[ContextVar[Mapping[str, list[str]]]] = ContextVar("found", default=MappingProxyType({}))
+"""Name → its addresses, as looked up for the call that runs now."""
+_GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
+"""The IPv6 addresses assigned for the public internet; translators, link- and site-local addresses are outside."""
+_NOT_PUBLIC: Final = tuple(
+    ipaddress.ip_network(text)
+    for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+)
+"""Networks outside the public internet that `is_global` of some version of Python lets through."""
+_PRIVATE: Final = tuple(
+    ipaddress.ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+)
+"""Private networks (RFC 1918, RFC 4193), such as a container's; without link-local addresses, where clouds keep their
+credentials."""
 _HEADERS: Final = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "workbench-webhooks/1"}
 _INFORMATIONAL: Final = range(100, 200)
 _MOST_INFORMATIONAL: Final = 100
 """The most informational (1xx) responses before the final one; without a limit, reading would last to the deadline."""
 _OF_ASGI: Final = 3
 """The number of arguments of an ASGI application."""
+
+
+class Destination(NamedTuple):
+    """A URL's host and port, and the address behind the host."""
+
+    host: str
+    port: int
+    address: str
+
+
+class NotLookedUp(NotNow):
+    """A name must be looked up first, outside of any transaction, since a look-up must not hold the store."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(host)
+        self._host, self._port = host, port
+
+    def then(self, call: Callable[[], T]) -> T:
+        """Look the name up, and return the result of `call`, which then finds the addresses."""
+        found: list[str] = []
+        with suppress(OSError, UnicodeError):  # the look-up failed or took too long
+            found = _looked_up(self._host, self._port, _LOOKUP_S)
+        before = _FOUND.set({self._host: found})
+        try:
+            return call()
+        finally:
+            _FOUND.reset(before)
+
+
+def check_url(url: str, mounted: Container[str] = (), *, private: bool = False) -> None:
+    """Raises InvalidRequest unless `url` is http or https to a host that may be called.
+
+    With `private`, the host may be in a private network too. Applications of this process answer for the hosts
+    `mounted`, which are never looked up. Raises NotLookedUp: another name, not looked up yet. A name that does not
+    resolve within a second is accepted, as this machine may be offline; the look-up at each attempt decides.
+    """
+    host, port = split(url)
+    numeric = _numeric(host)
+    if numeric is not None and not _is_allowed(numeric, private=private):
+        raise _refused(f"{host} is neither this machine's loopback nor a public address.", numeric)
+    if numeric is None and not is_localhost(host) and host not in mounted:
+        if host not in _FOUND.get():
+            raise NotLookedUp(host, port)
+        _check_all(host, _FOUND.get()[host], private=private)
+
+
+def destination_of(url: str, patience_s: float, *, private: bool = False) -> Destination:
+    """The address to connect to; every address of the name must be allowed.
+
+    Raises InvalidRequest: an address is not allowed. Raises OSError: the name does not resolve.
+    Raises TimeoutError: the look-up takes too long.
+    """
+    host, port = split(url)
+    if is_localhost(host):
+        return Destination(host, port, LOOPBACK)
+    numeric = _numeric(host)
+    found = [numeric] if numeric else _looked_up(host, port, patience_s)
+    _check_all(host, found, private=private)
+    return Destination(host, port, found[0])
+
+
+def is_localhost(host: str) -> bool:
+    """True if a name is this machine's own, whatever its resolver says (RFC 6761)."""
+    return host == "localhost" or host.endswith(".localhost")
+
+
+def is_loopback(host: str) -> bool:
+    """True for this machine's own name, and for an address of its loopback in any spelling."""
+    numeric = _numeric(host)
+    return is_localhost(host) if numeric is None else address_in(numeric).is_loopback
+
+
+def split(url: str) -> tuple[str, int]:
+    """The host and port of a webhook's URL. Raises InvalidRequest: the URL cannot be registered."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise _refused("url is not a URL.") from None
+    if parts.scheme not in _PORTS or not parts.hostname or port == 0 or not _PRINTABLE.fullmatch(url):
+        raise _refused("url must be http:// or https:// with a host.")
+    if parts.username is not None or parts.password is not None:
+        raise _refused("url must not hold a user name or password.")
+    host = parts.hostname
+    at_port = "" if port is None else f":{port}"
+    if parts.netloc.lower() not in {f"{host}{at_port}", f"[{host}]{at_port}"}:
+        raise _refused("what stands between // and the path must be a host, and a port after a colon.")
+    if _numeric(host) is None and not HOST_NAME.fullmatch(host):
+        raise _refused(f"{host[:60]!r} is neither a name nor an address.")
+    return host, port or _PORTS[parts.scheme]
+
+
+def _looked_up(host: str, port: int, patience_s: float) -> list[str]:
+    """The addresses of a name. A resolver cannot be interrupted, so a separate thread waits for it.
+
+    Raises TimeoutError: the look-up takes too long; a resolver's own limit is many seconds.
+    """
+    result: Future[list[str]] = Future()
+
+    def run() -> None:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            result.set_result([str(info[4][0]) for info in found])
+        except Exception as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return result.result(patience_s)
+
+
+def _check_all(host: str, addresses: list[str], *, private: bool) -> None:
+    for address in addresses:
+        if not _is_allowed(address, private=private):
+            raise _refused(f"{host} leads to {address}, neither this machine's loopback nor a public address.", address)
+
+
+def _numeric(host: str) -> str | None:
+    """The address that a host spells, None for a name; 127.1, 0x7f.1 and 2130706433 all spell loopback."""
+    try:
+        return str(socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)[0][4][0])
+    except (OSError, UnicodeError):
+        return None
+
+
+def address_in(text: str) -> _Address:
+    """The address in a text, without its zone; an IPv4 address that is mapped into IPv6 as itself."""
+    address = ipaddress.ip_address(text.partition("%")[0])
+    return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
+
+
+def _is_allowed(text: str, *, private: bool) -> bool:
+    address = address_in(text)
+    if address.is_loopback or (private and any(address in network for network in _PRIVATE)):
+        return True
+    if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_UNICAST:
+        return False
+    return address.is_global and not address.is_multicast and not any(address in network for network in _NOT_PUBLIC)
+
+
+def _refused(message: str, address: str | None = None) -> InvalidRequest:
+    is_private = address is not None and any(address_in(address) in network for network in _PRIVATE)
+    hint = "A network of your own? workbench serve --allow-private-receivers lets webhooks go there."
+    return InvalidRequest(message, code="url_refused", param="url", hint=hint if is_private else "")
 
 
 class Reply(NamedTuple):
@@ -46,19 +222,16 @@ class Reply(NamedTuple):
     latency_ms: int = 0
 
 
-class Received(NamedTuple):
-    """A received response, with the beginning of its body."""
-
-    status_code: int
-    body: bytes
-    retry_after: str
+def received(status_code: int, body: bytes, retry_after: str = "") -> Reply:
+    """The reply with a received status and the beginning of a body, masked."""
+    return Reply(status_code, mask(body[:MAX_RESPONSE_BYTES].decode("utf-8", "replace")), retry_after)
 
 
 class NotReceived(Exception):
     """No whole response came back; the message says why, and which step of a connection failed."""
 
 
-Post = Callable[[str, Mapping[str, str], bytes, int], Received]
+Post = Callable[[str, Mapping[str, str], bytes, int], Reply]
 """Posts headers and a body to a URL, within a number of seconds. Raises NotReceived."""
 
 
@@ -69,9 +242,8 @@ class Outbound:
     """
 
     def __init__(self, *, private: bool = False) -> None:
-        self._posts: dict[str, Post] = {}
-        self._ends: dict[str, Callable[[], object]] = {}
-        """Host → the function that shuts down its application."""
+        self._apps: dict[str, tuple[Post, Callable[[], object]]] = {}
+        """Host → the functions that post to its application and shut it down."""
         self._private = private
 
     def mount(self, host: str, post: Post, end: Callable[[], object]) -> None:
@@ -79,14 +251,14 @@ class Outbound:
 
         `end` shuts the application down. The application that answered for the host before is shut down.
         """
-        before = self._ends.get(host)
-        self._posts[host], self._ends[host] = post, end
+        before = self._apps.get(host)
+        self._apps[host] = post, end
         if before is not None:
-            before()
+            before[1]()
 
     def close(self) -> None:
         """Shut down the applications."""
-        for end in self._ends.values():
+        for _, end in self._apps.values():
             end()
 
     def send(
@@ -97,13 +269,13 @@ class Outbound:
         An application of this process that goes `by_sandbox_clock` is never late.
         """
         started, headers = time.monotonic(), {**_HEADERS, **headers}
-        post = self._posts.get(_host_of(url))
-        if post is None:
+        app = self._apps.get(_host_of(url))
+        if app is None:
             reply = _over_a_socket(url, headers, body, timeout_s, private=self._private)
         else:
-            reply = _from_app(post, url, headers, body, timeout_s)
+            reply = _from_app(app[0], url, headers, body, timeout_s)
         took_s = time.monotonic() - started
-        if post is not None and took_s > timeout_s and not by_sandbox_clock:
+        if app is not None and took_s > timeout_s and not by_sandbox_clock:
             # An application cannot be interrupted, but a late response is dropped: a service would hang up.
             reply = Reply(None, fault=_too_long(timeout_s))
         return reply._replace(latency_ms=round(took_s * 1000))
@@ -115,12 +287,12 @@ def _from_app(post: Post, url: str, headers: Mapping[str, str], body: bytes, tim
     The trace and the delivery show the answer; the traceback is logged too.
     """
     try:
-        return _reply(post(url, headers, body, timeout_s))
+        return post(url, headers, body, timeout_s)
     except NotReceived as error:
         return Reply(None, fault=str(error))
     except Exception as error:
         log_fault(f"the application at {url} failed on a webhook", error)
-        return _reply(Received(500, "".join(traceback.format_exception(error)).encode()[-MAX_RESPONSE_BYTES:], ""))
+        return received(500, "".join(traceback.format_exception(error)).encode()[-MAX_RESPONSE_BYTES:])
 
 
 def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, private: bool) -> Reply:
@@ -133,7 +305,7 @@ def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s:
         with _OutgoingConnection(destination_of(url, timeout_s, private=private), until_s) as connection:
             connection.open(is_https=url[:6].lower() == "https:")
             connection.send(_head(url, headers, len(body)) + body)
-            return _reply(connection.receive())
+            return connection.receive()
     except TimeoutError:
         return Reply(None, fault=_too_long(timeout_s))
     except NotReceived as error:
@@ -144,10 +316,6 @@ def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s:
 
 def _too_long(timeout_s: int) -> str:
     return f"the response took longer than {timeout_s} s"
-
-
-def _reply(received: Received) -> Reply:
-    return Reply(received.status_code, mask(received.body.decode("utf-8", "replace")), received.retry_after)
 
 
 def _host_of(url: str) -> str:
@@ -161,8 +329,7 @@ def is_asgi(app: object) -> bool:
     """True for an ASGI application, False for a WSGI one, by its signature. Raises TypeError for anything else."""
     if not callable(app) or inspect.isclass(app):
         what = f"the class {app.__name__}" if inspect.isclass(app) else repr(type(app).__name__)
-        message = f"webhooks is a WSGI or ASGI application, such as a Flask, Django or FastAPI one, not {what}"
-        raise TypeError(message)
+        raise TypeError(f"webhooks is a WSGI or ASGI application, such as a Flask, Django or FastAPI one, not {what}")
     if inspect.iscoroutinefunction(app) or inspect.iscoroutinefunction(type(app).__call__):
         return True
     try:
@@ -172,13 +339,12 @@ def is_asgi(app: object) -> bool:
     return len([parameter for parameter in parameters if parameter.default is parameter.empty]) == _OF_ASGI
 
 
-def post_to_nobody(*_: object) -> Received:
+def post_to_nobody(*_: object) -> Reply:
     """Stand in for an application that is not mounted yet. Raises NotReceived."""
-    message = "no application is there yet: use bench.deliver_to(app)"
-    raise NotReceived(message)
+    raise NotReceived("no application is there yet: use bench.deliver_to(app)")
 
 
-def post_to_wsgi(app: WSGIApplication, url: str, headers: Mapping[str, str], body: bytes, _timeout_s: int) -> Received:
+def post_to_wsgi(app: WSGIApplication, url: str, headers: Mapping[str, str], body: bytes, _timeout_s: int) -> Reply:
     """Call a WSGI application (PEP 3333) and return its response; the call cannot be interrupted, however long."""
     parts = urlsplit(url)
     environ: WSGIEnvironment = {
@@ -209,7 +375,7 @@ def post_to_wsgi(app: WSGIApplication, url: str, headers: Mapping[str, str], bod
     finally:
         getattr(chunks, "close", lambda: None)()
     status_code, shown = begun[-1]
-    return Received(status_code, answer[:MAX_RESPONSE_BYTES], shown.get("retry-after", ""))
+    return received(status_code, answer, shown.get("retry-after", ""))
 
 
 def _head(url: str, headers: Mapping[str, str], length: int) -> bytes:
@@ -240,11 +406,9 @@ class _OutgoingConnection(io.RawIOBase):
         self._socket.close()
         reason = error[1]
         if isinstance(reason, HTTPException):
-            message = f"RemoteProtocolError: {reason or 'the connection ended without a response'}"
-            raise NotReceived(message) from None
+            raise NotReceived(f"RemoteProtocolError: {reason or 'the connection ended without a response'}") from None
         if isinstance(reason, OSError) and not isinstance(reason, TimeoutError):
-            message = f"{self._step}: {reason}"
-            raise NotReceived(message) from None
+            raise NotReceived(f"{self._step}: {reason}") from None
 
     def open(self, *, is_https: bool) -> None:
         self._in_time().connect((self._destination.address, self._destination.port))
@@ -255,7 +419,7 @@ class _OutgoingConnection(io.RawIOBase):
         self._step = "WriteError"
         self._in_time().sendall(message)
 
-    def receive(self) -> Received:
+    def receive(self) -> Reply:
         """The final response, after any informational ones."""
         self._step = "ReadError"
         arriving = cast("socket.socket", _AsSocket(io.BufferedReader(self)))
@@ -263,16 +427,14 @@ class _OutgoingConnection(io.RawIOBase):
         responses: list[HTTPResponse] = []
         while not responses or responses[-1].status in _INFORMATIONAL:
             if len(responses) == _MOST_INFORMATIONAL:
-                message = f"got {_MOST_INFORMATIONAL} responses that only announce another"
-                raise HTTPException(message)
+                raise HTTPException(f"got {_MOST_INFORMATIONAL} responses that only announce another")
             responses.append(HTTPResponse(arriving, method="POST"))
             responses[-1].begin()
         response = responses[-1]
         body = response.read(MAX_RESPONSE_BYTES)
         if len(body) < MAX_RESPONSE_BYTES and response.length:
-            message = f"the connection ended {response.length} bytes before the response did"
-            raise HTTPException(message)
-        return Received(response.status, body, response.headers.get("retry-after", ""))
+            raise HTTPException(f"the connection ended {response.length} bytes before the response did")
+        return received(response.status, body, response.headers.get("retry-after", ""))
 
     def readable(self) -> bool:
         return True

@@ -18,11 +18,11 @@ from workbench.domain.money import ISO_4217, ZMW
 from workbench.domain.payments import BOUNDS_MAJOR, one_minor, unit_minor
 from workbench.domain.phones import COUNTRY_CODE, ZED
 from workbench.domain.scenarios import ENDING, SCENARIOS, TEST_NUMBERS
-from workbench.domain.wire.endpoints_and_events import ABOUT, CloudEvent, Event
+from workbench.domain.wire.keys_and_events import ABOUT, CloudEvent, Event
 from workbench.domain.wire.ledger_and_trace import CALL, WEBHOOK, TraceRow
 from workbench.domain.wire.payments_and_payouts import CreateCharge, CreatePaymentIntent, PaymentIntent
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.service.lists import Caller
+from workbench.sandbox.service import Caller
 
 Rows = tuple[str, ...]
 """Names of rows of the register."""

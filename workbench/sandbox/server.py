@@ -1,6 +1,7 @@
 """Serves the sandbox on a port, beside a notebook or as `workbench serve`, in one or several processes."""
 
 import asyncio
+import errno
 import logging
 import multiprocessing
 import os
@@ -19,17 +20,16 @@ from multiprocessing import connection, resource_tracker
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from workbench.errors import ServeRefused, WorkbenchError
-from workbench.sandbox.access import Hosts, Origins
-from workbench.sandbox.addresses import LOOPBACK, listener
-from workbench.sandbox.connections import answer_until
-from workbench.sandbox.console_door import Door
-from workbench.sandbox.engine import Engine
-from workbench.sandbox.messages import log_fault
-from workbench.sandbox.speaking import Speaker
+from workbench.errors import PortTaken, ServeRefused, WorkbenchError
+from workbench.sandbox.access import LAST_PORT, Admitted
+from workbench.sandbox.connections import ConnectionServer
+from workbench.sandbox.engine import Door, Engine
+from workbench.sandbox.messages import Speaker, log_fault
+from workbench.sandbox.outbound import LOOPBACK, address_in
 from workbench.sandbox.store import NotNow, Settings
 
 _LOG = logging.getLogger(__name__)
+_LOOPBACKS: Final = {4: LOOPBACK, 6: "::1"}
 _AFTER_A_FAULT_S: Final = 1.0
 _START_S: Final = 30
 _STOP_S: Final = 20
@@ -52,6 +52,18 @@ class _Runner:
     def wake(self) -> None:
         """Have the due jobs run, once more if they run already."""
         self._woken.set()
+
+    def tick(self) -> None:
+        """Wake the runner if a job is due, and write waiting calls into the trace."""
+        try:
+            if self._engine.store.clock_if_due():
+                self.wake()
+            self._engine.store.write_calls()
+        except (NotNow, WorkbenchError) as error:
+            # The store itself says once what it cannot write.
+            _LOG.debug("not this tick: %s", error)
+        except Exception as error:
+            log_fault("what was read could not be traced", error)
 
     def end(self, within_s: float | None) -> None:
         """End the thread, waiting `within_s` seconds for the jobs that were asked for, without limit for None."""
@@ -93,16 +105,16 @@ def listening(
     Raises ServeRefused: an allowed host or origin is malformed, or the server does not start. Raises PortTaken: the
     port is in use.
     """
-    app = engine.app_to_serve(Hosts(allow_hosts), Origins(allow_origins))
+    app = engine.app_to_serve(Admitted(allow_hosts, allow_origins))
     bound, address = listener(LOOPBACK, port)
     runner, end = _Runner(engine, after_each), list[Callable[[], object]]()
-    on_tick = partial(_tick, engine, runner) if ticks else lambda: None
+    on_tick = runner.tick if ticks else lambda: None
     began: Future[None] = Future()
 
     async def answering() -> None:
         ended, ready = asyncio.Event(), partial(began.set_result, None)
         end.append(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set))
-        await answer_until(ended, engine, app, bound, after_each=runner.wake, on_tick=on_tick, ready=ready)
+        await ConnectionServer(engine, app, runner.wake).answer_until(ended, bound, on_tick=on_tick, ready=ready)
 
     def run() -> None:
         try:
@@ -175,7 +187,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         bound, address = listener(host, port)
         at_end.enter_context(closing(bound))
         door = Door(address.base_url, address.port)
-        who = Hosts((host, address.address, *allow_hosts)), Origins(allow_origins), door
+        who = Admitted((host, address.address, *allow_hosts), allow_origins), door
         at_end.enter_context(_signals_mean(lambda: sys.exit(0)))
         path = settings.path
         if path is None:
@@ -205,29 +217,13 @@ def _speaker(*, quiet: bool) -> Speaker | None:
 async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callable[[], object]) -> None:
     """Answer requests and run due jobs at their moments, until this process is asked to end."""
     ended, runner = asyncio.Event(), _Runner(engine)
-
-    app = engine.app_to_serve(*who)
+    server = ConnectionServer(engine, engine.app_to_serve(*who), after_each=lambda: None)
     with _signals_mean(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set)):
-        await answer_until(
-            ended, engine, app, bound, after_each=lambda: None, on_tick=partial(_tick, engine, runner), ready=ready
-        )
+        await server.answer_until(ended, bound, on_tick=runner.tick, ready=ready)
     runner.end(_HURRY_S)
 
 
-def _tick(engine: Engine, runner: _Runner) -> None:
-    """Wake the runner if a job is due, and write waiting calls into the trace."""
-    try:
-        if engine.store.clock_if_due():
-            runner.wake()
-        engine.store.write_calls()
-    except (NotNow, WorkbenchError) as error:
-        # The store itself says once what it cannot write.
-        _LOG.debug("not this tick: %s", error)
-    except Exception as error:
-        log_fault("what was read could not be traced", error)
-
-
-_Who = tuple[Hosts, Origins, Door]
+_Who = tuple[Admitted, Door]
 _Opened = Callable[[Engine], Callable[[], object]]
 _Shared = tuple[Settings, _Who, _Opened, bool, socket.socket]
 
@@ -257,13 +253,12 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
         sys.exit(1)
     finally:
         with _signals_mean(lambda: None):
-            for process in family:
-                if process.pid is not None:
-                    process.terminate()
-            for process in family:
-                if process.pid is not None:
-                    process.join(_STOP_S)
-                    process.kill()
+            started = [process for process in family if process.pid is not None]
+            for process in started:
+                process.terminate()
+            for process in started:
+                process.join(_STOP_S)
+                process.kill()
 
 
 def _worker(
@@ -320,3 +315,66 @@ def _signals_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Port(NamedTuple):
+    """A numeric address and a port."""
+
+    address: str
+    port: int
+
+    @property
+    def base_url(self) -> str:
+        """The URL that a client on this machine calls."""
+        address = address_in(self.address)
+        # Nobody can connect to "every address".
+        host = _LOOPBACKS[address.version] if address.is_unspecified else self.address
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+
+def serves_loopback(host: str) -> bool:
+    """True if only this machine reaches a server at `host`. Raises ServeRefused: no such address."""
+    return address_in(_listened_on(host, 0)[1]).is_loopback
+
+
+def free_port(port: int) -> Port:
+    """The loopback's address and `port`, or for 0 a free port, if nothing listens there.
+
+    Raises PortTaken and ServeRefused as `listener` does.
+    """
+    bound, address = listener(LOOPBACK, port)
+    bound.close()
+    return address
+
+
+def listener(host: str, port: int) -> tuple[socket.socket, Port]:
+    """A socket that listens on the address of `host` and on `port`, or for 0 on a free port; and its Port.
+
+    Raises PortTaken: something listens there. Raises ServeRefused: no such port, or this machine has no such address.
+    """
+    if type(port) is not int or not 0 <= port <= LAST_PORT:
+        raise ServeRefused(f"A port is a whole number from 0 to {LAST_PORT}, not {port!r}.")
+    family, address = _listened_on(host, port)
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform != "win32":  # where it would let two servers share a port
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((address, port))
+        bound.listen()  # two that only bind may both have one port
+    except OSError as error:
+        bound.close()
+        if error.errno == errno.EADDRINUSE:
+            hint = "Name another port, or 0 for a free one (on the command line, --port)."
+            raise PortTaken(f"Another program listens on {address}:{port} already.", hint=hint, port=port) from None
+        reason = (error.strerror or str(error)).lower()
+        hint = "Name another port or address (on the command line, --port and --host)."
+        raise ServeRefused(f"Nothing can listen on {address}:{port} here: {reason}.", hint=hint) from None
+    return bound, Port(address, int(bound.getsockname()[1]))
+
+
+def _listened_on(host: str, port: int) -> tuple[int, str]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError):
+        raise ServeRefused(f"{host!r} is not an address of this machine.", hint="Name one with --host.") from None
+    return found[0], str(found[4][0])

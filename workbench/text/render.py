@@ -1,19 +1,20 @@
-"""Tables and pictures as plain text and as semantic HTML; knows if a person looks at this kernel's output."""
+"""Tables, pictures and pages, as text and as semantic HTML; knows if a person looks at this kernel's output."""
 
-import base64
 import os
 import re
 import shutil
 import sys
 import textwrap
 import threading
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from html import escape
 from io import BytesIO
-from itertools import chain, islice, pairwise, repeat, zip_longest
+from itertools import chain, pairwise, repeat, zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from workbench.domain.moments import IN_LUSAKA, LUSAKA, milliseconds, rfc3339, utc_text
@@ -21,6 +22,7 @@ from workbench.errors import ExtraMissing
 from workbench.visible import visible
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from matplotlib.figure import Figure
 
 PERSONS: Final = ("JPY_SESSION_NAME", "VSCODE_PID")
@@ -48,14 +50,11 @@ def with_widget(shown: Mapping[str, object], widget: Callable[[], Widget]) -> di
 
     A headless run adds nothing: the id of a model differs in every run.
     """
-    if not is_live():
-        return {**shown}
-    try:
-        view = widget().model_id
-    except ExtraMissing:
-        # A kernel elsewhere than JupyterLab, without the extra: it shows what a headless run does.
-        return {**shown}
-    return {**shown, _VIEW: {"version_major": 2, "version_minor": 0, "model_id": view}}
+    if is_live():
+        # A kernel elsewhere than JupyterLab, without the extra, shows what a headless run does.
+        with suppress(ExtraMissing):
+            return {**shown, _VIEW: {"version_major": 2, "version_minor": 0, "model_id": widget().model_id}}
+    return {**shown}
 
 
 def is_docked() -> bool:
@@ -210,18 +209,31 @@ class Table(Tabular):
         return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
 
     def _row(self, tag: str, attributes: str, texts: Sequence[str], hovers: Sequence[str] = ()) -> str:
-        over = islice(chain(hovers, repeat("")), len(texts))
-        cells = (
-            f'<{tag}{attributes}{_title(hover)} style="text-align:{"right" if column.numeric else "left"}">'
-            f"{_linked(text, column.link if tag == 'td' else '')}</{tag}>"
-            for text, column, hover in zip(texts, self.columns, over, strict=True)
-        )
-        return f"<tr>{''.join(cells)}</tr>"
+        made = ""
+        for text, column, hover in zip(texts, self.columns, chain(hovers, repeat("")), strict=False):
+            title, align = f' title="{_text(hover)}"' if hover else "", "right" if column.numeric else "left"
+            shown = IN_LUSAKA.sub(_with_utc, _text(text))
+            if column.link and tag == "td":
+                shown = f'<a href="{_text(column.link.format(text))}">{shown}</a>'
+            made += f'<{tag}{attributes}{title} style="text-align:{align}">{shown}</{tag}>'
+        return f"<tr>{made}</tr>"
 
 
 def bundle(text: str, html: str) -> dict[str, str]:
     """The value of `_repr_mimebundle_`: HTML for displays that can show HTML, and text for others."""
     return {"text/plain": text, "text/html": html}
+
+
+class Saved(NamedTuple):
+    """A record of a live display in an executed notebook: text and HTML without a script, with the same facts."""
+
+    text: str
+    html: str
+
+    @property
+    def bundle(self) -> dict[str, str]:
+        """The value of `_repr_mimebundle_`."""
+        return bundle(*self)
 
 
 def sentence(text: str) -> str:
@@ -269,15 +281,6 @@ def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence
     return Table(caption, made, cells)
 
 
-def _title(hover: str) -> str:
-    return f' title="{_text(hover)}"' if hover else ""
-
-
-def _linked(text: str, link: str) -> str:
-    shown = IN_LUSAKA.sub(_with_utc, _text(text))
-    return f'<a href="{_text(link.format(text))}">{shown}</a>' if link else shown
-
-
 def _text(line: str) -> str:
     return escape(visible(line))
 
@@ -293,7 +296,7 @@ class Picture:
         return visible(self.says, lines=True)
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-        data = {"text/plain": repr(self), "image/png": base64.b64encode(self.png).decode()}
+        data = {"text/plain": repr(self), "image/png": b64encode(self.png).decode()}
         return data, {"image/png": {"alt": repr(self)}}
 
 
@@ -314,3 +317,59 @@ def percent(part: int, whole: int) -> str:
         return "none"
     hundredths = part * 10_000 // whole
     return f"{hundredths // 100}.{hundredths % 100:02} %"
+
+
+# Pages
+
+_HEADING: Final = re.compile(r'<h([1-3])\b[^>]*?\bid="([^"]+)"[^>]*>(.+?)(?:<a class="anchor-link"|</h\1>)', re.DOTALL)
+_TAG: Final = re.compile(r"<[^>]+>")
+
+
+class Heading(NamedTuple):
+    """A heading of a page: its level, its id for links, and its text as HTML."""
+
+    level: int
+    id: str
+    text: str
+
+
+def headings(html: str, depth: int = 3) -> list[Heading]:
+    """The headings with an id in this HTML, in their order, down to the level `depth`."""
+    all_levels = (Heading(int(level), anchor, _TAG.sub("", text)) for level, anchor, text in _HEADING.findall(html))
+    return [heading for heading in all_levels if heading.level <= depth]
+
+
+def data_url(content: bytes, kind: str) -> str:
+    """A data: URL that holds a file of the media type `kind`."""
+    return f"data:{kind};base64,{b64encode(content).decode()}"
+
+
+def templates(package: str = "workbench", finalize: Callable[[Any], Any] | None = None) -> "Environment":
+    """The templates of a package, by the names of their files; they extend base.html, the frame of every page.
+
+    `finalize` converts each value before a template writes it.
+    """
+    from importlib.resources import files
+
+    from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape
+    from markupsafe import Markup
+
+    folders = (files(name).joinpath("templates") for name in ("workbench", package))
+    texts = {path.name: path.read_text("utf-8") for folder in folders for path in folder.iterdir()}
+    environment = Environment(
+        loader=DictLoader(texts), autoescape=select_autoescape(["html"]), undefined=StrictUndefined, finalize=finalize,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    mark = texts["mark.svg"]
+    inline = Markup(mark.replace(' xmlns="http://www.w3.org/2000/svg"', ' aria-hidden="true"'))  # noqa: S704  our own
+    environment.globals |= {"asset": None, "icon": data_url(mark.encode(), "image/svg+xml"), "mark": inline}
+    environment.filters |= {"headings": headings}
+    return environment
+
+
+def page(title: str, kind: str, content: str, **values: object) -> str:
+    """HTML `content` as a page to read offline: one file without a script, which loads nothing from a network.
+
+    `kind` is the kind of page, which stands at its top; `values` are further values for base.html.
+    """
+    return templates().get_template("base.html").render(title=visible(title), kind=kind, content=content, **values)

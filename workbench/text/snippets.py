@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from functools import cache
 from inspect import Parameter, signature
-from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
 from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+import msgspec
 
 from workbench.domain.masking import SECRET_FIELDS, mask, mask_secrets
 from workbench.domain.phones import MARK
@@ -77,7 +78,7 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
     value, content = _body(body, path)
     usual = "none" if path.startswith("/v1/auth/") else "Basic" if (method, path) == _BASIC else "Bearer"
     request = UnsentRequest(
-        method, mask_secrets(path), value, content, _hidden_members(asked),
+        method, _shown(path), value, content, _hidden_members(asked),
         _sent(headers or {}, has_body=value is not None), scheme or usual, key, base_url.rstrip("/"),
     )  # fmt: skip
     raw = _httpx(request)
@@ -114,45 +115,23 @@ _WIDTH = 88
 _INDENT = "    "
 
 
+def _between_marks(value: object) -> msgspec.Raw:
+    """A variable as a string of JSON between NULs, of which JSON has none of its own."""
+    if isinstance(value, Variable):
+        return msgspec.Raw(f'"\0{value}\0"'.encode())
+    raise NotImplementedError(type(value).__name__)
+
+
+_JSON = msgspec.json.Encoder(decimal_format="number", enc_hook=_between_marks)
+
+
 def _json_pieces(value: object) -> list[Piece]:
     """JSON with every digit of its numbers; a variable stands between quotes, as a string's content.
 
     The bytes equal the client's: with another blank, an idempotency key would see another body.
     """
-    pieces: list[Piece] = []
-    for is_variable, run in groupby(_json(value), lambda piece: isinstance(piece, Variable)):
-        together = [*run]
-        pieces += together if is_variable else ["".join(together)]
-    return pieces
-
-
-def _json(value: object) -> Iterator[Piece]:
-    if isinstance(value, Variable):
-        yield from ('"', value, '"')
-    elif isinstance(value, Mapping):
-        for place, (name, item) in enumerate(value.items()):
-            yield f"{',' if place else '{'}{_json_text(str(name))}:"
-            yield from _json(item)
-        yield "}" if value else "{}"
-    elif isinstance(value, list | tuple):
-        for place, item in enumerate(value):
-            yield "," if place else "["
-            yield from _json(item)
-        yield "]" if value else "[]"
-    elif isinstance(value, str):
-        yield _json_text(value)
-    else:
-        # A float comes from a reader that knew no better; its shortest form is what was written.
-        yield str(value) if isinstance(value, Decimal) else json.dumps(value)
-
-
-def _json_text(text: str) -> str:
-    return _whole(json.dumps(text, ensure_ascii=False))
-
-
-def _whole(text: str) -> str:
-    """Text that can be encoded: half of a surrogate pair is escaped as in JSON."""
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    texts = _JSON.encode(value).decode().split("\0")
+    return [Variable(text) if place % 2 else text for place, text in enumerate(texts)]
 
 
 def _literal(value: object) -> str:
@@ -179,7 +158,7 @@ def _call(head: str, arguments: list[str]) -> str:
 
 def _shell_word(pieces: list[Piece]) -> str:
     """A text with variables as one word of a shell; replaces NUL, which no program takes in an argument."""
-    pieces = [piece if isinstance(piece, Variable) else _whole(piece).replace("\0", "\ufffd") for piece in pieces]
+    pieces = [piece if isinstance(piece, Variable) else piece.replace("\0", "\ufffd") for piece in pieces]
     texts = [piece for piece in pieces if not isinstance(piece, Variable)]
     if len(texts) == len(pieces):
         return _quoted("".join(texts))
@@ -229,6 +208,16 @@ class UnsentRequest(NamedTuple):
     key: str
     base_url: str
 
+    @property
+    def sent_headers(self) -> dict[str, str]:
+        """The headers without a Content-Type that is not sent."""
+        return {name: value for name, value in self.headers.items() if value or not _is_content_type(name)}
+
+
+def _shown(text: str) -> str:
+    """A text with its secrets masked; half of a surrogate pair, which nobody can send, is replaced."""
+    return mask_secrets(_SURROGATE.sub("\ufffd", text))
+
 
 def _sent(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
     """The headers to write, with secrets masked and, for a body, a Content-Type.
@@ -236,7 +225,7 @@ def _sent(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
     The credential, the host and the length are left out: the key and the sending program give them.
     """
     sent = {
-        name: _CONTROL.sub(" ", mask_secrets(value))
+        _shown(name): _CONTROL.sub(" ", _shown(value))
         for name, value in headers.items()
         if name.lower() not in {"authorization", "host", "content-length"}
     }
@@ -256,7 +245,8 @@ def _body(body: object, path: str) -> tuple[Any, list[Piece] | None]:
         try:
             value = json_from(body.encode("utf-8", "surrogatepass"))
         except InvalidRequest:
-            return mask(body), [mask(body)]
+            text = mask(_SURROGATE.sub("\ufffd", body))
+            return text, [text]
     if value is None:
         return None, None
     is_pin = isinstance(value, Mapping) and PIN_PATH.fullmatch(path) and value.get("text") != SANDBOX_PIN
@@ -268,7 +258,7 @@ def _body(body: object, path: str) -> tuple[Any, list[Piece] | None]:
 
 
 def _hidden_members(members: Mapping[str, object]) -> dict[str, object]:
-    return {mask_secrets(name): _hidden(value, name) for name, value in members.items()}
+    return {_shown(name): _hidden(value, name) for name, value in members.items()}
 
 
 def _hidden(value: object, name: str = "") -> object:
@@ -278,7 +268,7 @@ def _hidden(value: object, name: str = "") -> object:
         return [_hidden(item) for item in value]
     if not isinstance(value, str) or isinstance(value, Variable):
         return value
-    return Variable(name) if name in SECRET_FIELDS else mask_secrets(str(value))
+    return Variable(name) if name in SECRET_FIELDS else _shown(value)
 
 
 _MASKED_NOTE = f"# Replace what is masked with {MARK}."
@@ -301,24 +291,16 @@ def _httpx(request: UnsentRequest) -> str:
     if request.content is not None:
         # As text: a number with a point would be a float in Python.
         arguments.append(f"content={' + '.join(map(_literal, request.content))}")
-    if headers := _python_headers(request):
-        arguments.append(f"headers={headers}")
+    headers = [f"{_literal(name)}: {_literal(value)}" for name, value in request.sent_headers.items()]
+    if request.scheme == "Bearer":
+        headers.insert(0, f'"Authorization": f"Bearer {{{_python_key(request.key)}}}"')
+    if headers:
+        arguments.append(f"headers={{{', '.join(headers)}}}")
     if request.scheme == "Basic":
         arguments.append(f'auth=({_python_key(request.key)}, "")')
     if request.method in (_SHORT if request.content is None else _WITH_BODY):
         return _call(f"bench.http.{request.method.lower()}", arguments)
     return _call("bench.http.request", [_literal(request.method), *arguments])
-
-
-def _python_headers(request: UnsentRequest) -> str:
-    headers = [
-        f"{_literal(name)}: {_literal(value)}"
-        for name, value in request.headers.items()
-        if value or not _is_content_type(name)
-    ]
-    if request.scheme == "Bearer":
-        headers.insert(0, f'"Authorization": f"Bearer {{{_python_key(request.key)}}}"')
-    return "{" + ", ".join(headers) + "}" if headers else ""
 
 
 def _curl(request: UnsentRequest) -> str:
@@ -340,13 +322,8 @@ def _curl(request: UnsentRequest) -> str:
 def _javascript(request: UnsentRequest) -> str:
     """The request as `fetch` sends it, in a browser or in Node."""
     key = Variable(request.key)
-    credentials = {
-        "Bearer": _js_text(["Bearer ", key]),
-        "Basic": f'"Basic " + btoa({_js_text([key, ":"])})',
-    }
-    headers = {
-        name: _js_text([value]) for name, value in request.headers.items() if value or not _is_content_type(name)
-    }
+    credentials = {"Bearer": _js_text(["Bearer ", key]), "Basic": f'"Basic " + btoa({_js_text([key, ":"])})'}
+    headers = {name: _js_text([value]) for name, value in request.sent_headers.items()}
     if request.scheme in credentials:
         headers = {"Authorization": credentials[request.scheme], **headers}
     options = [f"method: {_js_text([request.method])}"]
@@ -362,7 +339,7 @@ def _javascript(request: UnsentRequest) -> str:
 def _js_text(pieces: list[Piece]) -> str:
     """A text as a literal of JavaScript; with a variable in it, as a template."""
     if not any(isinstance(piece, Variable) for piece in pieces):
-        shown = _json_text("".join(pieces))
+        shown = json.dumps("".join(pieces), ensure_ascii=False)
         return "'" + shown[1:-1].replace('\\"', '"').replace("'", "\\'") + "'" if '\\"' in shown else shown
     texts = (
         f"${{{piece.upper()}}}" if isinstance(piece, Variable) else _TEMPLATE.sub(r"\\\g<0>", piece) for piece in pieces
@@ -379,7 +356,7 @@ def _js_body(content: list[Piece]) -> str:
         return _js_text(content)
     if json.dumps(value, ensure_ascii=False, separators=(",", ":")) != text.replace("\0", r"\u0000"):
         return _js_text(content)
-    shown = _whole(json.dumps(value, ensure_ascii=False, indent=2)).replace("\n", "\n  ")
+    shown = json.dumps(value, ensure_ascii=False, indent=2).replace("\n", "\n  ")
     return f"JSON.stringify({_UNSET.sub(lambda found: found[1].upper(), shown)})"
 
 
@@ -414,12 +391,26 @@ def _readable(encoded: str) -> str:
     return encoded.replace(quote(MARK), MARK)
 
 
-Arguments = dict[str, Any]
 _KEY_HEADER = "idempotency-key"
 _ID = re.compile(r"\{(\w+)\}")
 _ONE_SCHEME = ("/v1/payment_intents", "/plants")
 """Beginnings of the paths whose operations take only a bearer."""
 _SPANS = {"days": 86_400, "hours": 3600, "minutes": 60}
+
+
+def _typed(request: UnsentRequest) -> str | None:
+    """The call that sends this request, after the lines that the call needs; None if no call sends the request."""
+    calls: tuple[ClientCall | BenchCall, ...] = (*client_calls(), *BENCH_CALLS)
+    for call in calls:
+        found = re.fullmatch(_ID.sub(r"(?P<\1>[^/]+)", call.path), request.path)
+        if not found or call.method != request.method:
+            continue
+        ids = {name: unquote(part) for name, part in found.groupdict().items()}
+        leads_elsewhere = any(part in (".", "..") or "/" in part for part in ids.values())
+        if not leads_elsewhere and (lines := call.lines(request, ids)):
+            before = ["from decimal import Decimal", ""] if "Decimal(" in lines[-1] else []
+            return "\n".join([*before, *lines])
+    return None
 
 
 class _Unsent(Exception):
@@ -444,7 +435,7 @@ class ClientCall(NamedTuple):
         """The parameters of the client's method."""
         return signature(self.run).parameters
 
-    def unsent(self, arguments: Arguments) -> "tuple[str, str, RequestParts] | None":
+    def unsent(self, arguments: Mapping[str, Any]) -> "tuple[str, str, RequestParts] | None":
         """Runs the method without sending; returns the HTTP method, URL and parts, or None if the method sends nothing.
 
         Raises TypeError and InvalidRequest for arguments that the method does not take.
@@ -454,6 +445,39 @@ class ClientCall(NamedTuple):
         except _Unsent as unsent:
             return unsent.args[0], unsent.args[1], unsent.args[2]
         return None
+
+    def lines(self, request: UnsentRequest, ids: Mapping[str, str]) -> list[str]:
+        """The lines that name the client and call its method; empty if no arguments make it send this request."""
+        arguments = {**ids, **dict(_named(request.body, self.parameters)), **request.query}
+        headers = _own_headers(request)
+        try:
+            if headers:
+                (name, arguments["idempotency_key"]), *others = headers.items()
+                if others or name.lower() != _KEY_HEADER:
+                    return []
+            if "limit" in request.query:
+                arguments["limit"] = int(request.query["limit"])
+            unsent = self.unsent(arguments)
+        except (TypeError, ValueError, InvalidRequest):
+            return []
+        if unsent is None:
+            return []
+        parts = unsent[2]
+        scheme = "none" if parts.get("key") == "" else "Basic" if parts.get("basic") else "Bearer"
+        takes_one = request.path.startswith(_ONE_SCHEME) or (request.method, request.path) == _BASIC
+        if {scheme, request.scheme} == {"Basic", "Bearer"} and not takes_one:
+            scheme = request.scheme
+        body = {name: value for name, value in (parts.get("body") or {}).items() if value is not None}
+        query = parts.get("query") or {}
+        if scheme != request.scheme or request.body not in (None, body) or not request.query.items() <= query.items():
+            return []
+        # Without a default, and not by keyword alone: the ids, and the token to refresh.
+        rows = self.parameters.items()
+        first = {name for name, row in rows if row.kind != row.KEYWORD_ONLY and row.default is row.empty}
+        literals = ((name, _literal(value)) for name, value in arguments.items())
+        written = [literal if name in first else f"{name}={literal}" for name, literal in literals]
+        client = "client" if request.key == "secret_key" else f"client_with({_python_key(request.key)})"
+        return [f"pay = bench.{client}", _call(self.text, written)]
 
 
 @cache
@@ -479,68 +503,6 @@ def client_calls() -> tuple[ClientCall, ...]:
     return tuple(made)
 
 
-def _typed(request: UnsentRequest) -> str | None:
-    """The call that sends this request, after the lines that the call needs; None if no call sends the request."""
-    lines = [*_client_lines(request)] or [*_bench_lines(request)]
-    before = ["from decimal import Decimal", ""] if lines and "Decimal(" in lines[-1] else []
-    return "\n".join([*before, *lines]) or None
-
-
-def _client_lines(request: UnsentRequest) -> Iterator[str]:
-    for call in client_calls():
-        ids = _ids_of(call, request)
-        if ids is not None and (line := _client_line(call, request, ids)):
-            client = "client" if request.key == "secret_key" else f"client_with({_python_key(request.key)})"
-            yield f"pay = bench.{client}"
-            yield line
-
-
-def _bench_lines(request: UnsentRequest) -> Iterator[str]:
-    for row in BENCH_CALLS if (request.key, request.scheme) == ("secret_key", "Bearer") else ():
-        ids = _ids_of(row, request)
-        if ids is not None and (line := _bench_line(row, request, ids)):
-            yield line
-
-
-def _ids_of(call: "ClientCall | BenchCall", request: UnsentRequest) -> dict[str, str] | None:
-    """Name → id in the path; None for another operation, and for an id that would lead to another path."""
-    pattern = _ID.sub(r"(?P<\1>[^/]+)", call.path)
-    found = re.fullmatch(pattern, request.path) if call.method == request.method else None
-    ids = {} if found is None else {name: unquote(part) for name, part in found.groupdict().items()}
-    return None if found is None or any(part in (".", "..") or "/" in part for part in ids.values()) else ids
-
-
-def _client_line(call: ClientCall, request: UnsentRequest, ids: Mapping[str, str]) -> str | None:
-    """The call of the client's method; None if no arguments make it send this request."""
-    arguments = {**ids, **dict(_named(request.body, call.parameters)), **request.query}
-    headers = _own_headers(request)
-    try:
-        if headers:
-            (name, arguments["idempotency_key"]), *others = headers.items()
-            if others or name.lower() != _KEY_HEADER:
-                return None
-        if "limit" in request.query:
-            arguments["limit"] = int(request.query["limit"])
-        unsent = call.unsent(arguments)
-    except (TypeError, ValueError, InvalidRequest):
-        return None
-    if unsent is None:
-        return None
-    parts = unsent[2]
-    scheme = "none" if parts.get("key") == "" else "Basic" if parts.get("basic") else "Bearer"
-    takes_one = request.path.startswith(_ONE_SCHEME) or (request.method, request.path) == _BASIC
-    if {scheme, request.scheme} == {"Basic", "Bearer"} and not takes_one:
-        scheme = request.scheme
-    body = {name: value for name, value in (parts.get("body") or {}).items() if value is not None}
-    query = parts.get("query") or {}
-    if scheme != request.scheme or request.body not in (None, body) or not request.query.items() <= query.items():
-        return None
-    # Without a default, and not by keyword alone: the ids, and the token to refresh.
-    first = {name for name, row in call.parameters.items() if row.kind != row.KEYWORD_ONLY and row.default is row.empty}
-    literals = ((name, _literal(value)) for name, value in arguments.items())
-    return _call(call.text, [literal if name in first else f"{name}={literal}" for name, literal in literals])
-
-
 def _named(body: object, parameters: Mapping[str, Parameter]) -> Iterator[tuple[str, object]]:
     """The members of a body, in any depth, that are parameters, without a `type` that the method adds by itself."""
     for name, value in body.items() if isinstance(body, Mapping) else ():
@@ -562,80 +524,85 @@ class BenchCall(NamedTuple):
     method: str
     path: str
     text: str
-    """The called expression. An id of the path is in braces in the expression, or is its first argument."""
-    takes: Mapping[str, type]
-    """Field of the body, or of the query of a GET, that is an argument → its type."""
-    is_attribute: bool = False
-    write: Callable[..., list[str] | None] | None = None
-    """Writes the arguments if they are not simply the values; returns None if the call does not take them."""
+    """The expression, with ids of the path and the fields that it takes in braces."""
+    takes: "Mapping[str, Callable[[Any], str | None]]" = MappingProxyType({})
+    """Field of the body, or of the query of a GET → a function that writes its value; None for a value not taken."""
+
+    def lines(self, request: UnsentRequest, ids: Mapping[str, str]) -> list[str]:
+        """The expression that sends this request, as one line; empty if it would send another request."""
+        fields, others = request.body or {}, request.query
+        if self.method == "GET":
+            fields, others = request.query, request.body
+        if (request.key, request.scheme) != ("secret_key", "Bearer") or others or _own_headers(request):
+            return []
+        if not isinstance(fields, Mapping) or fields.keys() != self.takes.keys():
+            return []
+        written = {name: write(fields[name]) for name, write in self.takes.items()}
+        if None in written.values():
+            return []
+        written |= {name: _literal(identifier) for name, identifier in ids.items()}
+        if not self.text.endswith(")"):
+            return [self.text.format(**written)]
+        head, _, arguments = self.text[:-1].rpartition("(")
+        made = (argument.format(**written) for argument in arguments.split(", "))
+        return [_call(head.format(**written), [argument for argument in made if argument])]
 
 
-def _bench_line(row: BenchCall, request: UnsentRequest, ids: Mapping[str, str]) -> str | None:
-    """The call of `bench` that sends this request; None if the call would send another request."""
-    fields, others = (request.query, request.body) if request.method == "GET" else (request.body or {}, request.query)
-    if others or _own_headers(request) or not isinstance(fields, Mapping) or fields.keys() != row.takes.keys():
-        return None
-    if any(not isinstance(fields[name], kind) or fields[name] is True for name, kind in row.takes.items()):
-        return None
-    literals = {name: _literal(identifier) for name, identifier in ids.items()}
-    head = row.text.format(**literals)
-    if row.is_attribute:
-        return head
-    if row.write is not None:
-        written = row.write(**literals, **fields)
-        return None if written is None else _call(head, written)
-    first = [literal for name, literal in literals.items() if f"{{{name}}}" not in row.text]
-    return _call(head, first + [_literal(fields[name]) for name in row.takes])
+def _of(kind: type) -> Callable[[Any], str | None]:
+    """Writes a value of this type as a literal."""
+    return lambda value: _literal(value) if isinstance(value, kind) and value is not True else None
 
 
-def _span(seconds: object) -> list[str] | None:
+def _span(seconds: object) -> str | None:
     """Seconds as an argument in their largest whole unit; None for a span by which the clock cannot move."""
-    if not isinstance(seconds, int | Decimal) or seconds < 0 or seconds * 1000 % 1:
+    if not isinstance(seconds, int | Decimal) or seconds is True or seconds < 0 or seconds * 1000 % 1:
         return None
     for unit, length in _SPANS.items():
         if seconds and seconds % length == 0:
-            return [f"{unit}={int(seconds // length)}"]
-    return [_literal(seconds)]
+            return f"{unit}={int(seconds // length)}"
+    return _literal(seconds)
 
 
-def _faults(endpoint_id: str, faults: list[object]) -> list[str]:
-    return [*map(_literal, faults), f"endpoint={endpoint_id}"]
+def _spread(values: object) -> str | None:
+    """A list as arguments."""
+    return ", ".join(map(_literal, values)) if isinstance(values, list) else None
 
 
-def _one_account(account: str) -> list[str] | None:
-    return None if "," in account else [_literal(account)]
-
-
-def _get(path: str, text: str, *, is_attribute: bool = False) -> BenchCall:
-    return BenchCall("GET", f"/sandbox/{path}", f"bench.{text}", {}, is_attribute)
-
-
-def _post(path: str, text: str, takes: Mapping[str, type] = MappingProxyType({})) -> BenchCall:
-    return BenchCall("POST", f"/sandbox/{path}", f"bench.{text}", takes)
+def _one_account(account: object) -> str | None:
+    return _literal(account) if isinstance(account, str) and "," not in account else None
 
 
 BENCH_CALLS: Final = (
-    _get("clock", "clock", is_attribute=True),
-    _post("clock/advance", "clock.advance", {"seconds": object})._replace(write=_span),
-    _get("phones/{phone}", "phone"),
-    _post("phones/{phone}/input", "phone({phone}).enter_pin", {"text": str}),
-    _get("phones/{phone}/messages", "phone({phone}).messages", is_attribute=True),
-    _post("phones/{phone}/cancel", "phone({phone}).cancel"),
-    _post("phones/{phone}/ignore", "phone({phone}).ignore"),
-    _get("operator", "operator.states"),
-    _post("operator/script", "operator.script", {"phone": str, "answers": list}),
-    _post("operator/outage", "operator.outage", {"provider": str, "seconds": int}),
-    _post("operator/query", "operator.query", {"charge": str}),
-    _post("webhook_endpoints/{endpoint_id}/faults", "delivery_faults", {"faults": list})._replace(write=_faults),
-    _get("ledger/accounts", "ledger.accounts", is_attribute=True),
-    _get("ledger/entries", "ledger.entries", is_attribute=True),
-    _get("ledger/postings", "ledger.postings", is_attribute=True),
-    _get("ledger/movements", "ledger.statement_of")._replace(takes={"account": str}, write=_one_account),
-    _get("ledger/verify", "ledger.verify"),
-    _get("suspense", "operator.suspense"),
-    _post("suspense/{item}/settle", "operator.settle", {"how": str}),
-    _get("trace", "trace", is_attribute=True),
-    _get("gaps", "gaps", is_attribute=True),
-    _post("reset", "reset"),
-)
+    BenchCall("GET", "/sandbox/clock", "bench.clock"),
+    BenchCall("POST", "/sandbox/clock/advance", "bench.clock.advance({seconds})", {"seconds": _span}),
+    BenchCall("GET", "/sandbox/phones/{phone}", "bench.phone({phone})"),
+    BenchCall("POST", "/sandbox/phones/{phone}/input", "bench.phone({phone}).enter_pin({text})", {"text": _of(str)}),
+    BenchCall("GET", "/sandbox/phones/{phone}/messages", "bench.phone({phone}).messages"),
+    BenchCall("POST", "/sandbox/phones/{phone}/cancel", "bench.phone({phone}).cancel()"),
+    BenchCall("POST", "/sandbox/phones/{phone}/ignore", "bench.phone({phone}).ignore()"),
+    BenchCall("GET", "/sandbox/operator", "bench.operator.states()"),
+    BenchCall(
+        "POST", "/sandbox/operator/script", "bench.operator.script({phone}, {answers})",
+        {"phone": _of(str), "answers": _of(list)},
+    ),
+    BenchCall(
+        "POST", "/sandbox/operator/outage", "bench.operator.outage({provider}, {seconds})",
+        {"provider": _of(str), "seconds": _of(int)},
+    ),
+    BenchCall("POST", "/sandbox/operator/query", "bench.operator.query({charge})", {"charge": _of(str)}),
+    BenchCall(
+        "POST", "/sandbox/webhook_endpoints/{endpoint_id}/faults",
+        "bench.delivery_faults({faults}, endpoint={endpoint_id})", {"faults": _spread},
+    ),
+    BenchCall("GET", "/sandbox/ledger/accounts", "bench.ledger.accounts"),
+    BenchCall("GET", "/sandbox/ledger/entries", "bench.ledger.entries"),
+    BenchCall("GET", "/sandbox/ledger/postings", "bench.ledger.postings"),
+    BenchCall("GET", "/sandbox/ledger/movements", "bench.ledger.statement_of({account})", {"account": _one_account}),
+    BenchCall("GET", "/sandbox/ledger/verify", "bench.ledger.verify()"),
+    BenchCall("GET", "/sandbox/suspense", "bench.operator.suspense()"),
+    BenchCall("POST", "/sandbox/suspense/{item}/settle", "bench.operator.settle({item}, {how})", {"how": _of(str)}),
+    BenchCall("GET", "/sandbox/trace", "bench.trace"),
+    BenchCall("GET", "/sandbox/gaps", "bench.gaps"),
+    BenchCall("POST", "/sandbox/reset", "bench.reset()"),
+)  # fmt: skip
 """The operations of `/sandbox` that have a call of their own; the others are written as raw HTTP."""

@@ -7,21 +7,19 @@ from typing import Final, NamedTuple
 from workbench.domain.masking import mask, shortened, xml_text
 from workbench.visible import visible
 
-PAPER, GROUND, INK, FAINT, RULE, BAD = "#ffffff", "#f5f7fa", "#1b2330", "#566173", "#d8dee8", "#a3261c"
-BLUE, PURPLE, GREEN, BROWN = "#0b5cad", "#6a3fa0", "#14663b", "#7a4b00"
-TINT: Final = "#e6f0fb"
-"""The background of parts that stand out."""
-IN_THE_DARK: Final[Mapping[str, str]] = {
-    PAPER: "#14181f", GROUND: "#1b212a", INK: "#e6eaf0", FAINT: "#a3adbb", RULE: "#323a47", BAD: "#ff9d94",
-    BLUE: "#7db8f5", PURPLE: "#c6a8f0", GREEN: "#7fd6a4", BROWN: "#e5b567", TINT: "#1a2d43",
+_PALETTE: Final = {
+    "paper": ("#ffffff", "#14181f"), "ground": ("#f5f7fa", "#1b212a"), "ink": ("#1b2330", "#e6eaf0"),
+    "faint": ("#566173", "#a3adbb"), "rule": ("#d8dee8", "#323a47"), "bad": ("#a3261c", "#ff9d94"),
+    "blue": ("#0b5cad", "#7db8f5"), "purple": ("#6a3fa0", "#c6a8f0"), "green": ("#14663b", "#7fd6a4"),
+    "brown": ("#7a4b00", "#e5b567"), "tint": ("#e6f0fb", "#1a2d43"),
 }  # fmt: skip
-"""The colours of the palette, as in the console, with their dark counterparts."""
-_NAMES: Final = ("paper", "ground", "ink", "faint", "rule", "bad", "blue", "purple", "green", "brown", "tint")
-_VARIABLES: Final = {light: f"--wb-{name}" for light, name in zip(IN_THE_DARK, _NAMES, strict=True)}
+"""The colours by name, as in the console: on light and on dark paper. `tint` lies behind parts that stand out."""
+PAPER, GROUND, INK, FAINT, RULE, BAD, BLUE, PURPLE, GREEN, BROWN, TINT = (light for light, _ in _PALETTE.values())
+IN_THE_DARK: Final[Mapping[str, str]] = dict(_PALETTE.values())
+_VARIABLES: Final = {light: f"--wb-{name}" for name, (light, _) in _PALETTE.items()}
 VARIABLES: Final = "".join(f"{name}:light-dark({light},{IN_THE_DARK[light]});" for light, name in _VARIABLES.items())
 """The palette as properties of CSS, which follow the colour scheme of the page around."""
 _CLASS: Final = "wb-drawn"
-_HIDDEN: Final = 'aria-hidden="true"'
 FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
 MONO: Final = "ui-monospace,'SFMono-Regular',Menlo,Consolas,'DejaVu Sans Mono',monospace"
 _NARROW, _BROAD = frozenset(" iljtfrI.,:;'|!/()[]{}-"), frozenset("mwMW@%—…•✗→")
@@ -43,12 +41,8 @@ class Drawing(NamedTuple):
         return self.says
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-        return mimebundle(self.says, self.svg)
-
-
-def mimebundle(says: str, svg: str) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """The value of `_repr_mimebundle_`; without HTML, because Jupyter would show HTML in place of the picture."""
-    return {"text/plain": says, "image/svg+xml": svg}, {"image/svg+xml": {"alt": says}}
+        # Without HTML, which Jupyter would show in place of the picture.
+        return {"text/plain": self.says, "image/svg+xml": self.svg}, {"image/svg+xml": {"alt": self.says}}
 
 
 def drawn(title: str, label: str, says: str, size: tuple[int, int], parts: Iterable[str], *, note: str = "") -> str:
@@ -75,7 +69,7 @@ def bare(size: tuple[int, int], parts: Iterable[str]) -> str:
     body = "".join(parts)
     for light, name in _VARIABLES.items():
         body = body.replace(f'"{light}"', f'"var({name})"')
-    return f"{_start(size, _HIDDEN)}{body}</svg>"
+    return _start(size, 'aria-hidden="true"') + body + "</svg>"
 
 
 def _start(size: tuple[int, int], says: str) -> str:

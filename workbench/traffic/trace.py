@@ -1,64 +1,54 @@
-"""The trace: every call, screen, ledger entry and webhook, in order, with its secrets masked."""
+"""The trace: every call, screen, ledger entry and webhook, in order, its secrets masked; and each call to look into."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from html import escape
+from http.client import responses
+from itertools import zip_longest
 from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, overload
+from urllib.parse import quote
 
-from msgspec.structs import asdict
+from msgspec import structs, to_builtins
 
-from workbench.control import SandboxControl
-from workbench.domain.ledger import CHART, DEBIT
+from workbench.domain.ledger import CHART, DEBIT, TAccount, t_accounts
 from workbench.domain.masking import mask
 from workbench.domain.moments import lusaka_text
 from workbench.domain.money import money_text
-from workbench.domain.wire.ledger_and_trace import (
-    CALL,
-    ENTRY,
-    KINDS,
-    SCREEN,
-    WEBHOOK,
-    TracePage,
-    TraceRow,
-    call_of,
-    entry_of,
-    screen_of,
-    webhook_of,
-)
+from workbench.domain.wire import ledger_and_trace as wire
 from workbench.domain.wire.sandbox_controls import Payment
-from workbench.errors import NotFound
-from workbench.text import saved
-from workbench.text.render import Column, Table, Tabular, is_live, table
-from workbench.text.saved import STYLE, Saved, TAccounts
-from workbench.text.steps import short
+from workbench.errors import InvalidRequest, NotFound
+from workbench.merchant.calls import checked_text
+from workbench.session import SandboxControl, TraceContext, receipt
+from workbench.text import svg
+from workbench.text.diagram import MASK_NOTE, MOST_ROWS, TIME, SequenceDiagram, clock_of, short, utc_of
+from workbench.text.render import Column, Saved, Table, Tabular, bundle, indented, is_live, preformatted, table
+from workbench.text.snippets import Snippet, snippet_of
 from workbench.traffic import har
-from workbench.traffic.diagram import MASK_NOTE, MOST_ROWS, TIME, SequenceDiagram, clock_of, utc_of
-from workbench.traffic.inspector import Exchange, TraceContext
 from workbench.visible import visible
-
-__all__ = ["KINDS", "Exchange", "PagedRows", "SequenceDiagram", "Trace", "TraceContext", "rows_of", "saved_console"]
 
 Rows: TypeAlias = list[dict[str, Any]]
 PAGE: Final = 500
 """Rows read at a time."""
-
 _FOLLOWS: Final = "<p>This is a record. <code>bench.console()</code> shows payments as they happen.</p>"
 _NOTHING: Final = "No payment was made yet."
 _LISTED: Final = 10
 """The most payments in a saved console."""
 _LIST: Final = (TIME, Column("amount", numeric=True), "description", "status", "customer", "payment")
 _CODES: Final = {re.compile(re.sub(r"{\w+}", "[^:]+", kind.name)): kind.code for kind in CHART}
+_BODY_OF: Final[Mapping[str, Callable[[dict[str, Any]], str]]] = {
+    wire.CALL: lambda row: wire.call_of(row).response.body, wire.WEBHOOK: lambda row: wire.webhook_of(row).body,
+}  # fmt: skip
 _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 
-def rows_of(reported: Iterable[TraceRow]) -> Rows:
+def rows_of(reported: Iterable[wire.TraceRow]) -> Rows:
     """The sandbox's rows as dicts, the rows of a trace: a notebook reads their fields by name."""
-    return [asdict(row) for row in reported]
+    return [structs.asdict(row) for row in reported]
 
 
 class PagedRows(Sequence["dict[str, Any]"]):
@@ -69,9 +59,9 @@ class PagedRows(Sequence["dict[str, Any]"]):
     """
 
     def __init__(
-        self, ask: Callable[..., TracePage], filters: Mapping[str, str] = MappingProxyType({}), until: float = inf
+        self, ask: Callable[..., wire.TracePage], filters: Mapping[str, str] = MappingProxyType({}), until: float = inf
     ) -> None:
-        self._ask, self.filters = ask, filters
+        self.ask, self.filters = ask, filters
         self.latest, newer, more = Rows(), 0, True
         while more and not self.latest:
             page = ask(latest=str(PAGE), skip=str(newer), **filters)
@@ -80,16 +70,6 @@ class PagedRows(Sequence["dict[str, Any]"]):
         self.total = (page.total or 0) - newer
         self._number, self._page = -1, Rows()
         """The number and the rows of the page that was read last; -1 and no rows at first."""
-
-    def filtered(self, name: str, value: str) -> "PagedRows":
-        """The rows that also pass the filter `name` = `value`; asks the sandbox, unless all rows are held here."""
-        filters = {**self.filters, name: value}
-        if len(self) > len(self.latest):
-            return PagedRows(self._ask, filters, self.latest[-1]["seq"])
-        made = copy(self)
-        made.filters, made.latest = filters, _filtered(self.latest, name, value)
-        made.total = len(made.latest)
-        return made
 
     def __len__(self) -> int:
         return self.total
@@ -110,7 +90,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
         if number != self._number:
             follows = number == self._number + 1 and self._page
             start = {"since": str(self._page[-1]["seq"])} if follows else {"skip": str(number * PAGE)}
-            found = rows_of(self._ask(limit=str(PAGE), **self.filters, **start).data)
+            found = rows_of(self.ask(limit=str(PAGE), **self.filters, **start).data)
             if not found or found[0]["seq"] >= self.latest[0]["seq"]:
                 raise NotFound("These rows are gone: the sandbox was reset since. Ask for the trace again.")
             self._number, self._page = number, found
@@ -118,6 +98,147 @@ class PagedRows(Sequence["dict[str, Any]"]):
 
 
 AnyRows: TypeAlias = Rows | PagedRows
+
+
+class Exchange:
+    """One HTTP request and its response, as sent, with keys and numbers masked. The repr shows controls as symbols."""
+
+    def __init__(self, row: dict[str, Any], context: TraceContext) -> None:
+        self._row = row
+        self._call = wire.call_of(row)
+        self._context = context
+
+    @property
+    def request(self) -> str:
+        """The request as text: request line, headers, body."""
+        return _message(f"{self._call.target} HTTP/1.1", self._call.request)
+
+    @property
+    def response(self) -> str:
+        """The response as text: status line, headers, body."""
+        status = f"{self.status} {responses.get(self.status, '')}".rstrip()
+        return _message(f"HTTP/1.1 {status}", self._call.response)
+
+    @property
+    def status(self) -> int:
+        """The response's status."""
+        return self._call.response.status
+
+    @property
+    def latency_ms(self) -> int | None:
+        """Milliseconds that this bench waited for the response; None for another client's call.
+
+        In a headless run it is None too, so that two runs of one notebook print the same.
+        """
+        return self._context.latencies.of(self._call.response.headers.get("Request-Id", "")) if is_live() else None
+
+    @property
+    def python(self) -> str:
+        """The call in Python; you fill in the masked values."""
+        return self._snippet.python
+
+    @property
+    def httpx(self) -> str:
+        """The call with `bench.http`."""
+        return self._snippet.httpx
+
+    @property
+    def curl(self) -> str:
+        """The call as curl, for a shell with SECRET_KEY set."""
+        return self._snippet.curl
+
+    def unmasked(self, number: str) -> "Exchange":
+        """The call with the customer's whole number, which the sandbox does not keep, so that it can be sent again.
+
+        Raises InvalidRequest: the number is not in this call.
+        """
+        masked, sent = mask(checked_text("number", number, such_as="+260961234567")), self._call.request
+
+        def whole(text: str) -> str:
+            return text.replace(f"+{masked[1:]}", number).replace(f"%2B{masked[1:]}", quote(number, safe=""))
+
+        headers = {name: whole(header) for name, header in sent.headers.items()}
+        request = structs.replace(sent, headers=headers, body=whole(sent.body))
+        call = structs.replace(self._call, target=whole(self._call.target), request=request)
+        if masked == number or call == self._call:
+            message = f"number is not one that is masked in this call: {masked} does not occur in it."
+            raise InvalidRequest(message, code="parameter_invalid", param="number")
+        return Exchange({**self._row, "detail": to_builtins(call)}, self._context)
+
+    @cached_property
+    def _snippet(self) -> Snippet:
+        return snippet_of(self._call, self._context.base_url)
+
+    def __repr__(self) -> str:
+        return visible(f"{self.request}\n\n{self.response}", lines=True)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        html = preformatted(self.request, "request") + preformatted(self.response, "response")
+        if self.latency_ms is not None:
+            html += f"<p>answered in {self.latency_ms} ms</p>"
+        return bundle(repr(self), html)
+
+
+def _message(first_line: str, sent: wire.TracedRequest | wire.TracedResponse) -> str:
+    """A request or a response as text: the first line, the headers, and the body with indented JSON."""
+    lines = [first_line, *(f"{name}: {value}" for name, value in sent.headers.items())]
+    return "\n".join([*lines, "", indented(sent.body)] if sent.body else lines)
+
+
+_HALF: Final = 18
+_T: Final = (
+    "<style>.wb-t{border-collapse:collapse}.wb-t :is(th,td){text-align:right;min-width:8em;padding:2px 8px;border:0}"
+    ".wb-t :is(th,td):first-child{border-right:2px solid}.wb-t thead th{border-bottom:2px solid}"
+    ".wb-t tfoot td{border-top:1px solid;font-weight:600}</style>"
+)
+
+
+class TAccounts:
+    """Every account posted to, from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `number`).
+
+    Each amount has its entry's number beside it, in the form of `entry`.
+    """
+
+    def __init__(self, postings: Iterable[Mapping[str, Any]], *, entry: str = "#{}") -> None:
+        self._accounts = t_accounts({**row, "entry": entry.format(row["number"])} for row in postings)
+
+    @property
+    def html(self) -> str:
+        """The accounts as tables in the form of a T."""
+        made = ""
+        for account in self._accounts:
+            *lines, total = (f"<tr><td>{debit}</td><td>{credit}</td></tr>" for debit, credit in _lines_of(account))
+            made += (
+                '<table style="display:inline-table;margin:0 1.5em 1em 0;vertical-align:top" class="wb-t">'
+                f'<caption style="white-space:nowrap">{escape(title_of(account))}</caption>'
+                '<thead><tr><th scope="col">Debit</th><th scope="col">Credit</th></tr></thead>'
+                f"<tbody>{''.join(lines)}</tbody><tfoot>{total}</tfoot></table>"
+            )
+        return made and f"{_T}{made}"
+
+    def __repr__(self) -> str:
+        made, rule = [], "─" * _HALF
+        for account in self._accounts:
+            *lines, total = (f"{debit:>{_HALF}} │{credit:>{_HALF}}".rstrip() for debit, credit in _lines_of(account))
+            made.append("\n".join([title_of(account), f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total]))
+        return "\n\n".join(made) or "(no postings yet)"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(repr(self), self.html)
+
+
+def title_of(account: TAccount) -> str:
+    """An account's code, name and currency."""
+    return visible(f"{account.code} {account.account} ({account.currency})")
+
+
+def _lines_of(account: TAccount) -> Iterator[tuple[str, ...]]:
+    """The debit and the credit in each line of an account, and in the last line its balance."""
+    sides = (
+        [f"{posting.entry}  {posting.money.plain}" for posting in side] for side in (account.debits, account.credits)
+    )
+    yield from zip_longest(*sides, fillvalue="")
+    yield account.balance
 
 
 class Exchanges(Sequence[Exchange]):
@@ -160,6 +281,19 @@ def _listed(payment: Payment) -> tuple[str, ...]:
     return lusaka_text(payment.created * 1000), amount, *map(mask, texts)
 
 
+_STYLE: Final = f"""<style>
+.wb-saved{{{svg.VARIABLES}container-type:inline-size;max-width:760px;box-sizing:border-box;padding:10px 12px;
+border:1px solid var(--wb-rule);border-radius:8px;background:var(--wb-paper);color:var(--wb-ink);
+font:13px/1.45 {svg.FONT};font-variant-numeric:tabular-nums}}
+.wb-saved svg{{display:block;width:100%}}.wb-saved .tight{{display:none;max-width:440px}}
+.wb-saved p{{margin:10px 0 4px;font-weight:600}}
+.wb-saved .came{{display:flex;flex-wrap:wrap;gap:4px 24px;align-items:flex-start}}
+.wb-saved details{{margin-top:8px;overflow-x:auto}}.wb-saved summary{{cursor:pointer;color:var(--wb-blue)}}
+@container (max-width:559px){{.wb-saved .wide{{display:none}}.wb-saved .tight{{display:block}}}}
+</style>"""
+"""CSS with the console's colours and type in the page's colour scheme; the page's width chooses the diagram's shape."""
+
+
 class Trace(Tabular, Sequence["dict[str, Any]"]):
     """A snapshot of everything that happened, row by row. Displayed in a notebook, the trace leaves a record.
 
@@ -176,15 +310,15 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
 
     def only(self, *kinds: str) -> "Trace":
         """The rows of some kinds. Raises ValueError: no such kind."""
-        if unknown := set(kinds) - set(KINDS):
-            message = f"kinds are {', '.join(KINDS)}, not {', '.join(sorted(unknown))}"
+        if unknown := set(kinds) - set(wire.KINDS):
+            message = f"kinds are {', '.join(wire.KINDS)}, not {', '.join(sorted(unknown))}"
             raise ValueError(message)
         return self._with(_chosen(self._rows, "kind", ",".join(kinds)))
 
     @property
     def exchanges(self) -> Exchanges:
         """The calls, each as raw request and response; the last is `exchanges[-1]`."""
-        return Exchanges(_chosen(self._rows, "kind", CALL), self._context)
+        return Exchanges(_chosen(self._rows, "kind", wire.CALL), self._context)
 
     @property
     def sequence(self) -> SequenceDiagram:
@@ -194,7 +328,22 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
     @property
     def saved(self) -> Saved:
         """The latest rows as a record: the sequence, the ledger, the phone's last screen, and the table."""
-        return _record_of_trace(self._rows, self._table())
+        latest, steps = [*self._rows[-MOST_ROWS:]], self._table()
+        texts, came = [str(steps)], ""
+        if entries := [row for row in latest if row["kind"] == wire.ENTRY]:
+            accounts, sums, named = _accounts_of(entries)
+            texts.append(f"{sums}\n{named}\n\n{accounts!r}")
+            came += f"<section><p>{sums}</p><div>{escape(named)}</div>{accounts.html}</section>"
+        if screens := [row for row in latest if row["kind"] == wire.SCREEN]:
+            at, screen = screens[-1]["at"], wire.screen_of(screens[-1])
+            number, lines = visible(screen.phone), [visible(line) for line in screen.words.split("\n")]
+            status = f"{clock_of(at)[11:]} in Lusaka"
+            shown = receipt(number, lines[0], number, lines, status, hover=utc_of(at))
+            texts.append(shown.text)
+            came += f"<section><p>The phone</p>{shown.html}</section>"
+        listed = f"<details><summary>The rows as a table</summary>{steps.html()}</details>"
+        drawn = f'{_STYLE}{self.sequence.html}<div class="came">{came}</div>{listed}'
+        return Saved("\n\n".join(texts), f'<div class="wb-saved">{drawn}</div>')
 
     def save(self, file: str | Path) -> None:
         """Write the calls and webhooks as HAR 1.2, secrets masked: for browsers' tools, `fit` and `check-live`.
@@ -237,49 +386,31 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _chosen(rows: AnyRows, name: str, value: str) -> AnyRows:
-    """The rows of the kinds (separated by commas) or of the payment in `value`; `name` is `kind` or `payment`."""
-    if isinstance(rows, PagedRows) and value and name not in rows.filters:
-        return rows.filtered(name, value)
+    """The rows of the kinds (separated by commas) or of the payment in `value`; `name` is `kind` or `payment`.
+
+    Asks the sandbox, unless all rows are held here, or the rows have passed a filter of this name before.
+    """
+    if isinstance(rows, PagedRows) and len(rows) > len(rows.latest) and value and name not in rows.filters:
+        return PagedRows(rows.ask, {**rows.filters, name: value}, rows.latest[-1]["seq"])
     return _filtered(rows, name, value)
 
 
 def _filtered(rows: AnyRows, name: str, value: str) -> Rows:
     if name == "kind":
         return [row for row in rows if row["kind"] in value.split(",")]
-    related = {row["payment"] for row in rows if row["payment"] and _is_about(row, value)}
-    return [row for row in rows if row["payment"] in {value, *related}]
-
-
-def _is_about(row: dict[str, Any], identifier: str) -> bool:
-    """True if the object in a call's response, or in a webhook, has this id."""
-    marker = f'"id":"{identifier}"'
-    if row["kind"] == CALL:
-        return marker in call_of(row).response.body
-    return row["kind"] == WEBHOOK and marker in webhook_of(row).body
-
-
-def _record_of_trace(rows: AnyRows, steps: Table) -> Saved:
-    """A record of the latest rows of a trace; `steps` is the table of the rows."""
-    diagram, latest = SequenceDiagram(rows), [*rows[-MOST_ROWS:]]
-    texts, came = [str(steps)], ""
-    if entries := [row for row in latest if row["kind"] == ENTRY]:
-        accounts, sums, named = _accounts_of(entries)
-        texts.append(f"{sums}\n{named}\n\n{accounts!r}")
-        came += f"<section><p>{sums}</p><div>{escape(named)}</div>{accounts.html}</section>"
-    if screens := [row for row in latest if row["kind"] == SCREEN]:
-        shown = _last_screen(screens[-1])
-        texts.append(shown.text)
-        came += f"<section><p>The phone</p>{shown.html}</section>"
-    listed = f"<details><summary>The rows as a table</summary>{steps.html()}</details>"
-    html = f'<div class="wb-saved">{STYLE}{diagram.html}<div class="came">{came}</div>{listed}</div>'
-    return Saved("\n\n".join(texts), html)
+    # An object with this id in a call's response, or in a webhook, leads to its payment.
+    marker, related = f'"id":"{value}"', {value}
+    for row in rows:
+        if row["payment"] and row["kind"] in _BODY_OF and marker in _BODY_OF[row["kind"]](row):
+            related.add(row["payment"])
+    return [row for row in rows if row["payment"] in related]
 
 
 def _accounts_of(entries: Rows) -> tuple[TAccounts, str, str]:
     """The accounts of some entries, the sums of both sides by currency, and the entries' names."""
     postings, sums = list[dict[str, Any]](), dict[str, list[int]]()
     for place, row in enumerate(entries, start=1):
-        for side, account, minor, currency in entry_of(row).postings:
+        for side, account, minor, currency in wire.entry_of(row).postings:
             code = next((code for name, code in _CODES.items() if name.fullmatch(account)), 0)
             posting = {"account": account, "code": code, "side": side, "amount_minor": minor, "currency": currency}
             postings.append({**posting, "number": place})
@@ -290,10 +421,3 @@ def _accounts_of(entries: Rows) -> tuple[TAccounts, str, str]:
         for currency, (debits, credits_) in sums.items()
     )
     return TAccounts(postings, entry="({})"), f"Ledger: {totals}", named
-
-
-def _last_screen(row: dict[str, Any]) -> Saved:
-    screen = screen_of(row)
-    lines = [visible(line) for line in screen.words.split("\n")]
-    status = f"{clock_of(row['at'])[11:]} in Lusaka"
-    return saved.receipt(visible(screen.phone), lines[0], visible(screen.phone), lines, status, hover=utc_of(row["at"]))

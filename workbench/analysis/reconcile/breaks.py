@@ -37,7 +37,7 @@ from workbench.analysis.reconcile.matching import PARTNERS_BY, Found, Pairs, fou
 from workbench.analysis.reconcile.proof import Run, limit_of, period_of
 from workbench.analysis.rules import Rule
 from workbench.analysis.shapes import BREAK, CARRIED, Columns
-from workbench.analysis.statements.vocabulary import CHARGE, INTEREST
+from workbench.analysis.statements.layouts import CHARGE, INTEREST
 from workbench.domain.masking import mask
 from workbench.domain.phones import mask_column
 

@@ -27,8 +27,8 @@ from workbench.analysis.report.captions import counted, heading, key_text
 from workbench.analysis.report.totals import listed
 from workbench.analysis.rules import EXPECTED, TOLERATED, Input, MatchRules, Rule, by_account, content_of, rules_in
 from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION
-from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, text_of
-from workbench.analysis.statements.dialect import Line, cell_rows_of
+from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, Line, text_of
+from workbench.analysis.statements.recognising import cell_rows_of
 from workbench.domain.masking import mask
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.domain.money import money_text

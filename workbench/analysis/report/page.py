@@ -20,8 +20,7 @@ from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import DECIDED
 from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
-from workbench.text.look import templates
-from workbench.text.render import sentence
+from workbench.text.render import sentence, templates
 from workbench.visible import FORMULA, visible
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import pandas as pd
 from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import python_rows
 from workbench.analysis.shapes import AGEING, EXACT
-from workbench.closing import Closing
 from workbench.domain.money import money_text
+from workbench.resources import Closing
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -21,11 +21,10 @@ from msgspec import UnsetType
 
 from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import schema_of
-from workbench.analysis.ledger_tables import Ledger, verified
 from workbench.analysis.shapes import ANSWER, COMPLETED, LEDGER_MOVEMENT
 from workbench.analysis.simulate.month import ACCOUNTS, FILES, Chances, Known, Month, Plan, Row, Traffic, day_of
 from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
-from workbench.control import SandboxControl
+from workbench.analysis.tables import Ledger, verified
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, CREDITED, OUT
 from workbench.domain.moments import DAY_MS, LUSAKA, day_start_ms, milliseconds
@@ -33,7 +32,7 @@ from workbench.domain.money import ZMW
 from workbench.domain.scenarios import LATE
 from workbench.domain.webhooks import types_of
 from workbench.errors import SimulationRefused
-from workbench.session import Session
+from workbench.session import SandboxControl, Session
 from workbench.text.render import Column, Table, Tabular, table
 
 __all__ = ["MAX_DAYS", "MAX_PAYMENTS", "Simulation", "Traffic", "simulate"]

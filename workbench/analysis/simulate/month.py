@@ -17,13 +17,12 @@ from workbench.analysis.break_codes import INVALID, LATE_SUCCESS, MISSING
 from workbench.analysis.shapes import COMPLETED
 from workbench.domain.catalogue import OPERATOR_NAMES
 from workbench.domain.gaps import Gaps
-from workbench.domain.ids import Draws
+from workbench.domain.ids import Draws, reference
 from workbench.domain.ledger import BANK, CREDITED, FLOAT, IN, IN_SUSPENSE
 from workbench.domain.moments import DAY_MS, LUSAKA, business_date, milliseconds, moment
 from workbench.domain.money import ZMW
 from workbench.domain.payments import fees_of
 from workbench.domain.phones import COUNTRY_CODE, OPERATORS
-from workbench.domain.references import reference
 from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, TIMEOUT, UNKNOWN
 from workbench.domain.wire.sandbox_controls import MAX_COMMANDS, SimulatedCommand
 from workbench.session import Session

@@ -1,9 +1,13 @@
 """Columns of cells, and their readers: a cell becomes an amount, a key or another value, or words why it has none."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -47,13 +51,11 @@ class Wrong(str):
 
 Whole = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Quick = Callable[[pa.Array], tuple[pa.Array, Mask]]
-"""Reads the plain texts of an array at once: returns a value for each text, and a mask of the plain texts.
+Quick = Mapping[str, Callable[[pa.Array], tuple[pa.Array, Mask]]]
+"""`text` or `number` → a function that reads the plain texts of an array at once.
 
-The values of the other texts do not count.
+It returns a value for each text, and a mask of the plain texts; the values of the other texts do not count.
 """
-
-
 _SAMPLE_ROWS: Final = 1 << 16
 _MANY_DIFFERENT: Final = 0.9
 
@@ -64,36 +66,30 @@ class Column:
     Each different cell is held once; if hardly any cell repeats, the cells of all rows are held in their order.
     """
 
-    def __init__(
-        self,
-        different: Sequence[Cell] | pa.Array,
-        codes: NDArray[Any],
-        to: Callable[[Any], Cell] | None = None,
-        *,
-        has_repeats: bool = False,
-    ) -> None:
-        self.different = different
+    def __init__(self, different: Sequence[Cell] | pa.Array, codes: NDArray[Any], *, is_number: bool = False) -> None:
+        if not isinstance(different, pa.Array) and all(type(cell) is str for cell in different):
+            with suppress(UnicodeEncodeError):  # half of a pair that UTF-16 has
+                different = pa.array(different, pa.string())
+        self.different: Any = different
+        """An Arrow array of texts or moments, in which a null is an empty cell and a cell may be there twice; or a list
+        of other cells."""
         self.codes = codes
-        self._to = to
-        """Turns a value of Arrow into a cell; None if the values are texts."""
-        self._has_repeats = has_repeats
-        """True if `different` may hold a cell twice."""
+        self._is_number = is_number
+        """True if the texts are exact numbers, and the cells are decimals."""
 
     @classmethod
-    def of(cls, values: pa.Array | pa.ChunkedArray, to: Callable[[Any], Cell] | None = None) -> "Column":
-        """An Arrow array as a column; `to` turns a value into a cell, and a null is an empty cell."""
+    def of(cls, values: pa.Array | pa.ChunkedArray, *, is_number: bool = False) -> "Column":
+        """An Arrow array of texts, of exact numbers as texts, or of moments as a column."""
         whole = in_one_piece(values)
         if pa.types.is_dictionary(whole.type):
             if not whole.null_count:
-                return cls(whole.dictionary, whole.indices.to_numpy(), to)
+                return cls(whole.dictionary, whole.indices.to_numpy())
             whole = whole.cast(whole.type.value_type)
-        if (
-            len(whole) > _SAMPLE_ROWS
-            and pc.count_distinct(whole[:_SAMPLE_ROWS]).as_py() > _MANY_DIFFERENT * _SAMPLE_ROWS
-        ):
-            return cls(whole, np.arange(len(whole), dtype=np.int32), to, has_repeats=True)
+        head = whole[:_SAMPLE_ROWS]
+        if len(whole) > len(head) and pc.count_distinct(head).as_py() > _MANY_DIFFERENT * _SAMPLE_ROWS:
+            return cls(whole, np.arange(len(whole), dtype=np.int32), is_number=is_number)
         coded = whole.dictionary_encode(null_encoding="encode")
-        return cls(coded.dictionary, coded.indices.to_numpy(), to)
+        return cls(coded.dictionary, coded.indices.to_numpy(), is_number=is_number)
 
     @classmethod
     def of_cells(cls, cells: Iterable[Cell]) -> "Column":
@@ -102,129 +98,174 @@ class Column:
         codes = np.fromiter((seen.setdefault(cell, len(seen)) for cell in cells), np.int32)
         return cls([*seen], codes)
 
-    def __len__(self) -> int:
-        return len(self.codes)
-
     def cells(self, places: Sequence[int] | NDArray[Any] | None = None) -> list[Cell]:
         """The different cells; with `places`, only the different cells at these places."""
         if not isinstance(self.different, pa.Array):
             return [*self.different] if places is None else [self.different[place] for place in places]
         values = (self.different if places is None else self.different.take(pa.array(places, pa.int64()))).to_pylist()
-        return ["" if cell is None else self._to(cell) if self._to else cell for cell in values]
+        return ["" if cell is None else number_in(cell) if self._is_number else cell for cell in values]
 
     def row(self, place: int) -> Cell:
         """The cell of a row."""
         return self.cells([self.codes[place]])[0]
 
     @property
+    def kind(self) -> str:
+        """The kind of all cells: `text`, `number`, `moment`, or `mixed`."""
+        if not isinstance(self.different, pa.Array):
+            return "mixed"
+        if pa.types.is_timestamp(self.different.type):
+            return "moment"
+        return "number" if self._is_number else "text"
+
+    @property
     def texts(self) -> pa.Array | None:
         """The different cells as an Arrow array; None unless all are texts."""
-        if isinstance(self.different, pa.Array):
-            return None if self._to else self.different
-        is_text = all(type(cell) is str for cell in self.different)
-        try:
-            return pa.array(self.different, pa.string()) if is_text else None
-        except UnicodeEncodeError:  # half of a pair that UTF-16 has
-            return None
+        return self.different if self.kind == "text" else None
 
-    @property
-    def moments(self) -> pa.Array | None:
-        """The different cells as an Arrow array; None unless all are moments."""
-        is_moments = isinstance(self.different, pa.Array) and pa.types.is_timestamp(self.different.type)
-        return self.different if is_moments else None
-
-    @property
-    def numbers(self) -> pa.Array | None:
-        """The different cells' numbers as texts, such as `150.00`; None unless they are decimals or floats of Arrow."""
-        if not isinstance(self.different, pa.Array):
-            return None
-        is_number = pa.types.is_decimal(self.different.type) or pa.types.is_floating(self.different.type)
-        return self.different.cast(pa.string()) if is_number else None
-
-    def where(self, holds: Callable[[Cell], bool], within: Sequence[str] = ()) -> Mask:
-        """A mask of the rows for whose cell `holds` returns True.
-
-        A text that lacks one of the parts in `within` counts as False, and `holds` is not called for it.
-        """
+    def where(self, holds: Callable[[Cell], bool], like: str = "") -> Mask:
+        """A mask of the rows for whose cell `holds` returns True; in a text the pattern `like` must be found, too."""
         may = np.ones(len(self.different), bool)
-        if within and (texts := self.texts) is not None:
-            for part in within:
-                may &= mask_of(pc.match_substring(texts, part))
+        if like and self.texts is not None:
+            may = matched(self.texts, like)
         places = np.flatnonzero(may)
         may[places] = [holds(cell) for cell in self.cells(places)]
         return self._of_rows(may)
 
     def where_blank(self) -> Mask:
         """A mask of the rows whose cell is blank."""
-        if (texts := self.texts) is None:
+        if self.texts is None:
             return self.where(lambda cell: not text_of(cell).strip())
-        is_blank = ~matched(texts, "[!-~]")
-        for place in np.flatnonzero(is_blank).tolist():
-            is_blank[place] = not (texts[place].as_py() or "").strip()
-        return self._of_rows(is_blank)
+        is_blank = pc.equal(pc.utf8_trim_whitespace(self.texts), "").fill_null(fill_value=True)
+        return self._of_rows(mask_of(is_blank))
 
     def has(self, cell: Cell) -> Mask:
         """A mask of the rows with this cell."""
-        if (texts := self.texts) is not None and isinstance(cell, str):
-            return self._of_rows(mask_of(pc.equal(texts, cell).fill_null(cell == "")))
-        return self._of_rows([other == cell for other in self.cells()])
+        if self.texts is None or not isinstance(cell, str):
+            return self.where(lambda other: other == cell)
+        return self._of_rows(mask_of(pc.equal(self.texts, cell).fill_null(cell == "")))
 
-    def _of_rows(self, holds: Mask | list[bool]) -> Mask:
+    def _of_rows(self, holds: Mask) -> Mask:
         """Turns a mask of the different cells into a mask of the rows."""
-        made: Mask = np.asarray(holds, bool)[self.codes]
+        made: Mask = holds[self.codes]
         return made
 
     def replaced(self, where: Mask, other: "Column") -> "Column":
         """The column with other cells in the rows of `where`; `other` has one cell for each of these rows."""
         codes = self.codes.astype(np.int64)
         codes[where] = len(self.different) + other.codes
-        mine, others = self.texts, other.texts
-        if mine is not None and others is not None:
-            return Column(pa.concat_arrays([mine, others]), codes, has_repeats=True)
+        if self.kind == other.kind == "text":
+            return Column(pa.concat_arrays([self.different, other.different]), codes)
         both = Column.of_cells([*self.cells(), *other.cells()])
         return Column(both.different, both.codes[codes])
 
     def only(self, rows: NDArray[Any]) -> "Column":
         """The column with only these rows, which are given as a mask or by their places."""
-        return Column(self.different, self.codes[rows], self._to, has_repeats=self._has_repeats)
+        return Column(self.different, self.codes[rows], is_number=self._is_number)
 
     def coded(self) -> Whole:
         """A whole number from 0 for each row; rows with equal cells have equal numbers."""
-        if not self._has_repeats:
+        if self.kind == "mixed":
             return self.codes.astype(np.int64)
-        places = pa.array(self.different).dictionary_encode(null_encoding="encode").indices
+        places = self.different.dictionary_encode(null_encoding="encode").indices
         made: Whole = places.to_numpy().astype(np.int64)[self.codes]
         return made
 
     def thinned(self) -> "Column":
         """The column without cells that no row has."""
         used, codes = np.unique(self.codes, return_inverse=True)
-        if isinstance(self.different, pa.Array):
-            return Column(self.different.take(pa.array(used)), codes, self._to, has_repeats=self._has_repeats)
-        return Column(self.cells(used), codes)
+        left = self.cells(used) if self.kind == "mixed" else self.different.take(pa.array(used))
+        return Column(left, codes, is_number=self._is_number)
 
     def read(
-        self, read: Callable[[Any], Any], kind: pa.DataType, quick: Quick | None = None, of_numbers: Quick | None = None
+        self, read: Callable[[Any], Any], kind: pa.DataType, quick: Quick = MappingProxyType({})
     ) -> tuple[pa.Array, list[tuple[int, "Wrong"]]]:
         """The value of each row, null for an empty or wrong cell; and the rows with a wrong cell, each with the reason.
 
-        Each different cell is read once: plain texts by `quick`, plain numbers by `of_numbers`, all others by `read`.
+        Each different cell is read once: plain texts and numbers by `quick`, all others by `read`.
         """
-        made, slow = None, np.arange(len(self.different))
-        for way, texts in ((quick, self.texts), (of_numbers, self.numbers)):
-            if way and texts is not None:
-                made, is_done = way(texts)
-                slow = np.flatnonzero(~is_done)
+        way, is_slow = quick.get(self.kind), np.ones(len(self.different), bool)
+        if way:
+            made, is_done = way(self.different)
+            is_slow = ~is_done
+        slow = np.flatnonzero(is_slow)
         found = [read(cell) for cell in self.cells(slow)] if len(slow) else []
         wrong = {place: why for place, why in zip(slow.tolist(), found, strict=True) if type(why) is Wrong}
         values = pa.array([None if type(value) is Wrong else value for value in found], kind)
-        if made is not None and len(slow) < len(self.different):
-            values = pc.replace_with_mask(made.cast(kind), pa.array(~is_done), values)
-        bad: list[tuple[int, Wrong]] = []
-        if wrong:
-            rows = np.flatnonzero(np.isin(self.codes, [*wrong]))
-            bad = [(row, wrong[code]) for row, code in zip(rows.tolist(), self.codes[rows].tolist(), strict=True)]
+        if way:
+            values = pc.replace_with_mask(made.cast(kind), pa.array(is_slow), values)
+        rows = np.flatnonzero(np.isin(self.codes, [*wrong])) if wrong else slow[:0]
+        bad = [(row, wrong[code]) for row, code in zip(rows.tolist(), self.codes[rows].tolist(), strict=True)]
         return spread(values, self.codes), bad
+
+
+Line = tuple[int, list[Cell]]
+"""The number of a line, from 1 in its file or sheet, and its cells."""
+
+
+class CellRows(NamedTuple):
+    """One way to cut a file into cells."""
+
+    says: str
+    """The name of this way in messages, such as `sheet 'October'`."""
+    kind: str
+    """The kind of file, one of `layouts.KINDS`."""
+    delimiter: str | None
+    """The character between two cells; None in a sheet."""
+    lines: Callable[[], Iterator[Line]]
+    """Returns the lines that have anything in them, from the first again at each call."""
+    encoding: str | None = None
+    """The encoding that a layout must have to use this way; None if the file shows its own."""
+    name: str = ""
+    """The file's name."""
+    columns: Callable[[int, int], "Body | None"] | None = None
+    """Turns the lines below a line number into columns, for a width in cells, all at once; None, or a result of None,
+    if the lines must be read one by one."""
+
+    def body(self, after: int, width: int) -> "Body":
+        """The lines below line `after` as `width` columns."""
+        if self.columns and (made := self.columns(after, width)):
+            return made
+        numbers = array("q")
+        odd: dict[int, list[Cell]] = {}
+        seen: list[dict[Cell, int]] = [{} for _ in range(width)]
+        codes = [array("i") for _ in range(width)]
+        for place, (number, cells) in enumerate(line for line in self.lines() if line[0] > after):
+            numbers.append(number)
+            if is_odd(cells, width):
+                odd[place] = cells
+            padded = [*cells[:width], *[""] * (width - len(cells))] if len(cells) != width else cells
+            for known, into, cell in zip(seen, codes, padded, strict=True):
+                into.append(known.setdefault(cell, len(known)))
+        columns = [Column([*known], np.array(into, np.int32)) for known, into in zip(seen, codes, strict=True)]
+        return Body(np.array(numbers, np.int64), columns, odd)
+
+
+class Body(NamedTuple):
+    """The rows of a file as columns."""
+
+    lines: Whole
+    """The line of each row."""
+    columns: list[Column]
+    odd: dict[int, list[Cell]]
+    """The place of a row → all its cells, if it has more or fewer than the header."""
+
+    def row(self, place: int) -> list[Cell]:
+        """The cells of a row."""
+        return self.odd.get(place) or [column.row(place) for column in self.columns]
+
+    def only(self, rows: NDArray[np.bool_]) -> "Body":
+        """The body with only the rows of this mask."""
+        if rows.all():
+            return self
+        now = np.cumsum(rows) - 1
+        odd = {int(now[place]): cells for place, cells in self.odd.items() if rows[place]}
+        return Body(self.lines[rows], [column.only(rows) for column in self.columns], odd)
+
+
+def is_odd(cells: Sequence[Cell], width: int) -> bool:
+    """True for a row that is shorter than the header, or has further filled cells."""
+    return len(cells) < width or any(cell != "" for cell in cells[width:])
 
 
 def spread(values: pa.Array, codes: NDArray[Any]) -> pa.Array:
@@ -279,6 +320,14 @@ def refused(name: str, why: str, *, hint: str = "", **facts: object) -> Statemen
     return StatementRefused(f"{name} {why}", hint=hint, file=name, **facts)
 
 
+def number_in(text: str) -> Cell:
+    """The exact number in a text of Arrow's; other text, such as `nan`, stays text."""
+    if not text[-1:].isdigit():
+        return text
+    # Arrow writes 1e+15 for a float that is 1000000000000000.0 in Python.
+    return Decimal(repr(float(text)) if "e" in text else text)
+
+
 def error_in(cell: Cell) -> Wrong | None:
     """Words for a cell that holds a spreadsheet's error, such as `#DIV/0!`; None for any other cell."""
     if type(cell) is not str or "#" not in cell:
@@ -312,7 +361,8 @@ class Amount(NamedTuple):
         return self.minor if self.style in ABOVE else -self.minor
 
 
-ABOVE: Final = ("plain", "CR")
+ABOVE, BELOW = ("plain", "CR"), ("minus", "parentheses", "DR")
+"""The styles of amounts above zero, and of those below."""
 _STYLES: Final = {
     "0": "plain", "+0": "plain", "0+": "plain", "-0": "minus", "0-": "minus", "(0)": "parentheses",
     "0CR": "CR", "+0CR": "CR", "0DR": "DR", "+0DR": "DR",
@@ -356,8 +406,8 @@ class Amounts:
     def styled(self, cell: Cell) -> Amount | Wrong | None:
         """The amount with its style; None for an empty cell, words for any other text."""
         if isinstance(cell, Decimal):
-            minor = self._whole(cell)
-            return minor if isinstance(minor, Wrong) else Amount(abs(minor), "minus" if minor < 0 else "plain")
+            whole = self._whole(cell)
+            return whole if isinstance(whole, Wrong) else Amount(abs(whole), "minus" if whole < 0 else "plain")
         text = cell.strip() if isinstance(cell, str) else str(cell)
         if not text or text in _NOTHING:
             return None
@@ -366,40 +416,32 @@ class Amounts:
             digits, style = self._undressed(text)
             if not (digits and style) or not (found := self._regex.fullmatch(digits)):
                 return self._why_not(text, digits, style)
-        sign, whole, part = found.groups()
-        if not whole.isdecimal():
-            whole = "".join(filter(str.isdecimal, whole))
-        if len(whole.lstrip("0")) > self._most_digits:
+        sign, grouped, part = found.groups("")
+        digits = "".join(filter(str.isdecimal, grouped))
+        if len(digits.lstrip("0")) > self._most_digits:
             return Wrong(f"{shown(text)} has more than {self._most_digits} digits before the point")
-        part = part or ""
         # Three digits behind a mark may be thousands: they are decimals only where the currency has three.
         is_too_fine = len(part) > max(self._decimals, _USUAL_DECIMALS) or part[self._decimals :].strip("0")
         if is_too_fine or (self._is_minor and self._decimal in text):
             return self._too_fine(text)
-        return Amount(
-            int(whole + part[: self._decimals].ljust(self._decimals, "0")),
-            style or ("minus" if sign == "-" else "plain"),
-        )
+        minor = int(digits + part[: self._decimals].ljust(self._decimals, "0"))
+        return Amount(minor, style or ("minus" if sign == "-" else "plain"))
 
-    def quick(self, read: Callable[[Cell], Any], *, exact: bool = False) -> Quick:
-        """A function that reads plain digits at once: texts → their minor units, and a mask of the texts that it read.
+    def quick(self, read: Callable[[Cell], Any]) -> Quick:
+        """The function that reads plain digits at once, as written in the layout and as exact numbers.
 
-        `read` is called on 1 and -1 alone, for the signs; an amount whose sign `read` refuses is left unread. With
-        `exact`, the texts are exact numbers: with a point, without thousands, and with zeros at the end.
+        `read` is called on 1 and -1 alone, for the signs; an amount whose sign `read` refuses is left unread.
         """
         one = 10**self._decimals
         above, below = ({one: 1, -one: -1}.get(read(text), 0) for text in ("1", "-1"))
-        point, thousands = (".", "") if exact else (self._decimal, self._thousands)
-        part = rf"(?:{re.escape(point)}[0-9]{{1,{self._decimals}}})?" if self._decimals else ""
         zeros = rf"(\.[0-9]{{{self._decimals}}})0+$" if self._decimals else r"()\.0+$"
-        most = (self._most_digits - 1) // 3
-        grouped = rf"|[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}}){{1,{most - 1}}}" if thousands else ""
-        pattern = rf"^-?(?:[0-9]{{1,{self._most_digits}}}{grouped}){part}$"
 
-        def several(texts: pa.Array) -> tuple[pa.Array, Mask]:
-            given = pc.replace_substring_regex(texts, zeros, r"\1") if exact else texts
-            is_plain = matched(given, pattern)
-            plain = pc.if_else(pa.array(is_plain), given, "0")
+        def several(point: str, thousands: str, texts: pa.Array) -> tuple[pa.Array, Mask]:
+            part = rf"(?:{re.escape(point)}[0-9]{{1,{self._decimals}}})?" if self._decimals else ""
+            most = (self._most_digits - 1) // 3
+            grouped = rf"|[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}}){{1,{most - 1}}}" if thousands else ""
+            is_plain = matched(texts, rf"^-?(?:[0-9]{{1,{self._most_digits}}}{grouped}){part}$")
+            plain = pc.if_else(pa.array(is_plain), texts, "0")
             if thousands:
                 plain = pc.replace_substring(plain, thousands, "")
             if point != ".":
@@ -410,17 +452,17 @@ class Amounts:
             sign = np.where(minor > 0, above, below)
             return pa.array(np.abs(minor) * sign), is_plain & (minor != 0) & (sign != 0)
 
-        return several
+        return {
+            "text": partial(several, self._decimal, self._thousands),
+            "number": lambda numbers: several(".", "", pc.replace_substring_regex(numbers, zeros, r"\1")),
+        }
 
     def _undressed(self, text: str) -> tuple[str, str]:
         """The digits and the style of an amount; an empty style if its sign is unclear, both empty for other text."""
         if len(text) > _LONGEST_AMOUNT:
             return "", ""
-        parts = [
-            (part.lastgroup, part[part.lastgroup])
-            for part in _PART.finditer(text.replace("\u2212", "-"))
-            if part.lastgroup
-        ]
+        found = _PART.finditer(text.replace("\u2212", "-"))
+        parts = [(part.lastgroup, part[part.lastgroup]) for part in found if part.lastgroup]
         words = [text.upper() for kind, text in parts if kind == "word"]
         digits = [text for kind, text in parts if kind == "digits"]
         named = [word for word in words if word not in ("CR", "DR")]
@@ -464,12 +506,8 @@ def currencies_named(cell: Cell) -> tuple[str, ...]:
     return named[0] if named else ()
 
 
-_PLAIN_KEY: Final = "^[0-9A-Za-z:_/-]{1,200}$"
-
-
-def quick_keys(texts: pa.Array) -> tuple[pa.Array, Mask]:
-    """The texts, and a mask of those that are plain keys of letters and digits."""
-    return texts, matched(texts, _PLAIN_KEY)
+QUICK_KEYS: Final[Quick] = {"text": lambda texts: (texts, matched(texts, "^[0-9A-Za-z:_/-]{1,200}$"))}
+"""Reads plain keys of letters and digits at once."""
 
 
 def key_of(cell: Cell) -> str | Wrong | None:

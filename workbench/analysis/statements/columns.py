@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from workbench.analysis.statements.cells import Amount, Cell, text_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.draft import Cut, Draft
-from workbench.analysis.statements.layouts import AMOUNTS, heading_key
-from workbench.analysis.statements.vocabulary import (
+from workbench.analysis.statements.layouts import (
+    AMOUNTS,
     DIRECTION_WORDS,
     HEADING_PARTS,
     HEADINGS,
     LEDGER_HEADINGS,
     STATUS_WORDS,
     SWAPPED,
+    heading_key,
     plain,
 )
 from workbench.domain.moments import milliseconds
@@ -218,9 +219,8 @@ def _days(cells: Sequence[Cell]) -> list[dict[int, int]]:
 
     Empty if they read less than half of the filled cells.
     """
-    moments = {
-        place: milliseconds(at.replace(tzinfo=UTC)) for place, at in enumerate(cells) if isinstance(at, datetime)
-    }
+    own = {place: at.replace(tzinfo=UTC) for place, at in enumerate(cells) if isinstance(at, datetime)}
+    moments = {place: milliseconds(at) for place, at in own.items()}
     texts = [(place, cell.strip()) for place, cell in enumerate(cells) if isinstance(cell, str) and cell.strip()]
     read: list[dict[int, int]] = []
     if any(_LIKE_A_DATE.match(text) or text[:1].isalpha() for _, text in texts):
@@ -365,9 +365,8 @@ def _one_of_two(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
         is_known = "debit" in found or "credit" in found
         found |= {"debit": debit, "credit": credit}
         if not (is_known or (money[debit].values < 0).any()):
-            draft.doubt(
-                "columns.debit", f"each row fills {debit!r} or {credit!r}; nothing proves which of them goes out"
-            )
+            text = f"each row fills {debit!r} or {credit!r}; nothing proves which of them goes out"
+            draft.doubt("columns.debit", text)
 
 
 def _settle_ways(file: Cut, sample: Sample, found: dict[str, str]) -> None:

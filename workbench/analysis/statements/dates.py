@@ -205,73 +205,70 @@ def dates_in(
     reads is a bad date. A format that cannot read a text that another format reads is ruled out. Raises
     StatementRefused: every format is ruled out, or two formats read the whole column with different results.
     """
-    empty = np.zeros(len(column), bool)
-    texts_of: Callable[[Sequence[Cell]], list[str | datetime]] = _stripped
+    empty, joined = np.zeros(len(column.codes), bool), times is not None
     if times is not None:
         pairs, codes = distinct_rows([column, times])
-        days = _stripped([day for day, _ in pairs])
-        texts = [(day, text_of(time).strip()) for day, (_, time) in zip(days, pairs, strict=True)]
+        texts = [(_stripped(day), text_of(time).strip()) for day, time in pairs]
         empty = np.array([not time for _, time in texts], bool)[codes]
         column = Column([_joined(day, time, formats) for day, time in texts], codes)
-        texts_of = list  # type: ignore[assignment]  # they are texts or moments, and what is left of a time ends them
+
+    def said(places: Sequence[int] | NDArray[np.int64]) -> list[str | datetime]:
+        # What is left of an empty time ends a joined text, and counts.
+        return [cell if joined and isinstance(cell, str) else _stripped(cell) for cell in column.cells(places)]
+
     known = np.full(len(column.different), ABSENT) if iso is None else _iso(column, iso)
-    read = {date_format: _read(date_format, column, known, texts_of) for date_format in formats}
-    is_date = np.any([values != ABSENT for values in read.values()], axis=0)
-    codes = column.codes
+    read = {by: _read(by, column, known, said) for by in formats}
+    is_date, codes = np.any([values != ABSENT for values in read.values()], axis=0), column.codes
+    unread = {by: (is_date & (values == ABSENT))[codes] for by, values in read.items()}
+    alive = {by: values for by, values in read.items() if not unread[by].any()}
+    patterns = tuple(by.pattern for by in formats)
 
-    def text(place: int) -> str:
-        return str(*texts_of(column.cells([place])))
+    def text(row: int) -> str:
+        return str(*said([codes[row]]))
 
-    why_out: list[str] = []
-    alive: dict[DateFormat, NDArray[np.int64]] = {}
-    for date_format, values in read.items():
-        unread = (is_date & (values == ABSENT))[codes]
-        if unread.any():
-            place = int(np.argmax(unread))
-            why_out.append(f"line {lines[place]} {text(codes[place])!r} is not {date_format.pattern}")
-        else:
-            alive[date_format] = values
     if not alive:
+        firsts = {by.pattern: int(np.argmax(rows)) for by, rows in unread.items()}
+        why = "; ".join(f"line {lines[row]} {text(row)!r} is not {pattern}" for pattern, row in firsts.items())
         raise refused(
             name,
-            f"has dates in more than one format: {'; '.join(why_out)}.",
+            f"has dates in more than one format: {why}.",
             hint="Pass the right format, date_format='…'; rows in another format then become invalid rows.",
-            formats=tuple(date_format.pattern for date_format in formats),
+            formats=patterns,
         )
-    for one, other in itertools.combinations(alive, 2):
-        differs = (alive[one] != alive[other])[codes]
+    for pair in itertools.combinations(alive, 2):
+        differs = (alive[pair[0]] != alive[pair[1]])[codes]
         if differs.any():
             row = int(np.argmax(differs))
-            patterns, said, line = (one.pattern, other.pattern), text(codes[row]), int(lines[row])
-            told = [moment(int(alive[by][codes[row]])) for by in (one, other)]
+            told = [moment(int(alive[by][codes[row]])) for by in pair]
             readings = tuple(f"{at.day} {MONTHS[at.month - 1]} {at.year}" for at in told)
             raise StatementRefused(
-                f"{name}: {said} in line {line} is {' or '.join(readings)}, and no other date of the file decides it.",
-                hint=f"Pass date_format='{patterns[0]}' or date_format='{patterns[1]}'.",
+                f"{name}: {text(row)} in line {lines[row]} is {' or '.join(readings)}, and no other date of the file "
+                "decides it.",
+                hint=f"Pass date_format='{pair[0].pattern}' or date_format='{pair[1].pattern}'.",
                 file=name,
-                line=line,
-                text=said,
-                formats=patterns,
+                line=int(lines[row]),
+                text=text(row),
+                formats=tuple(by.pattern for by in pair),
                 readings=readings,
             )
-    why = f"is not a date written as {' or '.join(date_format.pattern for date_format in formats)}"
+    left = np.flatnonzero(~is_date)
     wrong = {
-        place: Wrong(f"{shown(said)} {why}" if (said := text(place)) else "is missing")
-        for place in np.flatnonzero(~is_date).tolist()
+        place: Wrong(f"{shown(cell)} is not a date written as {' or '.join(patterns)}" if cell else "is missing")
+        for place, cell in zip(left.tolist(), map(str, said(left)), strict=True)
     }
-    rows = np.flatnonzero(~is_date[codes]).tolist() if wrong else []
+    bad = [(row, wrong[codes[row]]) for row in np.flatnonzero(~is_date[codes]).tolist()]
     by, values = next(iter(alive.items()))
-    return Dates(values[codes], by, [(row, wrong[codes[row]]) for row in rows], empty)
+    return Dates(values[codes], by, bad, empty)
 
 
-def _stripped(cells: Sequence[Cell]) -> list[str | datetime]:
-    return [cell if isinstance(cell, datetime) else text_of(cell).strip() for cell in cells]
+def _stripped(cell: Cell) -> str | datetime:
+    return cell if isinstance(cell, datetime) else text_of(cell).strip()
 
 
 def _joined(day: str | datetime, time: str, formats: Sequence[DateFormat]) -> str | datetime:
     if isinstance(day, str):
         return day and f"{day} {time}"
-    return next(filter(None, (date_format.with_time(day, time) for date_format in formats)), f"{day:%Y-%m-%d} {time}")
+    return next(filter(None, (by.with_time(day, time) for by in formats)), f"{day:%Y-%m-%d} {time}")
 
 
 _HALF: Final = timedelta(microseconds=500)
@@ -291,7 +288,10 @@ def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
 
 
 def _read(
-    by: DateFormat, column: Column, known: NDArray[np.int64], texts_of: Callable[[Sequence[Cell]], list[str | datetime]]
+    by: DateFormat,
+    column: Column,
+    known: NDArray[np.int64],
+    said: Callable[[NDArray[np.int64]], list[str | datetime]],
 ) -> NDArray[np.int64]:
     """The milliseconds of a column's different cells: `known`, or read by this format, or ABSENT."""
     if (known != ABSENT).all():
@@ -300,7 +300,7 @@ def _read(
     values = np.where(known == ABSENT, values, known)
     slow = slow[values[slow] == ABSENT]
     # A workbook's own moment has no zone and may be finer than a millisecond: the nearest one is taken.
-    for place, at in zip(slow.tolist(), texts_of(column.cells(slow)), strict=True):
+    for place, at in zip(slow.tolist(), said(slow), strict=True):
         unzoned = None if by.has_zone or isinstance(at, str) else milliseconds((at + _HALF).replace(tzinfo=UTC))
         value = by.read(at) if isinstance(at, str) else unzoned
         values[place] = ABSENT if value is None else value
@@ -313,7 +313,8 @@ def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray
     Read at once are a workbook's moments, and texts in full digits (`05/01/2026`, not `5/1/2026`). All other cells are
     ABSENT; if all cells are texts, those that cannot be a date by this format are not left to read.
     """
-    if (moments := column.moments) is not None and not by.has_zone:
+    moments = column.different
+    if column.kind == "moment" and not by.has_zone:
         nearest = pc.add(moments.cast(pa.int64()), _HALF // timedelta(microseconds=1)).fill_null(0).to_numpy() // 1000
         return np.where(moments.is_valid().to_numpy(zero_copy_only=False), nearest, ABSENT), np.empty(0, np.int64)
     values, places = np.full(len(column.different), ABSENT), np.arange(len(column.different))

@@ -1,25 +1,39 @@
-"""A draft of a layout: its settings, their proofs and the open doubts, written as a TOML file with comments."""
+"""A draft of a layout, written as a TOML file with its proofs and doubts; and a check of how a layout reads a file."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from datetime import datetime
+from decimal import Decimal
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Unpack
 
+from workbench.analysis.frames import money
 from workbench.analysis.rules import MatchRule
-from workbench.analysis.statements.cells import Amounts, Cell, refused, text_of
-from workbench.analysis.statements.checking import NOT_TOLD, read_as
+from workbench.analysis.statements.cells import Amounts, Cell, CellRows, Line, refused, text_of
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.dialect import CellRows, Line, pairs_of
-from workbench.analysis.statements.layouts import FIELDS, LEDGER_FIELDS, SUFFIX, Layout, layout_from
+from workbench.analysis.statements.layouts import (
+    FIELDS,
+    HEADINGS,
+    LABELS,
+    LEDGER_FIELDS,
+    SUFFIX,
+    SWAPPED,
+    Layout,
+    layout_from,
+    plain,
+)
 from workbench.analysis.statements.own_ledger import Ledger, read_ledger
-from workbench.analysis.statements.statement import Statement
-from workbench.analysis.statements.vocabulary import HEADINGS, LABELS, SWAPPED, plain
-from workbench.domain.masking import mask_accounts
+from workbench.analysis.statements.recognising import pairs_of
+from workbench.analysis.statements.statement import Reading, Statement, read_statement, reasons_in
+from workbench.analysis.statements.writing import absent
+from workbench.domain.masking import mask, mask_accounts, shortened
+from workbench.domain.moments import LUSAKA
 from workbench.domain.money import ISO_4217, ZMW
 from workbench.errors import StatementRefused
+from workbench.text.render import Column, Table, Tabular, table, wrapped
 from workbench.visible import visible
 
 MOST_ROWS: Final = 20_000
@@ -79,17 +93,12 @@ class Cut(NamedTuple):
 def named_currency(file: Cut) -> tuple[str, str] | None:
     """The only currency named in headings, cells or lines above the header, and its place; None for none or several."""
     told = [(found[1], f"heading {name!r}") for name in file.headings if (found := _OF_A_HEADING.search(name))]
-    told += [
-        (found[1], f"line {line} {text!r}")
-        for name in file.headings
-        for line, text in file.texts(name)
-        if (found := (_A_CODE if plain(name) in _CURRENCIES else _OF_AN_AMOUNT).fullmatch(text))
-    ]
-    told += [
-        (text_of(value).strip(), f"line {line} {text_of(value)!r}")
-        for line, _, meaning, value in file.labelled()
-        if meaning == "currency"
-    ]
+    for name in file.headings:
+        pattern = _A_CODE if plain(name) in _CURRENCIES else _OF_AN_AMOUNT
+        texts = [(pattern.fullmatch(text), f"line {line} {text!r}") for line, text in file.texts(name)]
+        told += [(found[1], where) for found, where in texts if found]
+    values = [(line, text_of(value)) for line, _, meaning, value in file.labelled() if meaning == "currency"]
+    told += [(text.strip(), f"line {line} {text!r}") for line, text in values]
     named = {code.upper(): where for code, where in reversed(told) if code.upper() in ISO_4217}
     return next(iter(named.items())) if len(named) == 1 else None
 
@@ -141,10 +150,8 @@ class Draft:
         """The line and the moment of each row: a text of its day and time, or a workbook's own moment."""
         times = [text_of(cell).strip() for _, cell in self.cells("time")] or [""] * len(self.file.rows)
         pairs = zip(self.cells("moment"), times, strict=False)
-        return [
-            (line, cell if isinstance(cell, datetime) else f"{text_of(cell).strip()} {time}".strip())
-            for (line, cell), time in pairs
-        ]
+        joined = ((line, cell, f"{text_of(cell).strip()} {time}".strip()) for (line, cell), time in pairs)
+        return [(line, cell if isinstance(cell, datetime) else text) for line, cell, text in joined]
 
     def put(self, columns: Mapping[str, str]) -> None:
         """Declare these columns, field → heading, and no others; ignore the other headings."""
@@ -260,3 +267,87 @@ def toml_value(value: object) -> str:
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{name} = {toml_value(cell)}' for name, cell in value.items())} }}"
     return str(value) if isinstance(value, MatchRule) else json.dumps(value)
+
+
+def read_as(path: Path, layout: Layout, **options: Unpack[Reading]) -> Statement:
+    """The statement in a file; without a known account its account is NOT_TOLD."""
+    told = layout if layout.account or options.get("account") else replace(layout, account=NOT_TOLD)
+    return read_statement(path, layout=told, **options)
+
+
+NOT_TOLD: Final = "(unknown)"
+_SHOWN: Final = 10
+_REASONS: Final = 5
+
+
+class Check(Tabular):
+    """The first ten rows as a layout reads them, and the problems of all rows.
+
+    `doubts` are the open doubts of a draft; None for a layout.
+    """
+
+    def __init__(self, statement: Statement, doubts: Sequence[str] | None = None) -> None:
+        self.statement = statement
+        self.is_drafted = doubts is not None
+        self.doubts = tuple(doubts or ())
+
+    @property
+    def is_sound(self) -> bool:
+        """True if there are rows, all can be used, and the running balance follows if the file has one."""
+        rows = self.statement.rows
+        return len(rows) > 0 and bool(rows["problem"].isna().all()) and self.statement.findings.empty
+
+    def _table(self) -> Table:
+        """The first rows, in the columns that have anything in them."""
+        rows = [*map(_row, money(self.statement.rows.head(_SHOWN)).to_dict("records"))]
+        told = [name for name in dict.fromkeys(chain(*rows)) if any(row[name] not in _NOTHING for row in rows)]
+        columns = [Column(name, name in _AMOUNTS_SHOWN) for name in told]
+        caption = f"{self.statement.name}, read as {self.statement.layout}"
+        return table(caption, columns, [[row[name] for name in told] for row in rows])
+
+    def text(self, width: int | None = None) -> str:
+        """The check as text, in lines of at most `width` characters, 80 by default."""
+        width = width or _WIDTH
+        reasons = [
+            f"{why} ({f'line {line}' if count == 1 else f'{count:,} rows, the first in line {line}'})"
+            for why, (line, count) in self.reasons().items()
+        ]
+        listed = (("Rows that cannot be read, by the most frequent reason:", reasons), ("To decide:", self.doubts))
+        parts = ["\n- ".join([title, *map(visible, lines)]) for title, lines in listed if lines]
+        parts.append("\n".join(summary(self.statement)))
+        return "\n\n".join([self._table().text(width), *(wrapped(part, width) for part in parts)])
+
+    def reasons(self) -> dict[str, tuple[int, int]]:
+        """Reason why rows cannot be used → first line and number of rows, for the five commonest reasons."""
+        bad = self.statement.rows.dropna(subset=["problem"])
+        said = zip(bad["line"].tolist(), bad["problem"].map(str), strict=True)
+        found = reasons_in((line, mask(why)) for line, whys in said for why in whys.split("; "))
+        return dict(islice(found.items(), _REASONS))
+
+
+_SHOWN_TEXTS: Final = ("key", "phone", "type", "status", "words", "description")
+_AMOUNTS_SHOWN: Final = ("amount", "fee", "balance")
+_LONGEST: Final = 40
+_NOTHING: Final = ("", *(format(Decimal(f"0e-{decimals}"), "f") for decimals in range(5)))
+_WIDTH: Final = 80
+
+
+def _row(row: Mapping[Any, Any]) -> dict[str, str]:
+    """Heading → the text of a row's cell, with numbers masked."""
+
+    def text(name: str) -> str:
+        return "" if absent(row[name]) else shortened(" ".join(mask(str(row[name])).split()), _LONGEST)
+
+    when = "" if absent(row["occurred_at"]) else f"{row['occurred_at'].tz_convert(LUSAKA):%Y-%m-%d %H:%M:%S}"
+    told = {"line": str(row["line"]), "when": when or text("business_date"), "way": text("direction")}
+    amounts = {name: "" if absent(row[name]) else row[name] for name in _AMOUNTS_SHOWN}
+    return told | amounts | {name: text(name) for name in _SHOWN_TEXTS}
+
+
+def summary(statement: Statement) -> list[str]:
+    """Sentences about the rows, their days, the unreadable ones, and the running balance."""
+    bad = int(statement.rows["problem"].notna().sum())
+    days = " to ".join(map(str, statement.period)) if statement.period else "no day"
+    account = "" if statement.account != NOT_TOLD else "; the account is unknown"
+    rows = f"{len(statement.rows):,} row{'s' * (len(statement.rows) != 1)}, {days}, {bad:,} unreadable{account}."
+    return [rows, f"Running balance: {statement.follows}.", *filter(None, (statement.continued,))]

@@ -12,7 +12,6 @@ from typing import Final, Unpack
 
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.cells import Amount, Amounts, Cell, Wrong, currencies_named, refused, text_of
-from workbench.analysis.statements.checking import Check, read_as, summary
 from workbench.analysis.statements.columns import (
     DAYS,
     NEARLY_ALL,
@@ -25,21 +24,44 @@ from workbench.analysis.statements.columns import (
     time_of,
 )
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.dialect import cell_rows_of, code_in, digest_of
-from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, named_currency, toml_value
-from workbench.analysis.statements.layouts import AMOUNTS, DEBITS, LAYOUTS, TYPES, Layout, heading_key
-from workbench.analysis.statements.recognising import HEADER_WITHIN, head_of, headings_of, recognised
-from workbench.analysis.statements.statement import Reading, tried_layouts
-from workbench.analysis.statements.vocabulary import (
+from workbench.analysis.statements.draft import (
+    MOST_ROWS,
+    Check,
+    Cut,
+    Draft,
+    masked,
+    named_currency,
+    read_as,
+    summary,
+    toml_value,
+)
+from workbench.analysis.statements.layouts import (
+    AMOUNTS,
+    DEBITS,
     DIRECTION_WORDS,
     HEADINGS,
+    LAYOUTS,
     LEDGER_HEADINGS,
     OPENING,
     STATUS_WORDS,
     TOTAL,
     TYPE_PARTS,
+    TYPES,
+    Layout,
+    heading_key,
     plain,
+    tried_layouts,
 )  # fmt: skip
+from workbench.analysis.statements.recognising import (
+    HEADER_WITHIN,
+    cell_rows_of,
+    code_in,
+    digest_of,
+    head_of,
+    headings_of,
+    recognised,
+)
+from workbench.analysis.statements.statement import Reading
 from workbench.domain.moments import DAY_MS, moment
 from workbench.domain.money import ZMW
 from workbench.errors import StatementRefused

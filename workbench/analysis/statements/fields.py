@@ -1,25 +1,32 @@
-"""Reads the fields of a statement column by column: cells become values, and problems of a row become sentences."""
+"""Reads the rows of a file: cells become the columns of STATEMENT_ROW, and problems of a row become a sentence."""
 
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from fnmatch import translate
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from workbench.analysis.frames import compact, release_unused
 from workbench.analysis.phone_key import PhoneKey
+from workbench.analysis.shapes import STATEMENT_ROW
 from workbench.analysis.statements.cells import (
     ABOVE,
+    BELOW,
+    QUICK_KEYS,
     Amount,
     Amounts,
+    Body,
     Cell,
     Column,
     Mask,
     Quick,
+    Whole,
     Wrong,
     all_hold,
     currencies_named,
@@ -28,54 +35,66 @@ from workbench.analysis.statements.cells import (
     key_of,
     mask_of,
     matched,
-    quick_keys,
     shown,
     spread,
     text_of,
 )
-from workbench.analysis.statements.dates import DateFormat, Dates, dates_in
-from workbench.analysis.statements.dialect import Body
-from workbench.analysis.statements.layouts import AMOUNTS, CODE, FOUND, Layout, heading_key
+from workbench.analysis.statements.dates import ABSENT, DateFormat, dates_in
+from workbench.analysis.statements.layouts import AMOUNTS, CODE, FOUND, LEDGER_FIELDS, Layout, heading_key
 from workbench.analysis.statements.recognising import Found
 from workbench.domain.masking import mask_numbers
+from workbench.domain.moments import DAY_MS, milliseconds
 from workbench.domain.phones import COUNTRY_CODE, MARK, masked_number
 
 _WILD: Final = re.compile(r"[*?\[].*[*?\]]|[*?\[\]]")
 """The wildcards of a party, from the first to the last, with the text between them."""
+_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
+Reader = Callable[[Cell], Any]
+"""Turns a cell into its value, None for an empty cell, or Wrong."""
 
 
 def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
     """Field → the reader of its cells; `amounts` → the reader of the currency's amounts.
 
-    Only `number` and `own`, which read a party, accept a cell that holds a spreadsheet's error such as `#N/A`.
+    Only a description, and `party` and `own`, which read a party, accept a spreadsheet's error such as `#N/A`.
     """
     own = re.compile(translate(layout.own))
     party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
     amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
-    values: dict[str, Callable[[Cell], Any]] = {
+    values: dict[str, Reader] = {
         "side": _words({"CR": "in", "DR": "out", **layout.directions}),
         "status": _words(layout.statuses),
         "direction": _words(layout.directions),
         "type": _words(layout.types, otherwise="other"),
-        "currency": lambda cell: _currency(cell, currency),
-        "amount": _checked(amounts, lambda minor: minor <= 0, "not more than zero"),
-        "signed": _checked(amounts, lambda minor: minor == 0, "zero"),
-        "fee": _half(amounts, ("plain", layout.debits, "DR"), ()),
-        "debit": _half(amounts, (layout.debits, "DR"), ("minus", "parentheses", "CR")),
-        "credit": _half(amounts, ABOVE, ("minus", "parentheses", "DR")),
+        "currency": partial(_currency, currency),
+        "amount": _amount(amounts, ABOVE, zero="not more than zero"),
+        "signed": _amount(amounts, ABOVE, BELOW, zero="zero"),
+        "fee": _amount(amounts, ("plain", layout.debits, "DR")),
+        "debit": _amount(amounts, (layout.debits, "DR"), ("minus", "parentheses", "CR")),
+        "credit": _amount(amounts, ABOVE, BELOW),
         "balance": amounts.read,
+        # The keys by which a column names other rows or batches.
+        **dict.fromkeys(("related", "batch"), lambda cell: text_of(cell).strip() or None),
+    }
+    of_ledgers: dict[str, Reader] = {
+        **dict.fromkeys(LEDGER_FIELDS, key_of),
+        "account": partial(_account, layout, {heading_key(word): of for word, of in layout.accounts.items()}),
+        "number": _integer,
+        "day": partial(_day, [*map(DateFormat, layout.preamble_dates)]),
     }
 
-    def number(cell: Cell) -> str:
+    def number_of(cell: Cell) -> str:
         """A party's number as it is written."""
         text = text_of(cell).strip()
         within = party.fullmatch(text)
         return within[1] if within else text
 
     return {
-        **{name: _sound(read) for name, read in values.items()},
+        **{name: lambda cell, read=read: error_in(cell) or read(cell) for name, read in values.items()},
+        **of_ledgers,
+        "description": lambda cell: mask_numbers(text_of(cell)) or None,
         "amounts": amounts,
-        "number": number,
+        "party": number_of,
         "own": lambda cell: bool(layout.own and own.fullmatch(text_of(cell).strip())),
     }
 
@@ -93,39 +112,28 @@ def _plain_party(party: str) -> str:
     return rf"^{re.escape(before)}(?:(?:(?:00|\+)?2600?|0)?)(?P<digits>[579][0-9]{{8}}){ends}$"
 
 
-def _sound(read: Callable[[Cell], Any]) -> Callable[[Cell], Any]:
-    return lambda cell: error_in(cell) or read(cell)
+def _amount(amounts: Amounts, plus: Collection[str], minus: Collection[str] = (), *, zero: str = "") -> Reader:
+    """A reader of amounts by their styles: those in `plus` are above zero, those in `minus` below, others are wrong.
 
-
-def _checked(amounts: Amounts, is_wrong: Callable[[int], bool], words: str) -> Callable[[Cell], int | Wrong]:
-    """A reader of amounts that refuses an empty cell, and an amount that `is_wrong`, with these `words`."""
-
-    def read(cell: Cell) -> int | Wrong:
-        minor = amounts.read(cell)
-        if minor is None:
-            return Wrong("is missing")
-        return Wrong(f"{shown(cell)} is {words}") if isinstance(minor, int) and is_wrong(minor) else minor
-
-    return read
-
-
-def _half(amounts: Amounts, ordinary: Collection[str], reversed_: Collection[str]) -> Callable[[Cell], int | Wrong]:
-    """A reader of debits, credits or fees: an amount in a reversed style is below zero, other styles are refused."""
+    `zero` are the words that refuse zero; without them, zero and an empty cell are 0.
+    """
 
     def read(cell: Cell) -> int | Wrong:
         found = amounts.styled(cell)
         if not isinstance(found, Amount):
-            return 0 if found is None else found
-        if found.style in ordinary or not found.minor:
+            return found or (Wrong("is missing") if zero else 0)
+        if zero and not (found.minor and found.style in (*plus, *minus)):
+            return Wrong(f"{shown(cell)} is {zero}")
+        if found.style in plus or not found.minor:
             return found.minor
-        if found.style in reversed_:
+        if found.style in minus:
             return -found.minor
         return Wrong(f"{shown(cell)} is {'negative' if found.signed < 0 else 'not negative, as the layout requires'}")
 
     return read
 
 
-def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Callable[[Cell], str | Wrong]:
+def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Reader:
     """A reader of declared words; any other word means `otherwise`, or is Wrong if that is None."""
     values = {heading_key(word): value for word, value in words.items()}
 
@@ -139,12 +147,56 @@ def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Callabl
     return read
 
 
-def _currency(cell: Cell, otherwise: str) -> str | Wrong:
+def _currency(otherwise: str, cell: Cell) -> str | Wrong:
     """The code of three letters in a cell, known or not; `otherwise` for an empty cell, words for any other text."""
     text = text_of(cell).strip().upper() or otherwise
     return text if CODE.fullmatch(text) else Wrong(f"{shown(cell)} is not a currency")
 
 
+def _account(layout: Layout, known: Mapping[str, str], cell: Cell) -> str | Wrong:
+    """The account in a cell, by its words in the layout if it has any."""
+    text = key_of(cell) or Wrong("is missing")
+    if isinstance(text, Wrong) or not known:
+        return text
+    return known.get(heading_key(text), Wrong(f"{shown(text)} is none of {', '.join(layout.accounts)}"))
+
+
+def _day(formats: Sequence[DateFormat], cell: Cell) -> int | Wrong:
+    """The day in a cell, counted from 1970."""
+    if isinstance(cell, datetime):
+        return milliseconds(cell.replace(tzinfo=UTC)) // DAY_MS
+    read = {at // DAY_MS for by in formats if (at := by.read(text_of(cell).strip())) is not None}
+    why = "is written in two ways" if read else "is not a day written as"
+    return read.pop() if len(read) == 1 else Wrong(f"{shown(cell)} {why} {' or '.join(by.pattern for by in formats)}")
+
+
+def _integer(cell: Cell) -> int | Wrong:
+    text = text_of(cell).strip()
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return Wrong(f"{shown(cell)} is not a whole number" if text else "is missing")
+
+
+def _plain_integers(texts: pa.Array) -> tuple[pa.Array, Mask]:
+    is_plain = matched(texts, f"^(?:{_INTEGER.pattern})$")
+    return pc.if_else(pa.array(is_plain), texts, "0").cast(pa.int64()), is_plain
+
+
+def _plain_descriptions(texts: pa.Array) -> tuple[pa.Array, Mask]:
+    may_have_a_number = matched(texts, _MAY_HAVE_A_NUMBER) & matched(texts, _MANY_DIGITS)
+    return texts, ~may_have_a_number & mask_of(pc.not_equal(texts, ""))
+
+
+_QUICK: Final[Mapping[str, Quick]] = {
+    **dict.fromkeys((*FOUND, *LEDGER_FIELDS, "batch"), QUICK_KEYS),
+    "account": {},
+    "day": {},
+    "number": {"text": _plain_integers},
+    "description": {"text": _plain_descriptions},
+}
+"""Field → what reads its plain cells at once; fields of few different cells have none."""
+_KINDS: Final = {"number": pa.int64(), "day": pa.int32()}
+"""Field → its type; the others are texts."""
 _BATCH_ROWS: Final = 50_000
 """The number of phone numbers that are Python objects at a time."""
 _MAY_HAVE_A_NUMBER: Final = r"(?s)0.{0,2}[5-79]|\+|%2|FRI:|002|254[17]"
@@ -153,61 +205,56 @@ _MANY_DIGITS: Final = r"(?:\p{Nd}[^\p{Nd}]*){8}"
 Made = dict[str, Any]
 
 
-class Fields:
+def _everywhere(holds: Mask, words: str) -> list[tuple[int, str]]:
+    """The words for each row that the mask marks."""
+    return [(place, words) for place in np.flatnonzero(holds).tolist()]
+
+
+class _Fields:
     """The rows of a file in the columns of a layout, and their problems."""
 
     def __init__(self, found: Found, body: Body, key: PhoneKey, currency: str) -> None:
-        self.layout, self.headings, self.negative = found.layout, found.layout.columns, found.layout.negative
+        self.layout, self.headings = found.layout, found.layout.columns
         self.readers = readers_of(found.layout, currency)
         self._key = key
         self.count = len(body.lines)
         self.cells = {name: body.columns[place] for name, place in found.places.items()}
-        self._problems: defaultdict[int, list[str]] = defaultdict(list)
+        self.problems: defaultdict[int, list[str]] = defaultdict(list)
+        """The place of a row → what is wrong with it."""
         width = len(found.header)
-        for place, cells in body.odd.items():
-            self.blame(place, f"the row has {len(cells)} cells and the header {width}")
+        self.blame((at, f"the row has {len(cells)} cells and the header {width}") for at, cells in body.odd.items())
         is_header = all_hold(column.has(cell) for column, cell in zip(body.columns, found.header, strict=True))
-        for place in np.flatnonzero(is_header).tolist():
-            if place not in body.odd:
-                self.blame(place, "the header is repeated here")
-        self.currencies = self.read("currency", pa.string(), absent=currency)
+        is_header[[*body.odd]] = False
+        self.blame(_everywhere(is_header, "the header is repeated here"))
+        self.currencies = self.read("currency", absent=currency)
         # A row without a readable currency is read in the file's.
         coded = self.currencies.fill_null(currency).dictionary_encode()
-        self._money = [readers_of(found.layout, code) for code in coded.dictionary.to_pylist()]
-        codes = coded.indices.to_numpy()
-        # The rows of each currency, in their order.
-        self._rows_of = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+        codes, names = coded.indices.to_numpy(), coded.dictionary.to_pylist()
+        rows_of = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+        self._money = [(readers_of(self.layout, name), rows) for name, rows in zip(names, rows_of, strict=False)]
+        """The readers of each currency, and its rows in their order."""
 
-    def blame(self, place: int, words: str, *, field: str = "") -> None:
-        """Add a problem of a row, or of its cell under the field's heading."""
-        self._problems[place].append(f"{self.headings.get(field, field)} {words}" if field else words)
+    def blame(self, bad: Iterable[tuple[int, str]], field: str = "") -> None:
+        """Add problems of rows, or of their cells under the field's heading."""
+        called = f"{self.headings.get(field, field)} " if field else ""
+        for place, words in bad:
+            self.problems[place].append(called + words)
 
-    def read(
-        self,
-        field: str,
-        kind: pa.DataType,
-        *,
-        by: Callable[[Cell], Any] | None = None,
-        quick: Quick | None = None,
-        absent: object = None,
-    ) -> pa.Array:
-        """The values of a column, null where a cell is wrong; `absent` throughout if the file has no such column.
-
-        `by` reads a cell instead of the field's own reader, and `quick` the plain cells at once.
-        """
+    def read(self, field: str, *, absent: object = None) -> pa.Array:
+        """The texts of a column, null where a cell is wrong; `absent` throughout if the file has no such column."""
         if field not in self.cells:
-            return self.all_are(absent, kind)
-        values, bad = self.cells[field].read(by or self.readers[field], kind, quick)
-        self._blame_cells(field, bad)
+            return self.all_are(absent)
+        values, bad = self.values(field)
+        self.blame(bad, field)
         return values
 
-    def all_are(self, value: object, kind: pa.DataType) -> pa.Array:
-        """A column with one value throughout."""
-        return spread(pa.array([value], kind), np.zeros(self.count, np.int32))
+    def values(self, field: str) -> tuple[pa.Array, list[tuple[int, Wrong]]]:
+        """The values of a column that the file has, null where a cell is wrong; and the wrong cells, by their rows."""
+        return self.cells[field].read(self.readers[field], _KINDS.get(field, pa.string()), _QUICK.get(field, {}))
 
-    def _blame_cells(self, field: str, bad: Iterable[tuple[int, str]]) -> None:
-        for place, why in bad:
-            self.blame(place, why, field=field)
+    def all_are(self, value: object, kind: pa.DataType | None = None) -> pa.Array:
+        """A column with one value throughout, a text unless another type is given."""
+        return spread(pa.array([value], kind or pa.string()), np.zeros(self.count, np.int32))
 
     def money(self, field: str, *, by: str = "", absent: int | None = None) -> pa.Array:
         """The minor units of a column, null where a cell is wrong; `absent` throughout if the file has no such column.
@@ -216,37 +263,18 @@ class Fields:
         """
         if field not in self.cells:
             return self.all_are(absent, pa.int64())
-        parts, column = [], self.cells[field]
-        for readers, rows in zip(self._money, self._rows_of, strict=False):
+        parts, column = [pa.array([], pa.int64())], self.cells[field]
+        for readers, rows in self._money:
             read = readers[by or field]
             part = column if len(self._money) == 1 else column.only(rows).thinned()
-            amounts = readers["amounts"]
-            values, bad = part.read(read, pa.int64(), amounts.quick(read), amounts.quick(read, exact=True))
+            values, bad = part.read(read, pa.int64(), readers["amounts"].quick(read))
             parts.append(values)
-            self._blame_cells(field, [(int(rows[place]), why) for place, why in bad])
-        if len(parts) == 1:
-            return parts[0]
+            self.blame(((int(rows[place]), why) for place, why in bad), field)
+        if len(self._money) == 1:
+            return values
         # The values stand by currency; they go back into the order of the rows.
-        places = np.argsort(np.concatenate([np.empty(0, np.int64), *self._rows_of]))
-        return pa.concat_arrays([pa.array([], pa.int64()), *parts]).take(pa.array(places))
-
-    def references(self, field: str) -> pa.Array:
-        """The keys by which a column names other rows or batches; null for an empty cell.
-
-        A spreadsheet's error is null too, and a problem of its row.
-        """
-        return self.read(
-            field, pa.string(), by=lambda cell: error_in(cell) or text_of(cell).strip() or None, quick=quick_keys
-        )
-
-    def descriptions(self) -> pa.Array:
-        """The descriptions, with customers' numbers masked."""
-
-        def quick(texts: pa.Array) -> tuple[pa.Array, Mask]:
-            may = matched(texts, _MAY_HAVE_A_NUMBER) & matched(texts, _MANY_DIGITS)
-            return texts, ~may & mask_of(pc.not_equal(texts, ""))
-
-        return self.read("description", pa.string(), by=lambda cell: mask_numbers(text_of(cell)) or None, quick=quick)
+        places = np.argsort(np.concatenate([np.empty(0, np.int64), *(rows for _, rows in self._money)]))
+        return pa.concat_arrays(parts).take(pa.array(places))
 
     def keys(self) -> Made:
         """The columns `key`, `related`, `phone` and `description`, by name.
@@ -254,20 +282,24 @@ class Fields:
         Keys and related keys are what the layout's `key_pattern` finds in the description, or else what their columns
         have; phones are only what the pattern finds.
         """
-        layout, found = self.layout, dict.fromkeys(FOUND, self.all_are(None, pa.string()))
+        layout, found = self.layout, dict.fromkeys(FOUND, self.all_are(None))
         if layout.groups:
-            on_a_line = self.read("description", pa.string(), by=lambda cell: " ".join(text_of(cell).split()) or None)
+            on_a_line, _ = self.cells["description"].read(lambda cell: " ".join(text_of(cell).split()), pa.string())
             fields = pc.extract_regex(on_a_line.cast(pa.string()), layout.key_pattern).flatten()
             for name, values in zip(layout.groups, fields, strict=True):
                 found[name] = pc.coalesce(found[name], pc.if_else(pc.equal(values, ""), None, values))
         missing = None if layout.makes_keys else Wrong("is missing")
-        column = self.cells.get("key") or Column([""], np.zeros(self.count, np.int32))
-        keys, bad = column.read(lambda cell: key_of(cell) or missing, pa.string(), quick_keys)
+        column = self.cells.get("key") or self._nobody
+        keys, bad = column.read(lambda cell: key_of(cell) or missing, pa.string(), QUICK_KEYS)
         is_told = found["key"].is_valid().to_numpy(zero_copy_only=False)
-        self._blame_cells("key", [(row, why) for row, why in bad if not is_told[row]])
-        related = pc.coalesce(found["related"], self.references("related"))
-        made = {"key": pc.coalesce(found["key"], keys), "related": related}
-        return {**made, "phone": found["phone"], "description": self.descriptions()}
+        self.blame(((row, why) for row, why in bad if not is_told[row]), "key")
+        made = {"key": pc.coalesce(found["key"], keys), "related": pc.coalesce(found["related"], self.read("related"))}
+        return {**made, "phone": found["phone"], "description": self.read("description")}
+
+    @property
+    def _nobody(self) -> Column:
+        """A column of empty cells."""
+        return Column([""], np.zeros(self.count, np.int32))
 
     def phones(self, found: pa.Array, directions: pa.Array) -> list[pa.Array]:
         """Two columns: customers' numbers, masked, and their hashes.
@@ -275,13 +307,12 @@ class Fields:
         A number is `found` in the description, or else stands in the column `phone`. Without such a column it is the
         other party's, which is the sender or the receiver by the row's direction.
         """
-        numbers = [self.all_are(None, pa.string())] * 2
+        numbers = [self.all_are(None)] * 2
         if "phone" in self.cells:
             numbers = self._numbers(self.cells["phone"])
         elif {"from", "to"} <= self.cells.keys():
             comes, goes = (mask_of(pc.equal(directions, way)) for way in ("in", "out"))
-            nobody = Column([""], np.zeros(self.count, np.int32))
-            sent = nobody.replaced(goes, self.cells["to"].only(goes))
+            sent = self._nobody.replaced(goes, self.cells["to"].only(goes))
             numbers = self._numbers(sent.replaced(comes, self.cells["from"].only(comes)))
         if found.null_count == len(found):
             return numbers
@@ -290,11 +321,11 @@ class Fields:
 
     def _numbers(self, column: Column) -> list[pa.Array]:
         """Two columns: the numbers in a column of parties, masked, and their hashes."""
-        number, plain, texts = self.readers["number"], _plain_party(self.layout.party), column.texts
-        others = [lambda cell: masked_number(number(cell)), lambda cell: self._key.hash_of(number(cell))]
-        if not plain or texts is None:
-            return [column.read(read, pa.string())[0] for read in others]
-        digits = pc.extract_regex(texts, plain).flatten()[0]
+        number, plain = self.readers["party"], _plain_party(self.layout.party)
+        readers = [lambda cell: masked_number(number(cell)), lambda cell: self._key.hash_of(number(cell))]
+        if not plain or column.texts is None:
+            return [column.read(read, pa.string())[0] for read in readers]
+        digits = pc.extract_regex(column.texts, plain).flatten()[0]
         is_plain = mask_of(digits.is_valid())
         begins, ends = (pc.utf8_slice_codeunits(digits, *span) for span in ((0, 2), (6, 9)))
         told = digits.drop_null()
@@ -307,9 +338,9 @@ class Fields:
         ]
 
         def done(values: pa.Array) -> Quick:
-            return lambda _: (values, is_plain)
+            return {"text": lambda _: (values, is_plain)}
 
-        return [column.read(read, pa.string(), done(known))[0] for read, known in zip(others, made, strict=True)]
+        return [column.read(read, pa.string(), done(known))[0] for read, known in zip(readers, made, strict=True)]
 
     def balances(self) -> pa.Array:
         """Signed balances; DR is negative."""
@@ -320,13 +351,13 @@ class Fields:
         is_some = pc.coalesce(pc.not_equal(balances, 0), pa.scalar(value=False))
         sides, bad = self.cells["side"].read(self.readers["side"], pa.string())
         tells = mask_of(is_some)
-        self._blame_cells("side", [(row, why) for row, why in bad if tells[row]])
+        self.blame(((row, why) for row, why in bad if tells[row]), "side")
         sides = pc.if_else(is_some, sides, "in")
         return pc.if_else(pc.equal(sides, "in"), balances, pc.negate(pc.abs(balances)))
 
     def compare_currencies(self) -> None:
         """Add a problem for every amount in another currency than its row's."""
-        if not any(readers["amounts"].names_currencies for readers in self._money):
+        if not any(readers["amounts"].names_currencies for readers, _ in self._money):
             return
         currencies = self.currencies.to_pylist()
         for field in [name for name in self.cells if name in AMOUNTS]:
@@ -335,7 +366,7 @@ class Fields:
             for place in np.flatnonzero(np.array([*map(bool, named)])[column.codes]).tolist():
                 if currencies[place] and currencies[place] not in named[column.codes[place]]:
                     words = f"{shown(column.row(place))} is not in {currencies[place]}, the row's currency"
-                    self.blame(place, words, field=field)
+                    self.blame([(place, words)], field)
 
     def openings(self) -> Mask:
         """Marks rows that only state a balance; a row with another amount as well is a movement.
@@ -347,7 +378,7 @@ class Fields:
         if not begins or "description" not in self.cells:
             return is_opening
         tells = self.cells["description"].where(lambda cell: heading_key(text_of(cell)).startswith(begins))
-        for readers, rows in zip(self._money, self._rows_of, strict=False):
+        for readers, rows in self._money:
             for place in rows[tells[rows]].tolist():
                 balance, *cells = (
                     self.cells[name].row(place) if name in self.cells else ""
@@ -363,49 +394,119 @@ class Fields:
         """The type and the status of each row as written, with a comma between."""
         columns = [self.cells[name] for name in ("type", "status") if name in self.cells]
         if not columns:
-            return self.all_are(None, pa.string())
+            return self.all_are(None)
         rows, codes = distinct_rows(columns)
         said = [", ".join(filter(None, (text_of(cell).strip() for cell in row))) or None for row in rows]
         return spread(pa.array(said, pa.string()), codes)
 
     def sentences(self) -> pa.Array:
         """The problems of each row as one text; null for a row without a problem."""
-        said = [None, *("; ".join(words) for words in self._problems.values())]
+        said = [None, *("; ".join(words) for words in self.problems.values())]
         codes = np.zeros(self.count, np.int64)
-        codes[[*self._problems]] = np.arange(1, len(said))
+        codes[[*self.problems]] = np.arange(1, len(said))
         return spread(pa.array(said, pa.string()), codes)
 
 
-def fields_of(
+def _by_sign(fields: _Fields) -> Made:
+    signed = fields.money("amount", by="signed")
+    return {"direction": pc.if_else(pc.greater(signed, 0), "in", "out"), "amount_minor": pc.abs(signed)}
+
+
+def _by_columns(fields: _Fields) -> Made:
+    """Direction and amount by debit or credit, whichever is not zero; an amount below zero is a supposed reversal."""
+    debits = fields.money("debit", absent=0)
+    told = pc.unique(debits.drop_null()).to_numpy()
+    if (told < 0).any() and not (told > 0).any() and not fields.layout.negative and "balance" not in fields.cells:
+        words = "is negative like every debit here, and no balance shows the side: set negative in the layout"
+        fields.blame(_everywhere(debits.fill_null(0).to_numpy() != 0, words), "debit")
+        debits = pc.if_else(pc.equal(debits, 0), debits, None)
+    credits_ = fields.money("credit", absent=0)
+    both, neither = (word.join(fields.headings[name] for name in ("debit", "credit")) for word in (" and ", " nor "))
+    debit, credit = (column.fill_null(0).to_numpy() for column in (debits, credits_))
+    is_read = pc.and_(debits.is_valid(), credits_.is_valid()).to_numpy(zero_copy_only=False)
+    fields.blame(_everywhere((debit != 0) & (credit != 0), f"{both} are both filled"))
+    # A cell that cannot be read is null, and has its problem already.
+    is_neither = (debit == 0) & (credit == 0) & is_read
+    fields.blame(_everywhere(is_neither, f"neither {neither} has an amount above zero"))
+    is_one = (debit != 0) ^ (credit != 0)
+    signed = np.where(credit != 0, credit, -debit)
+    direction = pa.array(np.where(signed > 0, "in", "out"), mask=~is_one).cast(pa.string())
+    is_reversal = pa.array(is_one & (np.where(debit != 0, debit, credit) < 0))
+    return {"direction": direction, "amount_minor": pa.array(np.abs(signed), mask=~is_one), "is_reversal": is_reversal}
+
+
+def _by_parties(fields: _Fields) -> Made:
+    """Amount, and direction by which of the two parties is the account's own; the other is the customer."""
+    like = "(?s)" + ".*".join(map(re.escape, _WILD.split(fields.layout.own)))
+    sends, takes = (fields.cells[name].where(fields.readers["own"], like) for name in ("from", "to"))
+    both, neither = (word.join(fields.headings[name] for name in ("from", "to")) for word in (" and ", " nor "))
+    fields.blame(_everywhere(sends & takes, f"both {both} are the account's own party"))
+    fields.blame(_everywhere(~sends & ~takes, f"neither {neither} is the account's own party"))
+    direction = pa.array(np.where(sends, "out", "in"), mask=sends == takes).cast(pa.string())
+    return {"direction": direction, "amount_minor": fields.money("amount")}
+
+
+_WAYS: Final[dict[str, Callable[[_Fields], Made]]] = {
+    "words": lambda fields: {"direction": fields.read("direction"), "amount_minor": fields.money("amount")},
+    "sign": _by_sign, "columns": _by_columns, "parties": _by_parties,
+}  # fmt: skip
+_NO_MOVEMENT: Final = {"direction": "in", "amount_minor": 0, "fee_minor": 0, "status": "completed"}
+ISO_DATES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
+_HOUR_MS: Final = 3_600_000
+_LUSAKA_MS: Final = 2 * _HOUR_MS
+
+
+class Rows(NamedTuple):
+    """The rows of a file as its layout reads them."""
+
+    table: pa.Table
+    """The rows in the shape STATEMENT_ROW, and behind it those columns of a ledger that the file has."""
+    problems: list[tuple[int, str]]
+    """For a ledger, the line of a movement and a problem of it, for each problem."""
+    local: Whole
+    """Local milliseconds since 1970, ABSENT for a bad date."""
+    is_opening: Mask
+    """Marks rows that only state a balance."""
+    otherwise: pa.Array
+    """The type that a supposed reversal has if it is an ordinary row; null for any other row."""
+    joined: tuple[int, ...]
+    """The lines that were joined to rows above them."""
+
+
+def read_rows(
     found: Found,
-    body: Body,
-    formats: Sequence[DateFormat],
+    formats: Sequence[str],
     currency: str,
     key: PhoneKey,
-    iso: timedelta | None = None,
-) -> tuple[Made, Dates, Mask, pa.Array]:
-    """The columns of STATEMENT_ROW that a file has, the dates of the rows, a mask and an array.
+    account: str,
+    *,
+    is_ledger: bool = False,
+) -> Rows:
+    """The rows of a file on this account, in this currency if they name no other.
 
-    The mask marks rows that only state a balance; the array has the type of a supposed reversal as an ordinary row.
-    `iso` is the offset of local time, if moments of ISO 8601 are read too.
+    A ledger has further fields, and in the formats ISO_DATES its moments may be any of ISO 8601.
     """
-    fields, layout = Fields(found, body, key, currency), found.layout
+    layout, by = found.layout, [*map(DateFormat, formats)]
+    body, joined = found.body()
+    release_unused()
+    body = _without_footers(found, body, by)
+    fields = _Fields(found, body, key, currency)
     made: Made = {"line": pa.array(body.lines), **fields.keys()}
-    moments, times = fields.cells["moment"], fields.cells.get("time")
-    dates = dates_in(found.cell_rows.name, formats, body.lines, moments, times, iso)
-    for place, why in dates.bad:
-        fields.blame(place, why, field="moment")
+    offset_ms, times = layout.utc_offset_hours * _HOUR_MS, fields.cells.get("time")
+    iso = timedelta(milliseconds=offset_ms) if is_ledger and tuple(formats) == ISO_DATES else None
+    dates = dates_in(found.cell_rows.name, by, body.lines, fields.cells["moment"], times, iso)
+    fields.blame(dates.bad, "moment")
     made |= _WAYS[layout.direction_by](fields)
     made["phone"], made["phone_hash"] = fields.phones(made["phone"], made["direction"])
     made |= {
         "fee_minor": fields.money("fee", absent=0),
         "balance_minor": fields.balances(),
-        "status": fields.read("status", pa.string(), absent="completed"),
+        "status": fields.read("status", absent="completed"),
         "currency": fields.currencies,
-        "batch": fields.references("batch"),
+        "batch": fields.read("batch"),
         "words": fields.words(),
     }
-    types, is_reversal = fields.read("type", pa.string(), absent="other"), made.pop("is_reversal", False)
+    types, is_reversal = fields.read("type", absent="other"), made.pop("is_reversal", False)
     made["type"] = pc.if_else(is_reversal, "reversal", types)
     fields.compare_currencies()
     is_opening = fields.openings()
@@ -417,60 +518,43 @@ def fields_of(
         for name, nothing in _NO_MOVEMENT.items():
             made[name] = pc.if_else(where, nothing, made[name])
     made["problem"] = fields.sentences()
-    return made, dates, is_opening, pc.if_else(is_reversal, types, None)
+    problems, further = [], Made()
+    if is_ledger:
+        problems = [(row, why) for row in sorted(fields.problems) for why in fields.problems[row]]
+        for name in [name for name in LEDGER_FIELDS if name in fields.cells]:
+            further[name], bad = fields.values(name)
+            problems += [(row, f"{layout.columns.get(name, name)} {why}") for row, why in bad]
+        problems = [(int(body.lines[row]), why) for row, why in problems if not is_opening[row]]
+    fields.cells.clear()
+    release_unused()
+    absent = dates.local == ABSENT
+    utc = dates.local - (0 if dates.by.has_zone else offset_ms)
+    days = pa.array((utc + _LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent)
+    made |= {"statement": fields.all_are(found.cell_rows.name), "account": fields.all_are(account)}
+    made["business_date"] = further.pop("day", days.cast(pa.int32())).cast(pa.date32())
+    # A day without a time is not a moment.
+    is_day = dates.without_time if dates.by.has_time else True
+    made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | is_day)
+    otherwise = pc.if_else(is_reversal, types, None)
+    table = compact(made | {"account": further.pop("account", made["account"])}, STATEMENT_ROW)
+    for name, values in further.items():
+        table = table.append_column(name, values)
+    return Rows(table, problems, dates.local, is_opening, otherwise, tuple(joined))
 
 
-_NO_MOVEMENT: Final = {"direction": "in", "amount_minor": 0, "fee_minor": 0, "status": "completed"}
-
-
-def _by_sign(fields: Fields) -> Made:
-    signed = fields.money("amount", by="signed")
-    return {"direction": pc.if_else(pc.greater(signed, 0), "in", "out"), "amount_minor": pc.abs(signed)}
-
-
-def _by_columns(fields: Fields) -> Made:
-    """Direction and amount by debit or credit, whichever is not zero; an amount below zero is a supposed reversal."""
-    debits = fields.money("debit", absent=0)
-    told = pc.unique(debits.drop_null()).to_numpy()
-    if (told < 0).any() and not (told > 0).any() and not fields.negative and "balance" not in fields.cells:
-        words = "is negative like every debit here, and no balance shows the side: set negative in the layout"
-        for place in np.flatnonzero(debits.fill_null(0).to_numpy()).tolist():
-            fields.blame(place, words, field="debit")
-        debits = pc.if_else(pc.equal(debits, 0), debits, None)
-    credits_ = fields.money("credit", absent=0)
-    both, neither = (word.join(fields.headings[name] for name in ("debit", "credit")) for word in (" and ", " nor "))
-    debit, credit = (column.fill_null(0).to_numpy() for column in (debits, credits_))
-    is_read = pc.and_(debits.is_valid(), credits_.is_valid()).to_numpy(zero_copy_only=False)
-    # A cell that cannot be read is null, and has its problem already.
-    for places, words in (
-        ((debit != 0) & (credit != 0), f"{both} are both filled"),
-        ((debit == 0) & (credit == 0) & is_read, f"neither {neither} has an amount above zero"),
-    ):
-        for place in np.flatnonzero(places).tolist():
-            fields.blame(place, words)
-    is_one = (debit != 0) ^ (credit != 0)
-    signed = np.where(credit != 0, credit, -debit)
-    direction = pa.array(np.where(signed > 0, "in", "out"), mask=~is_one).cast(pa.string())
-    is_reversal = pa.array(is_one & (np.where(debit != 0, debit, credit) < 0))
-    return {"direction": direction, "amount_minor": pa.array(np.abs(signed), mask=~is_one), "is_reversal": is_reversal}
-
-
-def _by_parties(fields: Fields) -> Made:
-    """Amount, and direction by which of the two parties is the account's own; the other is the customer."""
-    own = fields.layout.own
-    begins, *_, ends = [*_WILD.split(own), ""] if _WILD.search(own) is None else _WILD.split(own)
-    sends, takes = (fields.cells[name].where(fields.readers["own"], within=(begins, ends)) for name in ("from", "to"))
-    both, neither = (word.join(fields.headings[name] for name in ("from", "to")) for word in (" and ", " nor "))
-    for place in np.flatnonzero(sends == takes).tolist():
-        which = f"both {both} are" if sends[place] else f"neither {neither} is"
-        fields.blame(place, f"{which} the account's own party")
-    direction = pa.array(np.where(sends, "out", "in"), mask=sends == takes).cast(pa.string())
-    return {"direction": direction, "amount_minor": fields.money("amount")}
-
-
-_WAYS: Final[dict[str, Callable[[Fields], Made]]] = {
-    "words": lambda fields: {
-        "direction": fields.read("direction", pa.string()), "amount_minor": fields.money("amount"),
-    },
-    "sign": _by_sign, "columns": _by_columns, "parties": _by_parties,
-}  # fmt: skip
+def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) -> Body:
+    """The rows without the lines of totals at the end. Elsewhere, or with a date, such a line is a row."""
+    footers = tuple(heading_key(footer) for footer in found.layout.footers)
+    places = [found.places[name] for name in ("moment", "time") if name in found.places]
+    count = len(body.lines)
+    while footers and count:
+        cells = body.row(count - 1)
+        told = [cells[place] for place in places if place < len(cells)]
+        text = " ".join(text_of(cell).strip() for cell in told)
+        is_text = not any(isinstance(cell, datetime) for cell in told) and all(by.read(text) is None for by in formats)
+        # A key may begin as a total does.
+        begins = heading_key(next((text_of(cell) for cell in cells if cell != ""), ""))
+        if not (is_text and begins.startswith(footers)):
+            break
+        count -= 1
+    return body.only(np.arange(len(body.lines)) < count)

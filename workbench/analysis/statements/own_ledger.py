@@ -3,13 +3,17 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import date, timedelta
 from functools import cached_property, partial
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from types import ModuleType
+from typing import Any, Final, TypeGuard
+from urllib.parse import parse_qsl, urlsplit
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -18,49 +22,48 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from workbench.analysis.database import fetched, is_address
 from workbench.analysis.files import PARQUET
 from workbench.analysis.frames import compact, in_one_piece, releasing, typed, with_column
-from workbench.analysis.phone_key import PhoneKey, key_from
+from workbench.analysis.phone_key import key_from
 from workbench.analysis.shapes import DIRECTIONS, LEDGER_MOVEMENT, Columns
-from workbench.analysis.statements.arrow_cells import cells_in
 from workbench.analysis.statements.cells import (
+    Body,
     Cell,
+    CellRows,
     Column,
     Mask,
-    Quick,
     Whole,
-    Wrong,
     codes_of,
     distinct_rows,
-    key_of,
     mask_of,
-    matched,
-    quick_keys,
+    number_in,
     refused,
-    shown,
     text_of,
 )
-from workbench.analysis.statements.dates import ABSENT, DateFormat
-from workbench.analysis.statements.dialect import cell_rows_of, declared_in, digest_of
-from workbench.analysis.statements.layouts import LAYOUTS, LEDGER_FIELDS, Layout, heading_key
-from workbench.analysis.statements.recognising import Found, recognised
+from workbench.analysis.statements.dates import ABSENT
+from workbench.analysis.statements.fields import ISO_DATES, read_rows
+from workbench.analysis.statements.layouts import (
+    AMOUNTS,
+    LAYOUTS,
+    LEDGER_FIELDS,
+    SWAPPED,
+    Layout,
+    heading_key,
+    tried_layouts,
+)
+from workbench.analysis.statements.recognising import Found, cell_rows_of, declared, digest_of, recognised
 from workbench.analysis.statements.statement import (
-    agreed,
     effects_of,
     follow,
     made_keys,
     newest_first,
-    passed_currency,
-    read_rows,
     reasons_in,
-    tried_layouts,
     whole_of,
 )
-from workbench.analysis.statements.vocabulary import SWAPPED
-from workbench.domain.moments import DAY_MS, milliseconds
+from workbench.domain.masking import mask
 from workbench.domain.money import decimals_of
 from workbench.errors import StatementRefused
+from workbench.extras import how_to_install
 from workbench.text.render import Table, Tabular, pairs, table
 
 LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "string"}
@@ -131,7 +134,7 @@ class Ledger(Tabular):
         return pairs(self.name, {**told, "sha256": self.sha256 or "of no file"})
 
 
-@releasing
+@releasing()
 def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     source: object,
     *,
@@ -167,84 +170,67 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     Raises StatementRefused: the ledger cannot be read without guessing. One row that cannot be read is enough; the
     message has each reason with its number of rows and the first of them.
     """
-    taken, key = _taken(source, query), key_from(phone_key)
-    found, formats = taken.found(layout)
-    return _read(taken, found, [date_format] if date_format else formats, account, currency, key)
+    name, digest, content = _taken(source, query)
+    key, is_file = key_from(phone_key), isinstance(content, Path)
+    chosen = None if layout is None else tried_layouts(layout)[0]
+    found, dates = _found_in_file(content, chosen) if is_file else _found_in_table(name, content, chosen)
+    formats = [date_format] if date_format else dates
+    by_row = "account" in found.places
+    said, _, account, whole_currency = declared(found, account, currency, by_row=by_row)
+    read = read_rows(found, formats, whole_currency, key, account, is_ledger=True)
+    rows, local, is_opening = read.table, read.local, read.is_opening
+    groups, codes = distinct_rows([Column.of(rows[name]) for name in ("account", "currency")])
+    codes = _of_one_currency(groups, codes, is_opening) if is_opening.any() else codes
+    by_account = with_column(rows.select(_FOLLOWED), "account", pa.array(codes)).take(np.argsort(codes, kind="stable"))
+    is_turned, _ = newest_first(local, partial(follow, by_account, said))
+    del by_account
+    places = np.arange(local.size)[:: -1 if is_turned else 1]
+    openings: dict[int, int] = {}
+    if is_opening.any():
+        stated, openings = _stated(rows, is_opening, codes, places)
+        rows = with_column(rows, "balance_minor", pc.coalesce(rows["balance_minor"], stated))
+        rows = rows.filter(pa.array(~is_opening))
+        local, places, codes = (values[~is_opening] for values in (local, places, codes))
+    _refuse_unreadable(name, "line" if is_file else "row", len(rows), read.problems)
+    if said.opening_minor is not None:
+        openings = _declared_opening(found, groups, said.opening_minor, whole_currency, currency or said.currency)
+    if found.layout.makes_keys:
+        rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
+    words = found.layout.accounts
+    called = {of: " / ".join(word for word, other in words.items() if other == of) for of in words.values()}
+    table = _ledger(rows, local, places, codes, [openings.get(code) for code in range(len(groups))])
+    return Ledger(name, digest, found.layout.name, table, called, found.layout.sha256)
 
 
-_DATES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
-_Header = tuple[Sequence[str], str | None]
-"""Headings, and the delimiter between them."""
-
-
-class _Taken(NamedTuple):
-    """A source before its layout is known: a file that is cut into cells, or an Arrow table."""
-
-    name: str
-    sha256: str | None
-    content: Path | pa.Table
-
-    @property
-    def row(self) -> str:
-        """The word before a row's number in messages."""
-        return "line" if isinstance(self.content, Path) else "row"
-
-    def found(self, layout: str | Path | Layout | None) -> tuple[Found, Sequence[str]]:
-        """The source with its layout and header, and the formats of its moments. Raises StatementRefused: none fits."""
-        chosen = None if layout is None else tried_layouts(layout)[0]
-        if isinstance(self.content, Path):
-            books = _books(chosen) if chosen else _named_alike(self.name, self._headers(self.content))
-            try:
-                found = recognised(self.content, [books], named=True)
-            except StatementRefused as wrong:
-                if chosen and "layouts" in wrong.facts:
-                    wrong.hint = "The layout of a ledger names the ledger's own headings; one with account, key, "
-                    wrong.hint += "occurred_at and amount needs none."
-                    wrong.say(wrong.message)
-                raise
-            return found, found.layout.dates
-        headings = self.content.column_names
-        books = _books(chosen) if chosen else _named_alike(self.name, [(headings, None)])
-        if lacking := books.lacking({*map(heading_key, headings)}):
-            text = (
-                f"lacks {', '.join(lacking)}, which the layout {books.name} names; it has {', '.join(headings[:40])}."
-            )
-            raise refused(self.name, text, headings=tuple(headings))
-        return cells_in(self.name, self.content, books)
-
-    @staticmethod
-    def _headers(path: Path) -> Iterator[_Header]:
-        """Yields the first line of a file as each reading cuts it, and the delimiter of the reading."""
-        for reading in cell_rows_of(path, [("utf-8", mark) for mark in ",;\t"]):
-            for _, cells in islice(reading.lines(), 1):
-                yield [text_of(cell) for cell in cells], reading.delimiter
-
-
-def _taken(source: object, query: str | Path | None) -> _Taken:
+def _taken(source: object, query: str | Path | None) -> tuple[str, str | None, Path | pa.Table]:
+    """The name of a source, the SHA-256 of its file or query, and the file or the table."""
     if is_address(source):
         if query is None:
             raise StatementRefused("A database needs a query.", hint="Pass query='ledger.sql', or the query itself.")
         name, sql = _sql(query)
-        return _Taken(name, hashlib.sha256(sql.encode()).hexdigest(), fetched(source, sql, name))
+        return name, hashlib.sha256(sql.encode()).hexdigest(), fetched(source, sql, name)
     if query is not None:
         raise StatementRefused("A query needs a database.", hint="Pass its address: postgresql://… or sqlite:///….")
     if isinstance(source, str | Path):
         path = Path(source)
         digest = digest_of(path)
-        is_parquet = path.suffix.lower() == PARQUET
-        return _Taken(path.name, digest, _arrow(path.name, lambda: pq.read_table(path)) if is_parquet else path)
+        if path.suffix.lower() != PARQUET:
+            return path.name, digest, path
+        with _as_table(path.name):
+            return path.name, digest, pq.read_table(path)
     name = f"{type(source).__module__.split('.')[0].lstrip('_')} {type(source).__name__}"
     if isinstance(source, pa.Table):
-        return _Taken(name, None, source)
-    if isinstance(source, pd.DataFrame):
-        return _Taken(name, None, _arrow(name, lambda: pa.Table.from_pandas(source, preserve_index=False)))
+        return name, None, source
     frame: Any = source
-    try:
-        lazy = nw.from_native(frame).lazy()
-    except TypeError:
-        hint = "Pass a file's path, a DataFrame, an Arrow table, or a database's address with a query."
-        raise StatementRefused(f"Give a ledger; {type(source).__name__} is not one.", hint=hint) from None
-    return _Taken(name, None, _arrow(name, lambda: lazy.collect(backend="pyarrow").to_native()))
+    with _as_table(name):
+        if isinstance(source, pd.DataFrame):
+            return name, None, pa.Table.from_pandas(source, preserve_index=False)
+        try:
+            lazy = nw.from_native(frame).lazy()
+        except TypeError:
+            hint = "Pass a file's path, a DataFrame, an Arrow table, or a database's address with a query."
+            raise StatementRefused(f"Give a ledger; {type(source).__name__} is not one.", hint=hint) from None
+        return name, None, lazy.collect(backend="pyarrow").to_native()
 
 
 def _sql(query: str | Path) -> tuple[str, str]:
@@ -259,17 +245,63 @@ def _sql(query: str | Path) -> tuple[str, str]:
         raise refused(path.name, f"cannot be read: {why}.") from None
 
 
-def _arrow(name: str, made: Callable[[], pa.Table]) -> pa.Table:
+@contextmanager
+def _as_table(name: str) -> Iterator[None]:
+    """Refuses a source that its library cannot turn into an Arrow table."""
     try:
-        return made()
+        yield
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         raise refused(name, f"cannot be read as a table: {error}.") from None
 
 
-def _named_alike(name: str, headers: Iterable[_Header]) -> Layout:
+def _found_in_file(path: Path, layout: Layout | None) -> tuple[Found, Sequence[str]]:
+    """A file with its layout and header, and the formats of its moments."""
+    heads = ((way, islice(way.lines(), 1)) for way in cell_rows_of(path, [("utf-8", mark) for mark in ",;\t"]))
+    headers = (([text_of(cell) for cell in cells], way.delimiter) for way, head in heads for _, cells in head)
+    books = _books(layout) if layout else _named_alike(path.name, headers)
+    try:
+        found = recognised(path, [books], named=True)
+    except StatementRefused as wrong:
+        if layout and "layouts" in wrong.facts:
+            wrong.hint = "The layout of a ledger names the ledger's own headings; one with account, key, "
+            wrong.hint += "occurred_at and amount needs none."
+            wrong.say(wrong.message)
+        raise
+    return found, found.layout.dates
+
+
+def _found_in_table(name: str, given: pa.Table, layout: Layout | None) -> tuple[Found, Sequence[str]]:
+    """A table as if it were a sheet that the layout had recognised, and the formats of its moments.
+
+    Raises StatementRefused: a column is missing, two have one heading, or a column cannot be read.
+    """
+    headings = given.column_names
+    books = _books(layout) if layout else _named_alike(name, [(headings, None)])
+    if lacking := books.lacking({*map(heading_key, headings)}):
+        text = f"lacks {', '.join(lacking)}, which the layout {books.name} names; it has {', '.join(headings[:40])}."
+        raise refused(name, text, headings=tuple(headings))
+    fields = {key: field for field, key in books.keys.items()}
+    used = [(column, fields[key]) for column in given.schema if (key := heading_key(column.name)) in fields]
+    header: list[Cell] = [column.name for column, _ in used]
+    if len({field for _, field in used}) < len(used):
+        raise refused(name, f"has a column twice: {', '.join(map(text_of, header))}.", headings=tuple(headings))
+    columns = [_column(name, column, given.column(column.name), field, books) for column, field in used]
+    body, kind = Body(np.arange(1, len(given) + 1), columns, {}), next(at.type for at, of in used if of == "moment")
+    formats: Sequence[str] = books.dates
+    # A column of times beside the days is read by the layout's formats.
+    if pa.types.is_date(kind) and "time" not in fields.values():
+        formats = ["%Y-%m-%d"]
+    elif pa.types.is_timestamp(kind) and "time" not in fields.values():
+        formats = ["%Y-%m-%d %H:%M:%S"]
+    rows = CellRows(name, "table", None, lambda: iter(()), None, name, lambda *_: body)
+    return Found(rows, books, header, 0, ()), formats
+
+
+def _named_alike(name: str, headers: Iterable[tuple[Sequence[str], str | None]]) -> Layout:
     """The layout of a table with the column names of `ledger_columns()`, by the first of `headers` that has enough.
 
-    Raises StatementRefused: every header lacks a key, a moment or an amount.
+    `headers` are headings, each with the delimiter between them. Raises StatementRefused: every header lacks a key, a
+    moment or an amount.
     """
     shown_headings: Sequence[str] = ()
     for header, mark in headers:
@@ -281,7 +313,7 @@ def _named_alike(name: str, headers: Iterable[_Header]) -> Layout:
             columns["moment"] = columns.pop("day")
         if {"key", "moment", "amount"} <= columns.keys():
             words = dict(zip(DIRECTIONS, DIRECTIONS, strict=True))
-            return Layout(name="ledger", columns=columns, dates=_DATES, directions=words, delimiter=mark or ",")
+            return Layout(name="ledger", columns=columns, dates=ISO_DATES, directions=words, delimiter=mark or ",")
         shown_headings = header if len(header) > len(shown_headings) else shown_headings
     headings = {*map(heading_key, shown_headings)}
     is_statement = any(not layout.lacking(headings) for layout in LAYOUTS.values())
@@ -301,68 +333,93 @@ def _books(layout: Layout) -> Layout:
     return replace(layout, columns={SWAPPED.get(name, name): heading for name, heading in layout.columns.items()})
 
 
+_AS_NUMERIC: Final = (
+    "in PostgreSQL CAST({0} AS NUMERIC), in SQLite CAST(round({0} * 100) AS INTEGER) AS {0}_minor, in pandas text from "
+    "the beginning (dtype=str) or df['{0}'].astype(str)"
+)
+_DAY_US: Final = 86_400_000_000
+_DAYS: Final = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
+"""The first and the last day of Python's calendar, in days since 1970."""
+
+
+def _column(name: str, field: pa.Field, values: pa.ChunkedArray, what: str, layout: Layout) -> Column:
+    """A table's column as that of a sheet: texts, exact numbers, or local moments. `what` is the layout's field in it.
+
+    Raises StatementRefused: a float that is no amount, whole numbers that may be kwacha or ngwee, or an unknown type.
+    """
+    if values.null_count == len(values):
+        return Column.of(pa.nulls(len(values), pa.string()))
+    of, is_numeric, kind = pa.types, False, field.type
+    if isinstance(kind, pa.BaseExtensionType) and of.is_string(kind.storage_type):
+        # PostgreSQL's NUMERIC comes as its exact text.
+        is_numeric = getattr(kind, "type_name", "") == "numeric"
+        values, kind = values.cast(kind.storage_type), kind.storage_type
+    if of.is_dictionary(kind):
+        values, kind = values.cast(kind.value_type), kind.value_type
+    if unfit := _unfit(field, kind, layout, is_money=what in AMOUNTS):
+        raise refused(name, unfit[0], hint=unfit[1], column=field.name)
+    if of.is_timestamp(kind) or of.is_date(kind):
+        return Column.of(_moments(name, values, timedelta(hours=layout.utc_offset_hours)))
+    if of.is_time(kind) or isinstance(kind, pa.UuidType):
+        return Column.of(pa.array([value and str(value) for value in values.to_pylist()], pa.string()))
+    if of.is_floating(kind):
+        values = pc.if_else(pc.is_nan(values), None, values)
+    texts = values.cast(pa.string())
+    if what in AMOUNTS:
+        return Column.of(texts, is_number=is_numeric or of.is_decimal(kind) or of.is_floating(kind))
+    if is_numeric or of.is_decimal(kind):
+        texts = pa.array([value and text_of(number_in(value)) for value in texts.to_pylist()], pa.string())
+    return Column.of(texts)
+
+
+def _moments(name: str, column: pa.ChunkedArray, offset: timedelta) -> pa.ChunkedArray:
+    """Days or moments as local moments, moved by `offset` if they have a zone. Raises StatementRefused: no such day."""
+    kind = column.type
+    if pa.types.is_date(kind):
+        _refuse_beyond(name, column.cast(pa.date32()).cast(pa.int32()), 1)
+        return column.cast(pa.timestamp("us"))
+    utc = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.timestamp("us"))
+    local = pc.add(utc, pa.scalar(offset, pa.duration("us"))) if kind.tz else utc
+    _refuse_beyond(name, local.cast(pa.int64()), _DAY_US)
+    return local
+
+
+def _refuse_beyond(name: str, numbers: pa.ChunkedArray, per_day: int) -> None:
+    """Raises StatementRefused: a day or a moment is not in the years 1 to 9999.
+
+    `numbers` count from 1970, `per_day` of them to a day: 1 for days, more for moments.
+    """
+    first, last = _DAYS
+    is_beyond = pc.or_(pc.less(numbers, first * per_day), pc.greater_equal(numbers, (last + 1) * per_day))
+    place = pc.index(is_beyond, value=True).as_py()
+    if place >= 0:
+        text = f"has a date that does not exist, from row {place + 1} on."
+        raise refused(name, text, hint="PostgreSQL's infinity, or a year beyond 9999? Leave it out.")
+
+
+def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool) -> tuple[str, str] | None:
+    """The reason why a column cannot be read, and a hint what to write instead; None if it can be read."""
+    called, of = field.name, pa.types
+    numeric = _AS_NUMERIC.format(called)
+    if of.is_floating(kind) and not is_money:
+        hint = (
+            f"Give it as text, df['{called}'].astype('Int64').astype(str) in pandas: a float does not keep every digit."
+        )
+        return f"has floats in {called}, and no float holds a key.", hint
+    if is_money and (field.metadata or {}).get(b"POSTGRESQL:type") == b"money":
+        return f"has the type money in {called}, whose unit the server sets.", f"Write CAST({called} AS NUMERIC)."
+    if is_money and of.is_integer(kind) and not layout.units and not layout.is_minor:
+        hint = f"If they are ngwee, name it {called}_minor; if kwacha, write {numeric}."
+        return f"has whole numbers in {called}, which may be kwacha or ngwee.", hint
+    tests = (of.is_string, of.is_large_string, of.is_string_view, of.is_integer, of.is_boolean, of.is_decimal,
+             of.is_timestamp, of.is_date, of.is_time, of.is_floating)  # fmt: skip
+    if not isinstance(kind, pa.UuidType) and not any(test(kind) for test in tests):
+        return f"has the type {kind} in {called}; only text, numbers and moments can be read.", ""
+    return None
+
+
 _FOLLOWED: Final = ("line", "account", "direction", "amount_minor", "fee_minor", "status", "balance_minor")
 """The columns by which a running balance is followed; the others would take time and memory to be put in order."""
-
-
-def _read(
-    taken: _Taken, found: Found, formats: Sequence[str], account: str | None, currency: str | None, key: PhoneKey
-) -> Ledger:
-    """The ledger with all its rows. Raises StatementRefused: a row cannot be read."""
-    name, layout = taken.name, found.layout
-    passed = passed_currency(currency)
-    said, _ = declared_in(name, layout, found.above, passed)
-    if "account" not in found.places:
-        account = agreed(name, "account", account, said.account, layout.account)
-    elif account:
-        raise refused(name, f"names the account of each row, but {account!r} was passed too.")
-    whole_currency = agreed(name, "currency", passed, said.currency, layout.currency)
-    same, by_day = {"statement": name, "account": account or ""}, tuple(formats) == _DATES
-    offset = timedelta(hours=layout.utc_offset_hours) if by_day else None
-    read = read_rows(found, formats, whole_currency, key, same, offset)
-    rows, local, is_opening = read.table, read.local, read.is_opening
-    cells = {field: read.body.columns[place] for field, place in found.places.items() if field in LEDGER_FIELDS}
-    readers = _readers_of(layout)
-    accounts = cells["account"].read(*readers["account"])[0] if "account" in cells else rows["account"]
-    pairs, codes = distinct_rows((Column.of(accounts), Column.of(rows["currency"])))
-    codes = _of_one_currency(pairs, codes, is_opening) if is_opening.any() else codes
-    by_account = with_column(rows.select(_FOLLOWED), "account", pa.array(codes)).take(np.argsort(codes, kind="stable"))
-    is_turned, _ = newest_first(local, partial(follow, by_account, said))
-    del by_account
-    places = np.arange(local.size)[:: -1 if is_turned else 1]
-    openings: dict[int, int] = {}
-    if is_opening.any():
-        stated, openings = _stated(rows, is_opening, codes, places)
-        rows = with_column(rows, "balance_minor", pc.coalesce(rows["balance_minor"], stated))
-        rows, local, places = rows.filter(pa.array(~is_opening)), local[~is_opening], places[~is_opening]
-        codes = codes[~is_opening]
-    made: dict[str, pa.Array] = {}
-    problems: list[tuple[int, str]] = []
-    for field, column in cells.items():
-        made[field], bad = column.only(~is_opening).read(*readers.get(field, (key_of, pa.string(), quick_keys)))
-        problems += [(rows["line"][row].as_py(), f"{layout.columns.get(field, field)} {why}") for row, why in bad]
-    _refuse_unreadable(taken, rows, problems)
-    if said.opening_minor is not None:
-        named = {of for of, _ in pairs}
-        if len(named) > 1:
-            text = f"has an opening balance above its header, and the rows of {len(named):,} accounts below."
-            raise refused(name, text, hint="Remove opening from the layout: it does not say whose balance this is.")
-        is_only = len(pairs) == 1 and not (passed or said.currency)
-        openings = {
-            code: said.opening_minor
-            for code, (_, of) in enumerate(pairs)
-            if of == whole_currency or (is_only and decimals_of(text_of(of)) == decimals_of(whole_currency))
-        }
-    # The cells take as much memory as what was read of them.
-    del read, cells
-    if layout.makes_keys:
-        rows = with_column(rows, "account", made.get("account", rows["account"]))
-        rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
-    called: dict[str, str] = {}
-    for word, account in layout.accounts.items():
-        called[account] = f"{called[account]} / {word}" if account in called else word
-    table = _ledger(rows, made, local, places, codes, [openings.get(code) for code in range(len(pairs))])
-    return Ledger(name, taken.sha256, layout.name, table, called, layout.sha256)
 
 
 def _of_one_currency(pairs: Sequence[tuple[Cell, ...]], codes: Whole, is_opening: Mask) -> Whole:
@@ -395,44 +452,20 @@ def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tu
     return pa.array(stated, mask=stated == ABSENT), openings
 
 
-_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
-
-
-def _readers_of(layout: Layout) -> Mapping[str, tuple[Callable[[Cell], Any], pa.DataType, Quick | None]]:
-    """Field that only a ledger has → the reader of its cells, the type, and the reader of plain cells at once."""
-    accounts = {heading_key(word): account for word, account in layout.accounts.items()}
-    days = [*map(DateFormat, layout.preamble_dates)]
-
-    def account(cell: Cell) -> str | Wrong:
-        text = key_of(cell) or Wrong("is missing")
-        if isinstance(text, Wrong) or not accounts:
-            return text
-        return accounts.get(heading_key(text), Wrong(f"{shown(text)} is none of {', '.join(layout.accounts)}"))
-
-    def day(cell: Cell) -> int | Wrong:
-        if isinstance(cell, datetime):
-            return milliseconds(cell.replace(tzinfo=UTC)) // DAY_MS
-        read = {at // DAY_MS for by in days if (at := by.read(text_of(cell).strip())) is not None}
-        why = "is written in two ways" if read else "is not a day written as"
-        return read.pop() if len(read) == 1 else Wrong(f"{shown(cell)} {why} {' or '.join(layout.preamble_dates)}")
-
+def _declared_opening(
+    found: Found, groups: Sequence[tuple[Cell, ...]], minor: int, currency: str, told: str | None
+) -> dict[int, int]:
+    """Code → the opening balance that stands above the header; `told` is the currency that the file or caller names."""
+    if len(named := {of for of, _ in groups}) > 1:
+        text = f"has an opening balance above its header, and the rows of {len(named):,} accounts below."
+        hint = "Remove opening from the layout: it does not say whose balance this is."
+        raise refused(found.cell_rows.name, text, hint=hint)
+    is_only, decimals = len(groups) == 1 and not told, decimals_of(currency)
     return {
-        "account": (account, pa.string(), None),
-        "number": (_integer, pa.int64(), _quick_integers),
-        "day": (day, pa.int32(), None),
+        code: minor
+        for code, (_, of) in enumerate(groups)
+        if of == currency or (is_only and decimals_of(text_of(of)) == decimals)
     }
-
-
-def _integer(cell: Cell) -> int | Wrong:
-    text = text_of(cell).strip()
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    return Wrong(f"{shown(cell)} is not a whole number" if text else "is missing")
-
-
-def _quick_integers(texts: pa.Array) -> tuple[pa.Array, Mask]:
-    is_plain = matched(texts, f"^(?:{_INTEGER.pattern})$")
-    return pc.if_else(pa.array(is_plain), texts, "0").cast(pa.int64()), is_plain
 
 
 _MOST_REASONS: Final = 20
@@ -444,72 +477,62 @@ _HINTS: Final = {
 """Words of a reason → what to do."""
 
 
-def _refuse_unreadable(taken: _Taken, rows: pa.Table, problems: Sequence[tuple[int, str]]) -> None:
-    """Raises StatementRefused: rows have a problem. The message has each reason, its number of rows and the first."""
-    bad = rows.select(["line", "problem"]).filter(rows["problem"].is_valid()).to_pydict()
-    said = [(line, why) for line, whys in zip(*bad.values(), strict=True) for why in whys.split("; ")]
-    said += problems
-    if not said:
+def _refuse_unreadable(name: str, called: str, count: int, problems: Sequence[tuple[int, str]]) -> None:
+    """Raises StatementRefused: rows have a problem. The message has each reason, its number of rows and the first.
+
+    `called` is the word before a row's number, and `count` the number of all rows.
+    """
+    if not problems:
         return
-    reasons = reasons_in(said)
+    reasons = reasons_in(problems)
     listed = [
-        f"{why} ({count:,} row{'s' * (count > 1)}, {'the first is ' * (count > 1)}{taken.row} {first})"
+        f"{why} ({count:,} row{'s' * (count > 1)}, {'the first is ' * (count > 1)}{called} {first})"
         for why, (first, count) in islice(reasons.items(), _MOST_REASONS)
     ]
     listed += [f"and {len(reasons) - _MOST_REASONS:,} more reasons"] if len(reasons) > _MOST_REASONS else []
-    many = len({line for line, _ in said})
+    many = len({line for line, _ in problems})
     raise refused(
-        taken.name,
-        f"has {many:,} of {len(rows):,} rows that cannot be read: {'; '.join(listed)}.",
+        name,
+        f"has {many:,} of {count:,} rows that cannot be read: {'; '.join(listed)}.",
         hint=next((hint for words, hint in _HINTS.items() if any(words in why for why in reasons)), ""),
         rows=many,
-        first=min(line for line, _ in said),
+        first=min(line for line, _ in problems),
     )
 
 
-_TEXTS: Final = ("account", "entry", "kind", "payment", "reverses", "state")
 _IN_A_MILLISECOND: Final = 1_000_000
 """The numbers that are kept free for the rows of one millisecond."""
 
 
-def _ledger(
-    rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: Whole, codes: Whole, openings: Sequence[Any]
-) -> pa.Table:
+def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings: Sequence[Any]) -> pa.Table:
     """The rows in the shape LEDGER, with defaults for missing columns. `places` number the rows from the oldest.
 
     Rows of one account and currency have one of the `codes`; `openings` has the opening balance of each code, or None.
     """
-    columns: dict[str, Any] = dict.fromkeys(_TEXTS, pa.nulls(len(rows), pa.string()))
-    columns |= {name: in_one_piece(rows[name]) for name in LEDGER if name in rows.column_names}
-    columns |= {name: made[name] for name in _TEXTS if name in made}
-    if "day" in made:
-        columns["business_date"] = made["day"].cast(pa.date32())
-    if "kind" not in made:
+    given, nothing = set(rows.column_names), pa.nulls(len(rows), pa.string())
+    columns: dict[str, Any] = {name: in_one_piece(rows[name]) if name in given else nothing for name in LEDGER}
+    if "kind" not in given:
         columns["kind"] = pc.if_else(pc.equal(rows["type"], "payout"), "payout_paid", None)
     # In the order of the moments, then of the rows: a row has the same number in each file that has it.
     number = local * _IN_A_MILLISECOND + _nth(local, np.argsort(places))
-    if "number" in made:
-        number = made["number"].to_numpy()
+    if "number" in given:
+        number = rows["number"].to_numpy()
     booked = np.lexsort((places, number))
-    if "entry" not in made:
+    if "entry" not in given:
         nth = _nth(codes_of([Column.of(columns[name]) for name in ("account", "key")]), booked) + 1
         columns["entry"] = columns["key"]
         if (nth > 1).any():
-            further = pc.binary_join_element_wise(
-                columns["key"].cast(pa.string()), pa.array(nth).cast(pa.string()), "#"
-            )
+            texts = columns["key"].cast(pa.string()), pa.array(nth).cast(pa.string())
+            further = pc.binary_join_element_wise(*texts, "#")
             columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], further)
-    columns["number"] = pa.array(number)
-    columns["balance_minor"] = _balances(rows, codes, booked, openings)
+    columns |= {"number": pa.array(number), "balance_minor": _balances(rows, codes, booked, openings)}
     return compact(columns, LEDGER)
 
 
 def _nth(codes: Whole, order: Whole) -> Whole:
     """The place of each row among those of its code, from 0, in this order."""
-    by = order[np.argsort(codes[order], kind="stable")]
-    begins = np.flatnonzero(np.diff(codes[by], prepend=ABSENT))
-    nth = np.empty_like(by)
-    nth[by] = np.arange(len(by)) - np.repeat(begins, np.diff(begins, append=len(by)))
+    nth = np.empty_like(order)
+    nth[order] = pd.Series(codes[order]).groupby(codes[order], sort=False).cumcount()
     return nth
 
 
@@ -526,3 +549,132 @@ def _balances(rows: pa.Table, codes: Whole, order: Whole, openings: Sequence[Any
     opening = pd.Series(openings, dtype="Int64").reindex(by).set_axis(by.index)
     begins = known.ffill().fillna(known.bfill()).fillna(opening)
     return pa.array(told.fillna(moved + begins).sort_index(), pa.int64())
+
+
+_ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]+://")
+_DRIVERS: Final = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
+"""Scheme of an address, before `://` → the driver."""
+_ROWS_AT_ONCE: Final = str(1 << 24)
+"""The rows of a batch. SQLite's columns have no type: the driver goes by the first batch, so it must hold all rows."""
+_PATIENCE_S: Final = 10
+_OPENS_WITH: Final = ("SELECT", "WITH", "VALUES")
+_UNREAD: Final = re.compile(
+    r"""(?P<comment>--[^\n]*|/\*.*?\*/)|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$""", re.DOTALL
+)
+"""Comments and quoted text, which hold no words of the query."""
+_SENT_AS: Final = "COPY ("
+"""What the PostgreSQL driver puts before the query: the server may count places from there."""
+_SAID_BY_SQLITE: Final = re.compile(r"query: ([^\n]+)")
+_NOT_REACHED: Final[Mapping[str, tuple[str, str]]] = {
+    "password|no pg_hba": (
+        "does not let this user in",
+        "The user stands in the address, and the password in the environment: PGPASSWORD.",
+    ),
+    "role .* does not exist": ("does not know this user", "The user stands in the address, or in PGUSER."),
+    "database .* does not exist": ("is not on this server", "Its name is what follows the host: postgresql://…/NAME."),
+    "translate host name": ("is on a host that is not found", "Is its name right, and is there a network?"),
+    "invalid|missing": ("has an address that cannot be used", "postgresql://user@host:5432/name, for example."),
+    "": ("cannot be reached", "Is it running, and does it take connections from this machine?"),
+}
+"""Pattern of the driver's message → our words, and what to do; the message itself has the user and the host."""
+
+
+def is_address(text: object) -> TypeGuard[str]:
+    """True for text like the address of a database, which has a scheme and `://`."""
+    return isinstance(text, str) and _ADDRESS.match(text) is not None
+
+
+def fetched(address: str, sql: str, name: str) -> pa.Table:
+    """The result of a query as an Arrow table; messages call the query `name`.
+
+    `address` is `postgresql://user@host/database` or `sqlite:///path` (`sqlite:////path` from the root). The query is
+    run by itself and only reads. Raises StatementRefused: an address with a password, no such driver or database, or a
+    text that is not one query, writes, or fails.
+    """
+    scheme = address.partition(":")[0].lower()
+    if scheme not in _DRIVERS:
+        known = ", ".join(f"{name}://" for name in _DRIVERS)
+        text = f"There is no driver for the address {scheme}://…; there are {known}."
+        raise StatementRefused(text, drivers=tuple(_DRIVERS))
+    checked, driver = _one_query(sql, name), _DRIVERS[scheme]
+    try:
+        adbc = import_module(f"adbc_driver_{driver}.dbapi")
+    except ImportError:
+        raise StatementRefused(f"The driver for {driver} is not installed.", hint=how_to_install("sql")) from None
+    fetch = _from_sqlite if driver == "sqlite" else _from_postgresql
+    # What a driver raises may have the user, the host and the path in it, and goes no further.
+    return fetch(adbc, address, checked, name)
+
+
+def _one_query(sql: str, name: str) -> str:
+    """The query with blanks for its comments, so that places stay, and no semicolon at its end.
+
+    Raises StatementRefused: the text is no query, or several statements.
+    """
+    plain = _UNREAD.sub(lambda found: re.sub(r"[^\n]", " ", found[0]) if found["comment"] else found[0], sql)
+    ended = plain.rstrip().removesuffix(";").rstrip()
+    first = re.match(r"[\s(]*(\w*)", ended)
+    if first is None or first[1].upper() not in _OPENS_WITH:
+        begins = f"it begins with {first[1][:40]}" if first and first[1] else "there is none in it"
+        hint = f"A query begins with {' or '.join(_OPENS_WITH)}, and must only read."
+        raise StatementRefused(f"{name} is not a query: {begins}.", hint=hint, file=name)
+    if ";" in _UNREAD.sub("", ended):
+        raise StatementRefused(f"{name} has several statements.", hint="Keep the one query of the ledger.", file=name)
+    return ended
+
+
+def _from_postgresql(adbc: ModuleType, address: str, sql: str, name: str) -> pa.Table:
+    try:
+        parts = urlsplit(address)
+        has_password = parts.password is not None or any("password" in key for key, _ in parse_qsl(parts.query))
+    except ValueError:
+        hint = _NOT_REACHED["invalid|missing"][1]
+        raise StatementRefused("The address of the database cannot be read.", hint=hint) from None
+    if has_password:
+        raise StatementRefused(
+            "The address of the database contains a password, which others can read.",
+            hint="Remove it, and set PGPASSWORD in the environment.",
+        )
+    waits = "" if "connect_timeout" in parts.query else f"{'&' if parts.query else '?'}connect_timeout={_PATIENCE_S}"
+    try:
+        connection = adbc.connect(address + waits)
+    except adbc.Error as error:
+        why, hint = next(words for pattern, words in _NOT_REACHED.items() if re.search(pattern, str(error)))
+        raise StatementRefused(f"The database {why}.", hint=hint) from None
+    with closing(connection), closing(connection.cursor()) as cursor:
+        try:
+            cursor.execute("SET TRANSACTION READ ONLY")
+            cursor.execute(sql)
+            return cursor.fetch_record_batch().read_all()
+        except (adbc.Error, OSError, pa.ArrowException) as error:
+            raise _failed(name, *_said_by_postgresql(error, sql)) from None
+
+
+def _said_by_postgresql(error: Exception, sql: str) -> tuple[str, str]:
+    """The server's message, which has nothing of the address; and words for the place in the query, if it names one."""
+    details = {key.decode(): value.decode(errors="replace") for key, value in getattr(error, "details", None) or ()}
+    before_it = len(_SENT_AS) if f"Query was: {_SENT_AS}" in str(error) else 0
+    place = int(details.get("PG_DIAG_STATEMENT_POSITION", 0)) - before_it
+    before = sql[: place - 1].split("\n") if place > 0 else []
+    where = f", at line {len(before)}, column {len(before[-1]) + 1}" if before else ""
+    return details.get("PG_DIAG_MESSAGE_PRIMARY", "the server's answer ended early"), where
+
+
+def _from_sqlite(adbc: ModuleType, address: str, sql: str, name: str) -> pa.Table:
+    path = Path(address.partition(":")[2].removeprefix("///"))
+    if not path.is_file():
+        hint = "sqlite:///books.db is a file of this folder, sqlite:////srv/books.db one from the root."
+        raise StatementRefused(f"There is no database {path.name or 'there'}.", hint=hint)
+    read_only, options = f"{path.resolve().as_uri()}?mode=ro", {"adbc.sqlite.query.batch_rows": _ROWS_AT_ONCE}
+    try:
+        with closing(adbc.connect(read_only)) as link, closing(link.cursor(adbc_stmt_kwargs=options)) as cursor:
+            cursor.execute(sql)
+            return cursor.fetch_record_batch().read_all()
+    except (adbc.Error, OSError, pa.ArrowException) as error:
+        said = _SAID_BY_SQLITE.search(str(error))
+        raise _failed(name, said[1] if said else "the file cannot be read as a database") from None
+
+
+def _failed(name: str, said: str, where: str = "") -> StatementRefused:
+    hint = "A query of the ledger must only read." if re.search("read-?only", said) else ""
+    return StatementRefused(f"{name} fails{where}: {mask(said)}.", hint=hint, file=name)

@@ -2,9 +2,9 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypedDict
@@ -14,17 +14,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.frames import compact, release_unused, releasing, typed, with_column
-from workbench.analysis.phone_key import PhoneKey, key_from
+from workbench.analysis.frames import compact, releasing, typed, with_column
+from workbench.analysis.phone_key import key_from
 from workbench.analysis.rules import MatchRules
 from workbench.analysis.shapes import MADE, STATEMENT_ROW
-from workbench.analysis.statements.cells import Column, Mask, Whole, mask_of, refused, spread, text_of
-from workbench.analysis.statements.dates import ABSENT, DateFormat
-from workbench.analysis.statements.dialect import Body, declared_in, digest_of
-from workbench.analysis.statements.fields import fields_of
-from workbench.analysis.statements.layouts import CODE, LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
-from workbench.analysis.statements.recognising import Found, recognised
-from workbench.domain.moments import DAY_MS
+from workbench.analysis.statements.cells import Column, Mask, Whole, mask_of, refused
+from workbench.analysis.statements.dates import ABSENT
+from workbench.analysis.statements.fields import read_rows
+from workbench.analysis.statements.layouts import Layout, Preamble, tried_layouts
+from workbench.analysis.statements.recognising import declared, digest_of, recognised
 from workbench.domain.money import money_text
 from workbench.errors import StatementRefused
 from workbench.text.render import Table, Tabular, pairs
@@ -115,8 +113,6 @@ class Statement(Tabular):
 
 FINDING: Final = {"line": "int64", "expected_minor": "int64", "found_minor": "int64"}
 """The columns of findings; the balance in `line` does not follow."""
-_HOUR_MS: Final = 3_600_000
-_LUSAKA_MS: Final = 2 * _HOUR_MS
 
 
 class Followed(NamedTuple):
@@ -199,15 +195,6 @@ def follow(
     return Followed(opening, closing, findings, is_compared[1:-1][::step], is_ordinary[1:-1][::step])
 
 
-def _turned(rows: pa.Table, is_turned: Mask, types: pa.Array) -> pa.Table:
-    """The rows; where `is_turned`, they go the other way and have the type in `types`."""
-    comes, goes = (pc.equal(rows["direction"], word) for word in ("in", "out"))
-    ways = pc.if_else(comes, "out", pc.if_else(goes, "in", None))
-    for name, other in (("direction", ways), ("type", types)):
-        rows = with_column(rows, name, pc.if_else(pa.array(is_turned), other, rows[name].combine_chunks()))
-    return rows
-
-
 def whole_of(rows: pa.Table, name: str) -> Whole:
     """A column of whole numbers, with 0 for null."""
     made: Whole = rows[name].fill_null(0).to_numpy()
@@ -237,7 +224,7 @@ class Reading(TypedDict, total=False):
     phone_key: str | Path | bytes | None
 
 
-@releasing
+@releasing()
 def read_statement(  # noqa: PLR0913  what is read, and what it does not say itself
     path: str | Path,
     *,
@@ -264,14 +251,9 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     source, key = Path(path), key_from(phone_key)
     digest = digest_of(source)
     found = recognised(source, tried_layouts(layout, layouts), named=layout is not None)
-    passed = passed_currency(currency)
-    said, closing_line = declared_in(source.name, found.layout, found.above, passed)
-    account = agreed(source.name, "account", account, said.account, found.layout.account)
-    whole_currency = agreed(source.name, "currency", passed, said.currency, found.layout.currency)
-    same = {"statement": source.name, "account": account}
+    said, closing_line, account, whole_currency = declared(found, account, currency)
     formats = [date_format] if date_format else found.layout.dates
-    # Without the cells, which take as much memory as what was read of them.
-    rows, local, is_opening, otherwise, joined = read_rows(found, formats, whole_currency, key, same)[1:]
+    rows, _, local, is_opening, otherwise, joined = read_rows(found, formats, whole_currency, key, account)
     currencies = sorted(rows["currency"].unique().drop_null().to_pylist())
     if (currency or said.currency) and currencies and whole_currency not in currencies:
         text = f"was declared to be in {whole_currency}, but its rows are in {' and '.join(currencies)}."
@@ -279,7 +261,12 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     is_back = mask_of(otherwise.is_valid())
     followed = partial(follow, rows, said, closing_line, is_back=is_back, negative=found.layout.negative)
     is_turned, balance = newest_first(local, followed)
-    rows = _turned(rows, balance.is_ordinary, otherwise) if balance.is_ordinary.any() else rows
+    if balance.is_ordinary.any():
+        # A supposed reversal that is an ordinary row goes the other way.
+        turns, ways = pa.array(balance.is_ordinary), rows["direction"].combine_chunks()
+        back = pc.if_else(pc.equal(ways, "in"), "out", "in")
+        for column, other in (("direction", back), ("type", otherwise)):
+            rows = with_column(rows, column, pc.if_else(turns, other, rows[column].combine_chunks()))
     rows = rows.filter(pa.array(~is_opening)) if is_opening.any() else rows
     if found.layout.makes_keys:
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
@@ -301,120 +288,6 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         layout_sha256=found.layout.sha256,
         match=found.layout.match,
     )
-
-
-def tried_layouts(
-    layout: str | Path | Layout | None, layouts: str | Path | Iterable[Layout | str | Path] = ()
-) -> tuple[Layout, ...]:
-    """The named layout alone; without a name, all shipped and given ones.
-
-    Raises StatementRefused: no layout has that name, two given layouts share a name, or a folder has no layout.
-    """
-    if isinstance(layout, Layout):
-        return (layout,)
-    if not isinstance(layout, str | Path | None):
-        raise StatementRefused(f"Give a layout, Layout(name=…, …) or its name, not a {type(layout).__name__}.")
-    if layout is not None and Path(layout).suffix == SUFFIX:
-        return (layout_in(Path(layout)),)
-    if isinstance(layouts, str | Path):
-        folder, layouts = layouts, sorted(Path(layouts).glob(f"*{SUFFIX}"))
-        if not layouts:
-            raise StatementRefused(f"{folder} is not a folder of layouts: it has no {SUFFIX} file in it.")
-    own = [given if isinstance(given, Layout) else layout_in(Path(given)) for given in layouts]
-    twice = [name for name, count in Counter(given.name for given in own).items() if count > 1]
-    if twice:
-        text = f"Two layouts are named {', '.join(twice)}: rename one."
-        raise StatementRefused(text, layouts=tuple(twice))
-    known = {**LAYOUTS, **{given.name: given for given in own}}
-    if layout is None:
-        return tuple(known.values())
-    if layout not in known:
-        text = f"{str(layout)!r} is not a layout; there are {', '.join(known)}, and those in {SUFFIX} files."
-        raise StatementRefused(text, layout=str(layout), layouts=tuple(known))
-    return (known[str(layout)],)
-
-
-def passed_currency(currency: str | None) -> str | None:
-    """The caller's currency in capitals. Raises StatementRefused: it is not a code of three letters."""
-    code = currency and currency.strip().upper()
-    if code and not CODE.fullmatch(code):
-        raise StatementRefused(f"A currency is a code of three letters, such as ZMW, not {currency!r}.")
-    return code
-
-
-def agreed(name: str, what: str, passed: str | None, declared: str | None, otherwise: str | None) -> str:
-    """The caller's value, else the file's, else the layout's.
-
-    Raises StatementRefused: caller and file differ, or nobody gives one.
-    """
-    if passed and declared and passed != declared:
-        text = f"declares the {what} {declared!r}, but {passed!r} was passed."
-        raise refused(name, text, passed=passed, found=declared)
-    value = passed or declared or otherwise
-    if value is None:
-        raise refused(name, f"does not name its {what}.", hint=f"Pass {what}='…'.", lacks=what)
-    return value
-
-
-class Rows(NamedTuple):
-    """The rows of a file as its layout reads them."""
-
-    body: Body
-    """The cells of the rows."""
-    table: pa.Table
-    """The values of the rows, in the shape STATEMENT_ROW."""
-    local: Whole
-    """Local milliseconds since 1970, ABSENT for a bad date."""
-    is_opening: Mask
-    """Marks rows that only state a balance."""
-    otherwise: pa.Array
-    """The type that a supposed reversal has if it is an ordinary row; null for any other row."""
-    joined: tuple[int, ...]
-    """The lines that were joined to rows above them."""
-
-
-def read_rows(
-    found: Found,
-    formats: Sequence[str],
-    currency: str,
-    key: PhoneKey,
-    same: Mapping[str, str],
-    iso: timedelta | None = None,
-) -> Rows:
-    """The rows of a file; `same` holds values for every row, and `iso` the offset of moments of ISO 8601."""
-    by = [*map(DateFormat, formats)]
-    body, joined = found.body()
-    release_unused(len(body.lines))
-    body = _without_footers(found, body, by)
-    made, dates, is_opening, otherwise = fields_of(found, body, by, currency, key, iso)
-    release_unused(len(body.lines))
-    absent, has_zone = dates.local == ABSENT, dates.by.has_zone
-    utc = dates.local - (0 if has_zone else found.layout.utc_offset_hours * _HOUR_MS)
-    days = pa.array((utc + _LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent)
-    made |= {name: spread(pa.array([value]), np.zeros(len(utc), np.int32)) for name, value in same.items()}
-    made["business_date"] = days.cast(pa.int32()).cast(pa.date32())
-    # A day without a time is not a moment.
-    is_day = dates.without_time if dates.by.has_time else True
-    made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | is_day)
-    return Rows(body, compact(made, STATEMENT_ROW), dates.local, is_opening, otherwise, tuple(joined))
-
-
-def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) -> Body:
-    """The rows without the lines of totals at the end. Elsewhere, or with a date, such a line is a row."""
-    footers = tuple(heading_key(footer) for footer in found.layout.footers)
-    places = [found.places[name] for name in ("moment", "time") if name in found.places]
-    count = len(body.lines)
-    while footers and count:
-        cells = body.row(count - 1)
-        told = [cells[place] for place in places if place < len(cells)]
-        text = " ".join(text_of(cell).strip() for cell in told)
-        is_text = not any(isinstance(cell, datetime) for cell in told) and all(by.read(text) is None for by in formats)
-        # A key may begin as a total does.
-        begins = heading_key(next((text_of(cell) for cell in cells if cell != ""), ""))
-        if not (is_text and begins.startswith(footers)):
-            break
-        count -= 1
-    return body.only(np.arange(len(body.lines)) < count)
 
 
 def newest_first(local: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:

@@ -1,22 +1,28 @@
-"""Inspects a workbook before the reader opens it: refuses a grid that is too large, and collects the errors in cells.
+"""Cuts the sheets of a workbook into cells, once an inspection has refused too large a grid and found the errors.
 
 The reader makes a grid from A1 to the last cell: one stray cell at XFD1048576 asks for hundreds of gigabytes, and the
 interpreter ends without an exception. The reader also takes a cell with an error, such as `#DIV/0!`, for empty.
 """
 
 import re
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
+from datetime import date, datetime, time
+from decimal import Decimal
+from functools import partial
+from math import isfinite
 from pathlib import Path
 from posixpath import join, normpath
 from typing import Final
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
+import python_calamine
 from xlsxwriter.utility import xl_col_to_name
 
-from workbench.analysis.statements.cells import refused
+from workbench.analysis.statements.cells import Cell, CellRows, Line, refused
 from workbench.errors import StatementRefused
 
 _Handler = Callable[..., None]
@@ -31,6 +37,12 @@ _AT_MOST: Final = 1 << 31
 """Bytes. A file may unpack to 64 MiB, or to a hundred times its size, which real files do not reach, but never to
 more than 2 GiB, which a full grid does not reach."""
 _BLOCK: Final = 1 << 20
+EXPORT_AGAIN: Final = "Export it again."
+_DAMAGES: Final = (
+    python_calamine.CalamineError, BadZipFile, expat.ExpatError, zlib.error, OSError, EOFError, ValueError,
+    RuntimeError,
+)  # fmt: skip
+"""The exceptions of reading a damaged file; RuntimeError for parts that are encrypted or packed in another way."""
 _TAG: Final = 64
 """The number of bytes of a tag that show whether it is a cell."""
 _MAIN: Final = "/officeDocument"
@@ -87,7 +99,7 @@ class _Inspection:
         unknown = [part for part in self._members if _file(part) in read and not self._is_near(part)]
         named = {part: f"its sheet {sheet!r}" for sheet, part in sheets if sheet}
         cells = {part: self._cells(part, named.get(part, f"its part {part}")) for part in unknown}
-        return {sheet: cells[part].failed for sheet, part in sheets if sheet and part in cells}
+        return {sheet: cells[part] for sheet, part in sheets if sheet and part in cells}
 
     def _blocks(self, part: str) -> Iterator[bytes]:
         info = copy(self._members[part])
@@ -118,19 +130,49 @@ class _Inspection:
             near = near and not (has_error or _NOT_NEAR.search(whole))
         return near
 
-    def _cells(self, part: str, called: str) -> "_Cells":
-        """The cells of a part, parsed. Raises StatementRefused: their grid would be too large."""
-        cells = _Cells()
-        self._parse(part, cells.begin, cells.end, cells.text)
-        rows, columns = cells.lowest[0], cells.rightmost[0]
-        if rows * columns > MOST_CELLS:
-            far = " and ".join(dict.fromkeys((cells.lowest[1], cells.rightmost[1])))
+    def _cells(self, part: str, called: str) -> Failed:
+        """The errors in the cells of a part, parsed. Raises StatementRefused: its grid would be too large.
+
+        A cell with a format and no value does not extend the grid. The sheet's own dimension is not used: programs
+        leave it too large or too small, and the reader ignores it too.
+        """
+        failed: defaultdict[int, dict[int, str]] = defaultdict(dict)
+        place, lowest, rightmost = (0, 0, ""), (0, ""), (0, "")
+        row = column = 0
+        is_error = in_value = False
+
+        def begin(tag: str, attributes: Mapping[str, str]) -> None:
+            nonlocal place, lowest, rightmost, row, column, is_error, in_value
+            # A row or a cell without a place follows the row or cell before.
+            match _local(tag):
+                case "row":
+                    row, column = int(attributes.get("r") or row + 1), 0
+                case "c":
+                    place = _place(attributes.get("r"), row, column + 1)
+                    column, is_error = place[1], attributes.get("t") == "e"
+                case "v" | "is":
+                    lowest = max(lowest, (place[0], place[2]), key=lambda far: far[0])
+                    rightmost = max(rightmost, (place[1], place[2]), key=lambda far: far[0])
+                    in_value = is_error
+
+        def end(tag: str) -> None:
+            nonlocal in_value
+            in_value = in_value and _local(tag) not in {"v", "is"}
+
+        def text(text: str) -> None:
+            if in_value and text.strip():
+                failed[place[0]][place[1]] = failed[place[0]].get(place[1], "") + text.strip()
+
+        self._parse(part, begin, end, text)
+        count = lowest[0] * rightmost[0]
+        if count > MOST_CELLS:
+            far = " and ".join(dict.fromkeys((lowest[1], rightmost[1])))
             raise self._too_large(
-                f"{called} goes from A1 to {far}, {rows * columns:,} cells with the empty ones, "
+                f"{called} goes from A1 to {far}, {count:,} cells with the empty ones, "
                 f"and at most {MOST_CELLS:,} are read",
                 f"If {far} is a stray cell, delete it; or save the sheet as .csv.",
             )
-        return cells
+        return failed
 
     def _sheets(self, main: str) -> list[tuple[str, str]]:
         """The name and the part of each sheet, and the part that holds the texts of all sheets, with an empty name."""
@@ -183,48 +225,6 @@ class _Inspection:
         return refused(self._name, f"is too large for a grid: {why}.", hint=hint)
 
 
-class _Cells:
-    """Collects the lowest and the rightmost filled cell of a sheet, and the errors, as the elements come by.
-
-    A cell with a format and no value does not extend the grid. The sheet's own dimension is not used: programs leave
-    it too large or too small, and the reader ignores it too.
-    """
-
-    def __init__(self) -> None:
-        self.lowest = (0, "")
-        self.rightmost = (0, "")
-        self.failed: defaultdict[int, dict[int, str]] = defaultdict(dict)
-        self._row = self._column = 0
-        self._place = (0, 0, "")
-        self._is_error = self._in_value = False
-
-    def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Take an opening tag; a row or a cell without a place follows the row or cell before."""
-        match _local(tag):
-            case "row":
-                self._row, self._column = int(attributes.get("r") or self._row + 1), 0
-            case "c":
-                self._place = _place(attributes.get("r"), self._row, self._column + 1)
-                self._column = self._place[1]
-                self._is_error = attributes.get("t") == "e"
-            case "v" | "is":
-                row, column, reference = self._place
-                self.lowest = max(self.lowest, (row, reference), key=lambda place: place[0])
-                self.rightmost = max(self.rightmost, (column, reference), key=lambda place: place[0])
-                self._in_value = self._is_error
-
-    def end(self, tag: str) -> None:
-        """Take a closing tag, which may end a value."""
-        if _local(tag) in {"v", "is"}:
-            self._in_value = False
-
-    def text(self, text: str) -> None:
-        """Take a piece of text; within the value of a cell that holds an error, keep it as part of the error's name."""
-        if self._in_value and text.strip():
-            row, column, _ = self._place
-            self.failed[row][column] = self.failed[row].get(column, "") + text.strip()
-
-
 def _file(part: str) -> str:
     return part.replace("\\", "/").rpartition("/")[2]
 
@@ -247,3 +247,61 @@ def _place(reference: str | None, row: int, column: int) -> tuple[int, int, str]
     for letter in found[1].upper():
         number = number * 26 + ord(letter) - ord("A") + 1
     return int(found[2]), number, reference
+
+
+def sheets_in(path: Path) -> Iterator[CellRows]:
+    """Yields the sheets of a workbook. Raises StatementRefused: it is no .xlsx, too large, or damaged."""
+    try:
+        failed = inspected(path)
+        with path.open("rb") as file:
+            # Given a path, the reader would go by its ending.
+            book = python_calamine.CalamineWorkbook.from_filelike(file)
+        cells = 0
+        for number in range(len(book.sheet_names)):
+            sheet = book.get_sheet_by_index(number)
+            row, column = sheet.end or (-1, -1)
+            cells += (row + 1) * (column + 1)
+            if cells > MOST_CELLS:
+                raise refused(
+                    path.name,
+                    f"is too large: its sheets have {cells:,} cells, empty ones included, "
+                    f"and at most {MOST_CELLS:,} are read.",
+                    hint="Keep the sheet with the rows, or save it as .csv.",
+                )
+            yield CellRows(
+                f"sheet {sheet.name!r}",
+                "xlsx",
+                None,
+                partial(_sheet_lines, sheet, failed.get(sheet.name, {})),
+                name=path.name,
+            )
+    except _DAMAGES as wrong:
+        # A ValueError is ours, and says where; the others speak of the insides of a zip file.
+        why = f" ({wrong})" if type(wrong) is ValueError else ""
+        text = f"cannot be opened as a workbook: it is damaged or incomplete{why}."
+        raise refused(path.name, text, hint=EXPORT_AGAIN) from wrong
+
+
+def _sheet_lines(sheet: python_calamine.CalamineSheet, failed: Failed) -> Iterator[Line]:
+    """Yields a sheet's rows that are not blank, with results of formulas and the errors in `failed`."""
+    # The sheet begins with its first column that has anything in it.
+    _, first = sheet.start or (0, 0)
+    for number, row in enumerate(sheet.iter_rows(), 1):
+        cells = [value if type(value) is str else _cell(value) for value in row]
+        for column, error in failed.get(number, {}).items():
+            cells[column - 1 - first] = error
+        if any(cell != "" and (type(cell) is not str or cell.strip()) for cell in cells):
+            yield number, cells
+
+
+def _cell(value: object) -> Cell:
+    """A workbook's value as a cell: a number by its shortest decimal, a day as its midnight, others as text."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float | int) and isfinite(value):
+        return Decimal(repr(value))
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime.combine(value, time())
+    return str(value)

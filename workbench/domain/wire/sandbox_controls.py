@@ -33,7 +33,7 @@ from workbench.domain.wire.base import (
     seconds_up_to,
     to_json,
 )
-from workbench.domain.wire.endpoints_and_events import Delivery
+from workbench.domain.wire.keys_and_events import Delivery
 from workbench.domain.wire.ledger_and_trace import TraceRow, TraceStep
 
 MAX_ADVANCE_S = 10 * 366 * 86_400

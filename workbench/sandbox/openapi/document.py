@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, from the tables that route: operations, their responses and refusals, webhooks.
+"""The OpenAPI 3.1 document, from the tables that route and the structs on the wire, with the texts of their fields.
 
 `document.toml` has its texts. `examples.json` holds the responses and events of a seeded run, secrets masked; a test
 repeats the run and compares.
@@ -6,33 +6,37 @@ repeats the run and compares.
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+import types
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
-from typing import Final
+from inspect import cleandoc
+from typing import Any, Final, Union, get_args, get_origin
 
 import msgspec
+from msgspec import Meta, UnsetType
 
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES
-from workbench.domain.gaps import PAGE, Gaps
+from workbench.domain.gaps import PAGE, Gaps, link_to
 from workbench.domain.webhooks import TOLD_AS
-from workbench.domain.wire.accounts_and_keys import PlantError
-from workbench.domain.wire.base import PATHS, ListQuery, Source, to_json
-from workbench.domain.wire.endpoints_and_events import API_VERSION, MEDIA_TYPES, Event
+from workbench.domain.wire.base import PATHS, ListQuery, Schema, Source, View, to_json
+from workbench.domain.wire.keys_and_events import API_VERSION, MEDIA_TYPES, CloudEvent, Event, PlantError
+from workbench.domain.wire.payments_and_payouts import PaymentIntent
 from workbench.errors import FieldProblem, RateLimited, ServiceUnavailable, StorageFull
 from workbench.sandbox import controls, operations
-from workbench.sandbox.idempotency import KEY
+from workbench.sandbox.exchange import KEY
 from workbench.sandbox.messages import ERROR_FORMATS, JSON
-from workbench.sandbox.openapi import schemas
-from workbench.sandbox.openapi.schemas import TEXT, Schema
 from workbench.sandbox.operations import ANY_POST, Operation
 from workbench.sandbox.service.webhooks import PAYLOADS
 
+Json = Any
+_TEXT: Final[Schema] = {"type": "string"}
+_GENERIC: Final = re.compile(r"(List|NumberedList|Rows|Page)_(.+)_")
+_ROWS_OF_ANYTHING: Final = "dict_str__typing.Any_"
 _UNREQUESTED: Final = (Event, PlantError)
 """Structs of bodies that no operation responds with: a webhook's, and the documented error's."""
-_SCENARIO: Final = "Makes the operator or the service produce this scenario in this call, to test a failure. Here: "
 EXAMPLES: Final = "examples.json"
 _SHAPES_BY_DEFAULT: Final = {operation.id: operation.response for operation in operations.OPERATIONS}
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
@@ -62,12 +66,19 @@ def examples_of_run() -> dict[str, Schema]:
     return msgspec.json.decode(files(__package__).joinpath(EXAMPLES).read_bytes(), type=dict[str, Schema])
 
 
+def offered(gaps: Gaps) -> list[Operation]:
+    """The operations that a sandbox with this register describes: its own, and those of the service."""
+    return [row for row in (*operations.in_force(gaps), *controls.OPERATIONS) if not row.gone]
+
+
 def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
     """The whole description of a sandbox with this register; `deprecated` are the ids of deprecated operations."""
-    table = (*(row for row in operations.in_force(gaps) if not row.gone), *controls.OPERATIONS)
+    table = offered(gaps)
     paths: Schema = {}
     for row in table:
         paths.setdefault(row.path, {})[row.method.lower()] = _described_operation(row, gaps, deprecated)
+    refused, plant = _in_force("refusals", gaps), parts()["plant"]
+    of_plants = {"schema": _reference_to("PlantError"), "example": plant["example"]}
     whole = {
         **parts()["whole"],
         "tags": [{"name": group["name"], "description": group["says"]} for group in parts()["groups"]],
@@ -79,12 +90,22 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
         "components": {
             "securitySchemes": parts()["security"],
             "schemas": {
-                **schemas.of_requests([row.body for row in table if row.body is not None], gaps),
-                **schemas.of_responses(table, _UNREQUESTED, gaps),
+                **_request_components([row.body for row in table if row.body is not None], gaps),
+                **_response_components(table, gaps),
                 **_error_components(gaps),
             },
-            "responses": _refusal_components(gaps),
-            "headers": _header_components(gaps),
+            "responses": {
+                **{f"Refusal{status}": _refusal(status, part, gaps) for status, part in refused.items()},
+                "PlantRefusal400": _response(plant["means"], _ALWAYS, JSON, of_plants, gaps),
+            },
+            "headers": {
+                name: {
+                    "description": part["says"],
+                    "required": not part.get("sometimes"),
+                    "schema": _TEXT | {"pattern": part["pattern"]},
+                }
+                for name, part in _in_force("headers", gaps).items()
+            },
         },
     }
     # Turns bounds, which are decimals in the domain, into numbers of JSON.
@@ -98,6 +119,13 @@ def _described_operation(operation: Operation, gaps: Gaps, deprecated: frozenset
     everywhere = operation.schemes and gaps.auth_schemes != "as_documented"
     schemes = operations.EITHER if everywhere else operation.schemes
     groups = (part["name"] for part in parts()["groups"] if operation.path.startswith(tuple(part["paths"])))
+    body: Schema = {}
+    if operation.body is not None:
+        name = operation.body.__name__
+        content = {"schema": _reference_to(name), "examples": parts()["requests"][name]}
+        # A refresh may leave out the body only with a bearer in the header, which is not described.
+        optional = operation.body_optional and operation.schemes != operations.NO_KEY
+        body = {"required": not optional, "content": {JSON: content}}
     described: Schema = {
         "operationId": operation.id,
         "summary": first[:1].upper() + first[1:],
@@ -106,53 +134,40 @@ def _described_operation(operation: Operation, gaps: Gaps, deprecated: frozenset
         "tags": [next(groups)],
         "security": [{f"{scheme.lower()}Auth": []} for scheme in schemes],
         "parameters": [*_parameters(operation, gaps)],
-        "requestBody": _request_body(operation),
+        "requestBody": body,
         "responses": _responses(operation, gaps),
-        **schemas.of_operation(operation),
+        **_source_of(operation),
     }
     return {name: value for name, value in described.items() if value or name == "security"}
 
 
-def _request_body(operation: Operation) -> Schema:
-    if operation.body is None:
-        return {}
-    name = operation.body.__name__
-    content = {"schema": schemas.reference_to(name), "examples": parts()["requests"][name]}
-    # A refresh may leave out the body only with a bearer in the header, which is not described.
-    optional = operation.body_optional and operation.schemes != operations.NO_KEY
-    return {"required": not optional, "content": {JSON: content}}
-
-
 def _parameters(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
     """The parameters of a request: in its path, its query and its headers."""
-    source = schemas.of_operation(operation)
+    source = _source_of(operation)
     for name in re.findall(r"{(\w+)}", operation.path):
-        says, schema = schemas.of_annotation(PATHS[name], gaps)
-        yield _parameter("path", name, says, TEXT | schema, source, required=True)
-    for name, says, schema in schemas.of_query(operation.query, gaps) if operation.query else ():
+        says, schema = _annotated(PATHS[name], gaps)
+        yield _parameter("path", name, says, _TEXT | schema, source, required=True)
+    for name, says, schema in _query_parameters(operation.query, gaps) if operation.query else ():
         yield _parameter("query", name, says, schema, source)
     if operation.takes_keys:
         yield _idempotency_key(operation, gaps)
     if operation.scenarios:
         offered = [*dict.fromkeys(operation.scenarios)]
         of_operator = any(name in scenarios.SCENARIOS or name not in ANY_POST for name in offered)
-        says = _SCENARIO + ("the operator's answers." if of_operator else "faults of the service.")
-        yield _parameter("header", "Sandbox-Scenario", says, TEXT | {"enum": offered}, schemas.open_in(""))
+        what = "the operator's answers" if of_operator else "faults of the service"
+        says = parts()["texts"]["scenario"].format(what=what)
+        yield _parameter("header", "Sandbox-Scenario", says, _TEXT | {"enum": offered}, _open_in(""))
     if gaps.version_header == "api_version":
-        version = TEXT | {"enum": [API_VERSION]}
-        yield _parameter("header", "Api-Version", "The version asked for.", version, schemas.open_in("9"))
+        version = _TEXT | {"enum": [API_VERSION]}
+        yield _parameter("header", "Api-Version", "The version asked for.", version, _open_in("9"))
 
 
 def _idempotency_key(operation: Operation, gaps: Gaps) -> Schema:
-    says = (
-        "One key of 1 to 255 printable ASCII characters, in quotes, or bare and without a comma. Within "
-        f"{gaps.idempotency_retention_s} s the same body, to the byte, gets the first response again, with "
-        "`Idempotent-Replayed: true`; another one, such as the same JSON written another way, is refused."
-    )
-    if operation.no_store:
-        says += " A key or secret that is shown once is not kept: the answer that is given again is without it."
-    source = schemas.documented("2.3") if operation.needs_idempotency_key else schemas.open_in("8")
-    key = _parameter("header", "Idempotency-Key", says, TEXT | {"pattern": f"^({KEY.pattern})$"}, source)
+    texts = parts()["texts"]
+    says = texts["idempotency_key"].format(retention_s=gaps.idempotency_retention_s)
+    says += texts["shown_once"] if operation.no_store else ""
+    source = _documented("2.3") if operation.needs_idempotency_key else _open_in("8")
+    key = _parameter("header", "Idempotency-Key", says, _TEXT | {"pattern": f"^({KEY.pattern})$"}, source)
     is_required = operation.needs_idempotency_key and gaps.idempotency_required == "charges"
     return key | ({"required": True} if is_required else {})
 
@@ -173,53 +188,38 @@ def _parameter(place: str, name: str, says: str, schema: Schema, source: Schema,
 def _described_webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
     family, _, happened = event_type.partition(".")
     words = event_type.replace(".", "_").split("_")
-    held = schemas.reference_to("".join(word.capitalize() for word in happens.partition(".")[0].split("_")))
+    held = _reference_to("".join(word.capitalize() for word in happens.partition(".")[0].split("_")))
     members = {"type": {"const": event_type}, "data": {"properties": {"object": held}}}
     content = {
-        "schema": {"allOf": [schemas.reference_to("Event"), {"properties": members}]},
+        "schema": {"allOf": [_reference_to("Event"), {"properties": members}]},
         "example": _example_event(happens, gaps),
     }
-    waits = ", ".join(str(wait_s) for wait_s in gaps.retry_schedule_s)
-    kept = " It is kept for 30 days." if gaps.dead_letter == "dropped" else ""
-    source = schemas.open_in("6")
+    texts, source = parts()["texts"], _open_in("6")
+    failed = texts["failed"].format(waits=", ".join(map(str, gaps.retry_schedule_s)))
+    failed += texts["dead_letter_dropped"] if gaps.dead_letter == "dropped" else ""
     return {
         "operationId": "on" + "".join(word.capitalize() for word in words),
         "summary": f"{family.replace('_', ' ').capitalize()}: {happened.replace('_', ' ')}",
         "tags": [parts()["groups"][-1]["name"]],
         "security": [],
         "parameters": [
-            _parameter("header", part["name"], part["says"], TEXT | {"pattern": part["pattern"]}, source, required=True)
-            for part in parts()["signatures"][gaps.signature_scheme]
+            _parameter("header", row["name"], row["says"], _TEXT | {"pattern": row["pattern"]}, source, required=True)
+            for row in parts()["signatures"][gaps.signature_scheme]
         ],
         "requestBody": {"required": True, "content": {MEDIA_TYPES[gaps.event_payload]: content}},
         "responses": {
             "2XX" if gaps.delivery_success == "2xx" else "200": {
-                "description": f"Received, when it comes within {gaps.delivery_timeout_s} s. The body is not read."
+                "description": texts["received"].format(timeout_s=gaps.delivery_timeout_s)
             },
-            "410": {
-                "description": "The endpoint is disabled."
-                if gaps.delivery_gone == "disables"
-                else "Sent again, as after any failure."
-            },
-            "default": {
-                "description": f"Sent again, seconds after the attempt before: {waits}; then it is a dead letter.{kept}"
-            },
+            "410": {"description": texts["gone_disables" if gaps.delivery_gone == "disables" else "gone_is_retried"]},
+            "default": {"description": failed},
         },
         **source,
     }
 
 
 def _responses(operation: Operation, gaps: Gaps) -> Schema:
-    """The responses of an operation by status."""
-    by_status = {str(operation.success): _success(operation, gaps)}
-    for status in _refusals(operation, gaps):
-        plain = operation.plain_400 and status == HTTPStatus.BAD_REQUEST
-        by_status[str(status)] = {"$ref": f"#/components/responses/{'Plant' if plain else ''}Refusal{status}"}
-    return by_status
-
-
-def _refusals(operation: Operation, gaps: Gaps) -> list[int]:
-    """The sorted statuses of all refusals that an operation can respond with."""
+    """The responses of an operation by status: its success, and every refusal that it can respond with."""
     # A cursor may name no row.
     is_paged = operation.query is not None and issubclass(operation.query, ListQuery)
     is_limited = gaps.rate_limit != "none" and _counts(operation)
@@ -237,7 +237,11 @@ def _refusals(operation: Operation, gaps: Gaps) -> list[int]:
     statuses |= {status for status, is_one in comes if is_one}
     # If a charge does not wait for the customer, a decline comes after the response.
     declines = gaps.declined_status == "402" and gaps.charge_wait == "answered"
-    return sorted(statuses - (set() if declines else {402}))
+    by_status = {str(operation.success): _success(operation, gaps)}
+    for status in sorted(statuses - (set() if declines else {402})):
+        plain = operation.plain_400 and status == HTTPStatus.BAD_REQUEST
+        by_status[str(status)] = {"$ref": f"#/components/responses/{'Plant' if plain else ''}Refusal{status}"}
+    return by_status
 
 
 def _counts(operation: Operation) -> bool:
@@ -245,57 +249,22 @@ def _counts(operation: Operation) -> bool:
     return operation.traced and bool(operation.schemes)
 
 
-def _refusal_components(gaps: Gaps) -> Schema:
-    """The refusals as components: one for each status, and the documented 400 of the plant store."""
-    refused = _in_force("refusals", gaps)
-    plant = parts()["plant"]
-    content = {"schema": schemas.reference_to("PlantError"), "example": plant["example"]}
-    components = {f"Refusal{status}": _refusal_response(status, part, gaps) for status, part in refused.items()}
-    return components | {"PlantRefusal400": _response(plant["means"], _ALWAYS, JSON, content, gaps)}
-
-
-def _header_components(gaps: Gaps) -> Schema:
-    """The headers of responses as components."""
-    return {
-        name: {
-            "description": part["says"],
-            "required": not part.get("sometimes"),
-            "schema": TEXT | {"pattern": part["pattern"]},
-        }
-        for name, part in _in_force("headers", gaps).items()
-    }
-
-
 def _error_components(gaps: Gaps) -> Schema:
     """The components of errors in the format in force."""
     if gaps.error_format == "plain":
         return {}
     members = {
-        name: TEXT | {key: value for key, value in part.items() if key != "needs"}
+        name: _TEXT | {key: value for key, value in part.items() if key != "needs"}
         for name, part in _in_force("problem", gaps).items()
     }
     members["status"]["enum"] = [int(status) for status in _in_force("refusals", gaps)]
     members["code"]["enum"] = [*CODES]
-    problem = {
-        "type": "object",
-        "title": "Problem",
-        "description": "An error by RFC 9457, with the two documented members beside.",
-        "properties": members,
-        "required": ["type", "title", "status", "detail", "instance", "code", "request_id", "error", "message"],
-    }
-    schemas.mark(problem, Source(gap="7"))
+    source, shapes, envelope = Source(gap="7"), parts()["errors"], parts()["envelope"]
     if gaps.error_format == "problem":
-        fields = {"pointer": TEXT | {"format": "json-pointer"}, "detail": TEXT}
-        field = {"type": "object", "title": "FieldProblem", "properties": fields, "required": [*fields]}
-        return {"Problem": problem, "FieldProblem": schemas.mark(field, Source(gap="7"))}
-    # Stripe's shape has all members in `error`.
-    within: Schema = {
-        "type": TEXT | {"description": "The kind of error."} | schemas.open_in("7"),
-        "doc_url": TEXT | {"format": "uri-reference"} | schemas.open_in("7"),
-        **{name: members[name] for name in parts()["envelope"]["members"] if name in members},
-    }
-    required = parts()["envelope"]["required"]
-    error = {"type": "object", "properties": within, "required": required, **schemas.open_in("7")}
+        problem = _marked({**shapes["Problem"], "properties": members}, source)
+        return {"Problem": problem, "FieldProblem": _marked({**shapes["FieldProblem"]}, source)}
+    within = envelope["properties"] | {name: members[name] for name in envelope["members"] if name in members}
+    error = _marked({"type": "object", "properties": within, "required": envelope["required"]}, source) | _open_in("7")
     return {"Envelope": {"type": "object", "title": "Envelope", "properties": {"error": error}, "required": ["error"]}}
 
 
@@ -305,7 +274,7 @@ def _success(operation: Operation, gaps: Gaps) -> Schema:
     names += ["Cache-Control"] if operation.no_store else []
     names += ["Deprecation", "Sunset"] if operation.source != "sandbox" else []
     names += ["RateLimit-Policy", "RateLimit"] if _counts(operation) else []
-    content = {"schema": schemas.reference_to(schemas.of_type(operation.response))}
+    content = {"schema": _reference_to(_component_of(operation.response))}
     # There are examples only for the defaults.
     if _SHAPES_BY_DEFAULT.get(operation.id, operation.response) == operation.response:
         content["example"] = _example(operation.id, gaps)
@@ -316,14 +285,14 @@ def _success(operation: Operation, gaps: Gaps) -> Schema:
     return _response("Done.", names, JSON, content, gaps) | ({"links": links} if links else {})
 
 
-def _refusal_response(status: str, part: Schema, gaps: Gaps) -> Schema:
+def _refusal(status: str, part: Schema, gaps: Gaps) -> Schema:
     media_type, members = ERROR_FORMATS[gaps.error_format]
     facts = part.get("facts", {})
     if "problems" in facts:
         facts = {**facts, "problems": tuple(FieldProblem(*problem) for problem in facts["problems"])}
     error = CODES[part["code"]].kind(part["detail"], code=part["code"], **facts)
     example = msgspec.to_builtins(members(error, "req_000000000000000000000001", "/v1/payment_intents"))
-    content = {"schema": schemas.reference_to(_SHAPES[gaps.error_format]), "example": example}
+    content = {"schema": _reference_to(_SHAPES[gaps.error_format]), "example": example}
     says = f"{HTTPStatus(int(status)).phrase}. {part['means']}"
     # A 405 is the response of no operation.
     names = [name for name in _ALWAYS if status != "405" or name != "Sandbox-Provenance"]
@@ -351,3 +320,183 @@ def _example_event(happens: str, gaps: Gaps) -> Schema:
     event = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, Event)
     payload: Schema = msgspec.to_builtins(PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))
     return payload
+
+
+def _request_components(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
+    """The schemas of request bodies, by name."""
+    components, structs = _components(shapes), _structs()
+    for name, schema in components.items():
+        struct, properties = structs[name], schema["properties"]
+        _refine(properties, struct, gaps)
+        for described in properties.values():
+            # A generated client requires a field with a `default`: the description has the default instead.
+            if default := described.pop("default", None):
+                says = f"Default: `{to_json(default).decode()}`."
+                described["description"] = f"{described.get('description', '')} {says}".lstrip()
+        whole = struct.__whole__(gaps) if callable(struct.__whole__) else struct.__whole__
+        for field in whole.get("required", ()):
+            if isinstance(properties[field].get("type"), list):
+                properties[field]["type"] = "string"
+        # Generators of clients take a bare `oneOf` for the whole shape, without its fields, but ignore conditions.
+        schema.update(whole if "required" in whole or not whole else {"if": {"type": "object"}, "then": whole})
+        if gaps.unknown_fields == "refused":
+            schema["additionalProperties"] = False
+        _marked(schema, struct.__source__)
+    return components
+
+
+def _response_components(table: list[Operation], gaps: Gaps) -> dict[str, Schema]:
+    """The schemas of the bodies of responses and webhooks, by name; a field is required unless it can be unset."""
+    of_lists = {_component_of(row.response): Source(gap="" if row.source == "sandbox" else row.gap) for row in table}
+    components, structs = _components([*(row.response for row in table), *_UNREQUESTED]), _structs()
+    for name, schema in components.items():
+        struct = structs.get(name)
+        if struct is Event and gaps.event_payload == "cloudevents":
+            struct = CloudEvent
+            schema.clear()
+            schema.update(_components([struct])[struct.__name__])
+        schema["title"] = name
+        unset: set[str] = set()
+        if struct is not None:
+            _refine(schema["properties"], struct, gaps)
+            unset = {field.name for field in msgspec.structs.fields(struct) if UnsetType in get_args(field.type)}
+        # A field with a default is in each response: no reader has to assume the default.
+        for described in schema["properties"].values():
+            described.pop("default", None)
+        if struct is PaymentIntent and gaps.intent_fields == "full":
+            unset &= {"client_secret", "suspense"}  # an event's intent goes without the one, most without the other
+        schema["required"] = [field for field in schema["properties"] if field not in unset]
+        _marked(schema, struct.__source__ if struct else of_lists[name])
+    return components
+
+
+def _query_parameters(shape: type[View], gaps: Gaps) -> Iterator[tuple[str, str, Schema]]:
+    """Yields name, text and schema of each parameter of a query; a parameter is left out, and never null."""
+    (schema,) = _components([shape]).values()
+    for field in msgspec.structs.fields(shape):
+        of_field = schema["properties"][field.name]
+        kinds = of_field["type"]
+        kind = {"type": next(one for one in kinds if one != "null") if isinstance(kinds, list) else kinds}
+        says, described = _annotated(field.type, gaps)
+        plain = {name: value for name, value in of_field.items() if name != "description"}
+        yield field.name, says, kind | described if described else plain | kind
+
+
+def _annotated(kind: object, gaps: Gaps) -> tuple[str, Schema]:
+    """The text about a type, and the schema that the type's annotations add."""
+    says, schema = "", Schema()
+    for meta in _metas(kind):
+        by_register: Schema = meta.extra["rule"](gaps) if meta.extra else {}
+        says, schema = meta.description or says, schema | (meta.extra_json_schema or {}) | by_register
+    return says, schema
+
+
+def _reference_to(name: str) -> Schema:
+    """A reference to a component."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _component_of(shape: object) -> str:
+    """The name of the component of a response's body."""
+    (schema,), _ = _described([shape])
+    return _component(schema["$ref"])
+
+
+def _marked(schema: Schema, source: Source) -> Schema:
+    """Marks each field of a component as documented or open, and returns the component."""
+    schema["properties"] = {
+        field: described | (_documented(source.section) if field in source.shows else _open_in(source.gap))
+        for field, described in schema["properties"].items()
+    }
+    return schema
+
+
+def _source_of(operation: Operation) -> Schema:
+    """The marks of an operation's source; a documented operation may be in several sections."""
+    if operation.source == "sandbox":
+        return _open_in("")
+    return _open_in(operation.gap) if operation.source == "assumed" else _documented(operation.source)
+
+
+def _documented(section: str) -> Schema:
+    """The marks of a part that a section of the interface shows."""
+    return {"x-provenance": "documented", "x-section": section, "externalDocs": {"url": link_to(section)}}
+
+
+def _open_in(section: str) -> Schema:
+    """The marks of a part that a section of the interface leaves open; for "", of a part that no real service has."""
+    return _documented(section) | {"x-provenance": "assumed"} if section else {"x-provenance": "sandbox"}
+
+
+def _structs() -> Mapping[str, type[View]]:
+    """Every struct on the wire by its name."""
+    structs, left = dict[str, type[View]](), [View]
+    while left:
+        below = left.pop().__subclasses__()
+        structs |= {struct.__name__: struct for struct in below}
+        left += below
+    return structs
+
+
+def _components(shapes: Iterable[Any]) -> dict[str, Schema]:
+    """The components of structs, described by docstrings without their margin, which Markdown would take for code."""
+    _, components = _described(shapes)
+    for schema in components.values():
+        schema["description"] = cleandoc(schema["description"])
+    return {_component(name): _plain_schema(schema) for name, schema in components.items()}
+
+
+def _described(shapes: Iterable[Any]) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
+    """References to the schemas of structs, and all components; secrets, unknown to msgspec, are texts."""
+    return msgspec.json.schema_components(shapes, schema_hook=lambda _: _TEXT, ref_template="{name}")
+
+
+def _component(name: str) -> str:
+    """The name of a struct's component; a list is named for its rows."""
+    if generic := _GENERIC.fullmatch(name):
+        return ("Gap" if generic[2] == _ROWS_OF_ANYTHING else generic[2]) + generic[1]
+    return name
+
+
+def _plain_schema(schema: Json) -> Json:
+    """A schema with decimals as numbers, a value or null as two types of one schema, and the names of components."""
+    if isinstance(schema, list):
+        return [_plain_schema(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("format") == "decimal":
+        schema = {**schema, "type": "number"}
+        del schema["format"]
+    if "$ref" in schema:
+        return schema | _reference_to(_component(schema["$ref"]))
+    kept = {name: value for name, value in schema.items() if name != "anyOf"}
+    match schema.get("anyOf"):
+        case [{"type": "integer"}, {"type": "string", "format": "decimal"}]:
+            return {**kept, "type": "number"}
+        case [{"type": str(kind), **others}, {"type": "null"}]:
+            plain = _plain_schema({**others, **kept, "type": kind})
+            return plain | {"type": [_plain_schema({**others, "type": kind})["type"], "null"]}
+    # `required` says that a field may be left out; a default of null would say that null is the same.
+    return {name: _plain_schema(value) for name, value in schema.items() if (name, value) != ("default", None)}
+
+
+def _refine(properties: dict[str, Schema], struct: type[View], gaps: Gaps) -> None:
+    """Lets each field's annotations override its type's schema in `properties`; an enum that may be null gets null."""
+    for field in msgspec.structs.fields(struct):
+        _, described = _annotated(field.type, gaps)
+        before = properties[field.encode_name]
+        is_nullable = isinstance(before.get("type"), list)
+        if "enum" in described and is_nullable:
+            described["enum"] = [*described["enum"], None]
+        in_place = {"type", "items"}  # what a type says by itself keeps its place, the type stands first
+        kept = {name: value for name, value in before.items() if name in in_place or name not in described}
+        first = {} if is_nullable or "type" not in kept else {"type": kept["type"]}
+        properties[field.encode_name] = first | kept | described
+
+
+def _metas(kind: object) -> Iterator[Meta]:
+    """The annotations of a type, in the order in which they are written."""
+    if get_origin(kind) in (Union, types.UnionType):
+        for argument in get_args(kind):
+            yield from _metas(argument)
+    yield from (meta for meta in getattr(kind, "__metadata__", ()) if isinstance(meta, Meta))

@@ -21,15 +21,13 @@ from workbench.domain.catalogue import CODES, OPERATOR_NAMES, OperatorNames
 from workbench.domain.gaps import PAGE, Gaps, choices_of, rows_by
 from workbench.domain.payments import ADVICE, FAILURES
 from workbench.domain.phones import COUNTRY_CODE, OFFERED
+from workbench.domain.wire.base import Schema
 from workbench.errors import NotFound
-from workbench.sandbox import controls
 from workbench.sandbox.messages import JSON, InForce, Request, Response
-from workbench.sandbox.openapi.document import document, examples_of_run
+from workbench.sandbox.openapi.document import document, examples_of_run, offered
 from workbench.sandbox.openapi.markdown import rendered
-from workbench.sandbox.openapi.schemas import Schema
-from workbench.sandbox.operations import in_force
 from workbench.sandbox.provenance import provenance
-from workbench.text.look import data_url, templates
+from workbench.text.render import data_url, templates
 from workbench.text.snippets import IN_PROCESS_URL, Snippet, snippet
 
 if TYPE_CHECKING:
@@ -236,11 +234,6 @@ def _reference(gaps: Gaps, deprecated: frozenset[str], base_url: str) -> bytes:
     described = document(gaps, deprecated)
     listed = [*_operations(described)]
     groups = {tag["name"]: [row for row in listed if tag["name"] in row[2]["tags"]] for tag in described["tags"]}
-    rows = {
-        row.id: re.findall(r"\w+", provenance(row, row.success, JSON).partition("gaps=")[2])
-        for row in (*in_force(gaps), *controls.OPERATIONS)
-        if not row.gone
-    }
     return _rendered(
         "docs.html",
         described=described,
@@ -251,7 +244,10 @@ def _reference(gaps: Gaps, deprecated: frozenset[str], base_url: str) -> bytes:
         calls={
             operation["operationId"]: _sample(method, path, operation, base_url) for method, path, operation in listed
         },
-        rows=rows,
+        rows={
+            row.id: re.findall(r"\w+", provenance(row, row.success, JSON).partition("gaps=")[2])
+            for row in offered(gaps)
+        },
     ).encode()
 
 

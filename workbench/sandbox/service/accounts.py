@@ -3,16 +3,14 @@
 from collections.abc import Mapping
 from typing import Final
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
-from workbench.domain.wire import accounts_and_keys as wire
+from workbench.domain.wire import keys_and_events as wire
 from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
-from workbench.sandbox.service import request_fields
-from workbench.sandbox.service.lists import Caller, Resource, view_of
-from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.database_files import MERCHANT_ID
-from workbench.sandbox.store.records import StoredAccount, StoredKey
+from workbench.sandbox.service import LIVE_KEY, Caller, Resource, live_key, view_of
+from workbench.sandbox.store import MERCHANT_ID, Transaction
+from workbench.sandbox.store.rows import StoredAccount, StoredKey
 from workbench.sandbox.store.transaction import credentials, secret_digest
 
 LIFETIME_MS: Final = 86_400_000
@@ -30,19 +28,13 @@ def still_works(tx: Transaction, key: StoredKey) -> bool:
     return tx.now_ms < (_ends_ms(tx, key) or 0)
 
 
-def _key_view(stored: StoredKey, *, value: str | None = None, until_ms: int | None = None) -> wire.ApiKey:
-    """A key's view; `value` only for a new key, `until_ms` only while a rolled key still works."""
-    until = UNSET if until_ms is None else until_ms // 1000
-    return view_of(wire.ApiKey, stored, value=UNSET if value is None else value, works_until=until)
+def _key_view(tx: Transaction, key: StoredKey, value: str | UnsetType = UNSET) -> wire.ApiKey:
+    """A key's view; `value` only for a new key."""
+    ends_ms = _ends_ms(tx, key)
+    return view_of(wire.ApiKey, key, value=value, works_until=ends_ms // 1000 if ends_ms else UNSET)
 
 
-KEYS = Resource(
-    "key",
-    "/v1/api_keys",
-    lambda tx: tx.api_keys,
-    lambda tx, key: _key_view(key, until_ms=_ends_ms(tx, key)),
-    code="key_not_found",
-)
+KEYS = Resource("key", "/v1/api_keys", lambda tx: tx.api_keys, _key_view, code="key_not_found")
 
 
 def create_key(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire.ApiKey:
@@ -50,7 +42,7 @@ def create_key(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire
     if body.kind not in KEY_PREFIXES:
         message = f"kind is {' or '.join(KEY_PREFIXES)}, not {body.kind[:40]!r}."
         raise InvalidRequest(message, code="parameter_invalid", param="kind")
-    return _new_key(tx, caller.account, body.kind)
+    return _key_view(tx, *tx.new_key(caller.account, body.kind))
 
 
 def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
@@ -61,7 +53,7 @@ def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
     tx.api_keys.put(key, status=ROLLED)
     if overlap_ms := _OVERLAP_MS[tx.gaps.key_rotation]:
         tx.note(f"end of {key.id}", tx.now_ms + overlap_ms)
-    return _new_key(tx, caller.account, key.kind)
+    return _key_view(tx, *tx.new_key(caller.account, key.kind))
 
 
 def revoke_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
@@ -73,16 +65,11 @@ def revoke_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
     if is_last and key.status == ACTIVE and key.kind == "secret":
         message = "It is the last secret key: without it, nobody could call."
         raise StateConflict(message, code="key_is_last", hint="Roll it instead.")
-    return _key_view(tx.api_keys.put(key, status=REVOKED))
+    return _key_view(tx, tx.api_keys.put(key, status=REVOKED))
 
 
 def _not_active(key: StoredKey) -> StateConflict:
     return StateConflict(f"The key is {key.status}.", code="key_not_active", param="id", current=key.status)
-
-
-def _new_key(tx: Transaction, account: str, kind: str) -> wire.ApiKey:
-    key, value = tx.new_key(account, kind)
-    return _key_view(key, value=value)
 
 
 def show_keys(tx: Transaction, caller: Caller) -> wire.MerchantKeys:
@@ -105,7 +92,7 @@ def issue_token(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wir
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
     if not body.password:
         raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
-    known = credentials(tx.draws, MERCHANT_ID) if tx.gaps.token_credentials == "one_account" else None
+    known = credentials(tx.draws, tx.gaps)
     if body.password == _WRONG_PASSWORD or (known and known != (body.email, body.password)):
         raise AuthenticationFailed("email or password is wrong.", code="credentials_wrong", param="password")
     return _new_pair(tx, MERCHANT_ID)
@@ -114,8 +101,8 @@ def issue_token(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wir
 def refresh_token(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.Token:
     """POST /v1/auth/refresh: exchange the refresh token, or the bearer token, for a new pair."""
     if body.refresh_token is not None:
-        if request_fields.LIVE_KEY.search(body.refresh_token):
-            raise request_fields.live_key()
+        if LIVE_KEY.search(body.refresh_token):
+            raise live_key()
         pair = tx.tokens.first(refresh_digest=secret_digest(body.refresh_token))
     elif caller.bearer is not None and tx.gaps.refresh_request == "body_or_header":
         pair = tx.tokens.first(access_digest=secret_digest(caller.bearer))

@@ -7,17 +7,17 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import asdict
 
-from workbench.domain import ledger, payments
+from workbench.domain import ledger
+from workbench.domain.ids import reference
 from workbench.domain.ledger import SETTLED_AS, SETTLEMENTS, TRACKED, JournalEntry, Posting
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
+from workbench.domain.payments import fees_of
 from workbench.domain.phones import mask_phone
-from workbench.domain.references import reference
 from workbench.domain.wire import ledger_and_trace as wire
 from workbench.domain.wire.base import OfSandbox, Page, Rows
 from workbench.domain.wire.payments_and_payouts import BalancesQuery, Suspense
 from workbench.errors import InvalidRequest, LedgerRefused, NotFound, StateConflict
-from workbench.sandbox.service import clearing, payouts, refunds, request_fields, suspense
-from workbench.sandbox.service.lists import Caller
+from workbench.sandbox.service import Caller, balances, check_known, payments, read_currency
 from workbench.sandbox.store import Transaction
 
 R = TypeVar("R", bound=OfSandbox)
@@ -64,16 +64,15 @@ def movements(tx: Transaction, caller: Caller, *, query: wire.MovementsQuery) ->
     filters = list(TRACKED if query.account is None else dict.fromkeys(query.account.split(",")))
 
     def rows(entry: JournalEntry) -> Iterator[wire.LedgerMovement]:
-        for account in filters:
-            made = tuple(ledger.movements_of(entry.postings, account))
-            if not made:
-                continue
-            key, batch = ledger.key_and_batch(entry, _known_as(tx, entry))
-            shared = {"account": account, "key": key, "batch": batch, "status": "completed"}
-            shared |= {"phone": _phone_of(tx, entry), "state": _state_of(tx, entry)}
-            yield from _rows_of_entry(
-                wire.LedgerMovement, entry, ({**shared, **movement._asdict()} for movement in made)
-            )
+        key, batch = ledger.key_and_batch(entry)
+        shared = {"key": key, "batch": batch, "status": "completed"}
+        shared |= {"phone": _phone_of(tx, entry), "state": _state_of(tx, entry)}
+        parts = (
+            {**shared, "account": account, **movement._asdict()}
+            for account in filters
+            for movement in ledger.movements_of(entry.postings, account)
+        )
+        return _rows_of_entry(wire.LedgerMovement, entry, parts)
 
     return _cut_page(tx.journal.page(query.after, filters), query.limit, rows)
 
@@ -107,20 +106,12 @@ def _rows_of_entry(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[
         yield shape(**{name: row[name] for name in shape.__struct_fields__})
 
 
-def _known_as(tx: Transaction, entry: JournalEntry) -> str | None:
-    """The external reference of an entry; for a reversal without one, that of the reversed entry."""
-    if entry.external_reference is None and entry.reverses is not None:
-        reversed_one = tx.journal.get(entry.reverses)
-        return reversed_one.external_reference if reversed_one else None
-    return entry.external_reference
-
-
 def _phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
     """The masked number of the customer whom an entry is about; None without a customer."""
     # Go back to the first of a line of reversals and settlements.
-    while (before := entry.reverses or entry.settles) and (earlier := tx.journal.get(before)):
-        entry = earlier
-    charge = suspense.charge_of(tx, entry) if entry.kind in _OF_CUSTOMERS else None
+    while before := entry.reverses or entry.settles:
+        entry = tx.journal[before]
+    charge = balances.charge_of(tx, entry) if entry.kind in _OF_CUSTOMERS else None
     return mask_phone(charge.phone) if charge else None
 
 
@@ -142,7 +133,7 @@ def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> wire.LedgerEntr
     if entry.external_reference is None or entry.reverses or entry.settles:
         message = f"{entry.id} is of the kind {entry.kind}, which cannot be reported twice."
         raise StateConflict(message, code="entry_unsuitable", param="entry_id", current=entry.kind)
-    clearing.expect(tx)
+    balances.expect_clearing(tx)
     # As if the service had learnt of the movement twice.
     words, known_as = f"{entry.description}: once more", entry.external_reference
     posted = tx.post(entry.kind, entry.postings, description=words, payment=entry.payment, reference=known_as)
@@ -167,27 +158,27 @@ def settle_suspense(tx: Transaction, caller: Caller, body: wire.SettleSuspense, 
     Raises InvalidRequest: `how` is neither of the two. Raises NotFound: no late money has this name. Raises
     StateConflict: the money was settled before, or several late sums wait.
     """
-    request_fields.check_known([body.how], wire.SETTLED_BY, "is no way to settle late money; they are", param="how")
-    late = suspense.late_money_named(tx, caller, item)
+    check_known([body.how], wire.SETTLED_BY, "is no way to settle late money; they are", param="how")
+    late = balances.late_money_named(tx, caller, item)
     recipe = wire.SETTLED_BY[body.how]
     if recipe == "suspense_returned":
-        refunds.top_up(tx, late.charge, late.money.amount_minor, late.entry.seq)
+        payments.top_up(tx, late.charge, late.money.amount_minor, late.entry.seq)
     return late._replace(settled=_post_settlement(tx, wire.Settle(recipe=recipe, entry=late.entry.id))).view
 
 
 def _post_settlement(tx: Transaction, body: wire.Settle) -> JournalEntry:
     says = "settles nothing; the recipes are"
-    request_fields.check_known([body.recipe], SETTLEMENTS, says, param="recipe", code="recipe_unknown")
+    check_known([body.recipe], SETTLEMENTS, says, param="recipe", code="recipe_unknown")
     row = SETTLEMENTS[body.recipe]
-    currency = request_fields.read_currency(tx.gaps, body.currency, str.upper).code
+    currency = read_currency(tx.gaps, body.currency, str.upper).code
     occurred_ms = tx.now_ms if body.occurred_at is None else milliseconds_in(body.occurred_at, param="occurred_at")
     if row.takes_entry:
         posted = _settled_entry(tx, body, row, occurred_ms)
     else:
         posted = _settled_amount(tx, body, row, currency, occurred_ms)
-    clearing.expect(tx)
-    if posted.kind in SETTLED_AS:
-        suspense.emit_settled(tx, _find_entry(tx, posted.settles or ""))
+    balances.expect_clearing(tx)
+    if posted.kind in SETTLED_AS and posted.settles:
+        balances.emit_settled(tx, tx.journal[posted.settles])
     return posted
 
 
@@ -248,8 +239,6 @@ def _settled_entry(tx: Transaction, body: wire.Settle, row: ledger.Settlement, o
         occurred_ms = max(occurred_ms, entry.occurred_ms)
     _check_moment(tx, occurred_ms, None if repeats else entry.occurred_ms)
     made, known_as = _MADE[body.recipe](tx, entry)
-    if body.recipe == _RETURNED:
-        payouts.move_back(tx, payouts.paid(tx, entry.payment or ""))
     return tx.post(
         body.recipe,
         made,
@@ -298,8 +287,8 @@ def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
     """Postings of late money to the merchant, less a payment's fee, or back to the customer, with the operator's id."""
     late = next(posting for posting in entry.postings if posting.code == ledger.SUSPENSE.code)
     operator = late.account.removeprefix(ledger.SUSPENSE.name.format(operator=""))
-    charge = suspense.charge_of(tx, entry)
-    fee = payments.fees_of(late.amount_minor, tx.gaps, late.currency).merchant_minor
+    charge = balances.charge_of(tx, entry)
+    fee = fees_of(late.amount_minor, tx.gaps, late.currency).merchant_minor
     amounts = {"gross": late.amount_minor, "net": late.amount_minor - fee, "merchant_fee": fee}
     parties = {"operator": operator, "merchant": charge.account if charge else ""}
     made = ledger.postings_for(recipe, amounts, late.currency, **parties)
@@ -308,15 +297,15 @@ def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
 
 
 def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
-    """Postings that make a payout which the bank never made available again, and the entry's external reference."""
-    payout = payouts.paid(tx, entry.payment or "")
+    """Returns a payout that the bank never made: its money is available again, under the entry's external reference."""
+    payout = balances.returned_payout(tx, entry.payment or "")
     made = ledger.postings_for(_RETURNED, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
     return made, entry.external_reference
 
 
 _MADE: Final[Mapping[str, Callable[[Transaction, JournalEntry], Made]]] = {
-    _REVERSED: lambda tx, entry: (ledger.mirrored(entry.postings), _known_as(tx, entry)),
-    _REPOSTED: lambda tx, entry: (entry.postings, _known_as(tx, entry)),
+    _REVERSED: lambda _, entry: (ledger.mirrored(entry.postings), entry.external_reference),
+    _REPOSTED: lambda _, entry: (entry.postings, entry.external_reference),
     "suspense_settled": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_settled"),
     "suspense_returned": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_returned"),
     _RETURNED: _from_bank,

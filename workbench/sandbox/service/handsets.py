@@ -4,20 +4,19 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from workbench.domain import scenarios, ussd
+from workbench.domain.ids import reference
 from workbench.domain.ledger import DEBIT
 from workbench.domain.moments import rfc3339
 from workbench.domain.payments import PENDING, SUCCEEDED, Charge
 from workbench.domain.phones import OFFERED, Msisdn, operator_named, operator_of
-from workbench.domain.references import reference
 from workbench.domain.ussd import Receipt, UssdSession
 from workbench.domain.wire import payments_and_payouts
 from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import Rows
 from workbench.errors import InvalidRequest, StateConflict
-from workbench.sandbox.service import payments, request_fields
-from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Refused
+from workbench.sandbox.service import BY_ITSELF, Caller, Cause, Refused, check_known, payments, read_phone, whole_ms
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.records import StoredOutage
+from workbench.sandbox.store.rows import StoredOutage
 
 _LATEST = 200
 """The number of newest prompts in which the handsets used last are looked for."""
@@ -26,7 +25,7 @@ _REFUND_SENT, _LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset:
     """GET /sandbox/phones/{phone}: what a customer's phone shows."""
-    number = request_fields.read_phone(tx.gaps, phone)
+    number = read_phone(tx.gaps, phone)
     return _handset(number, _sessions(tx, number))
 
 
@@ -36,8 +35,8 @@ def list_phones(tx: Transaction, caller: Caller, *, query: wire.PhonesQuery) -> 
     The handset of `payment`, if named, comes first.
     """
     payment = tx.payments.first(id=query.payment, account=caller.account) if query.payment else None
-    waiting = tx.sessions.page(_LATEST, older_than=None, newer_than=None, ended_seq=None, screen=ussd.OPEN)
-    latest = tx.sessions.page(_LATEST, older_than=None, newer_than=None)
+    waiting = tx.sessions.page(_LATEST, ended_seq=None, screen=ussd.OPEN)
+    latest = tx.sessions.page(_LATEST)
     phones = dict.fromkeys(shown.phone for shown in (payment, *waiting, *latest) if shown and shown.phone)
     numbers = [Msisdn(phone, operator_of(phone)) for phone in phones][:20]
     return Rows([_handset(number, _sessions(tx, number)) for number in numbers])
@@ -65,7 +64,7 @@ def _pressed(
 
     Raises StateConflict: no prompt is open.
     """
-    number = request_fields.read_phone(tx.gaps, phone)
+    number = read_phone(tx.gaps, phone)
     sessions = _sessions(tx, number)
     session = next((candidate for candidate in sessions if candidate.screen in ussd.OPEN), None)
     if session is None:
@@ -110,14 +109,12 @@ def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> wire.Handset:
 
 def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[wire.Message]:
     """GET /sandbox/phones/{phone}/messages: the text messages of operators to a customer, oldest first."""
-    number = request_fields.read_phone(tx.gaps, phone)
+    number = read_phone(tx.gaps, phone)
     # The last screen of a prompt is where and when the prompt ended.
     last = {screen.charge: screen for screen in tx.screens.all(phone=number.e164)}
     receipts: list[Receipt] = []
     for screen in last.values():
-        session, charge = tx.sessions.get(screen.session), tx.charges.get(screen.charge)
-        if session is None or charge is None:
-            continue
+        session, charge = tx.sessions[screen.session], tx.charges[screen.charge]
         known_as = reference(charge.provider, screen.at_ms, seq=charge.seq)
         receipt = ussd.receipt_of(session, seq=screen.seq, at_ms=screen.at_ms, transaction=known_as)
         if receipt is not None:
@@ -131,17 +128,11 @@ def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: st
     `known_as` is the operator's reference of the attempt, which tells its late money from that of other attempts.
     """
     for entry in tx.journal.of_payment(charge.payment_intent or charge.id, (_REFUND_SENT, _LATE_MONEY_RETURNED)):
-        settled = tx.journal.get(entry.settles) if entry.settles else None
-        is_late_money = settled is not None and settled.external_reference == known_as
+        is_late_money = entry.settles and tx.journal[entry.settles].external_reference == known_as
         is_refund = entry.kind == _REFUND_SENT and charge.status == SUCCEEDED
         if is_refund or is_late_money:
-            yield ussd.receipt_of_return(
-                session,
-                seq=entry.seq,
-                at_ms=entry.recorded_ms,
-                amount_minor=sum(posting.amount_minor for posting in entry.postings if posting.side == DEBIT),
-                transaction=entry.external_reference or "",
-            )
+            amount_minor = sum(posting.amount_minor for posting in entry.postings if posting.side == DEBIT)
+            yield Receipt(session, ussd.RETURNED, entry.seq, entry.recorded_ms, amount_minor, entry.external_reference)
 
 
 def _text_message(receipt: Receipt) -> wire.Message:
@@ -165,7 +156,7 @@ def operators(tx: Transaction, caller: Caller) -> Rows[wire.OperatorState]:
 
 def outage(tx: Transaction, caller: Caller, body: wire.Outage) -> wire.OperatorState:
     """POST /sandbox/operator/outage: take an operator down for some seconds from now; 0 ends the outage."""
-    for_ms = request_fields.whole_ms(body.seconds, wire.MAX_OUTAGE_S)
+    for_ms = whole_ms(body.seconds, wire.MAX_OUTAGE_S)
     provider = operator_named(body.provider, param="provider", zed=tx.gaps.zed_mobile).id
     if before := tx.outages.get(provider):
         tx.outages.remove(before)
@@ -181,9 +172,9 @@ def _operator(tx: Transaction, provider: str) -> wire.OperatorState:
 
 def script(tx: Transaction, caller: Caller, body: wire.Script) -> wire.Scripted:
     """POST /sandbox/operator/script: script the outcomes of the next attempts on a number, in order."""
-    phone = request_fields.read_phone(tx.gaps, body.phone).e164
+    phone = read_phone(tx.gaps, body.phone).e164
     says = "cannot be scripted; these can be:"
-    request_fields.check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
+    check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
     if len(body.answers) > wire.MAX_ANSWERS:
         raise InvalidRequest(f"answers are at most {wire.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
     for scripted in tx.scripts.all(phone=phone):
@@ -203,4 +194,4 @@ def ask_operator(tx: Transaction, caller: Caller, body: wire.OperatorQuery) -> p
     # The operator made the movement's id, which it texted to the customer, when the customer agreed.
     last = tx.screens.first(order="seq DESC", phone=charge.phone, charge=charge.id)
     payments.secure_funds(tx, BY_ITSELF, charge, moved_ms=last.at_ms if last else None)
-    return payments.charge_view(tx, tx.charges.get(charge.id) or charge)
+    return payments.charge_view(tx, tx.charges[charge.id])

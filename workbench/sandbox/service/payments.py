@@ -1,30 +1,32 @@
 """Payments: intents in two calls and charges in one, and each attempt from its prompt to its outcome."""
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from operator import attrgetter
+from typing import Final
 
 from msgspec import UNSET
 
-from workbench.domain import payments, scenarios, ussd
+from workbench.domain import ledger, payments, scenarios, ussd
 from workbench.domain.gaps import Gaps
+from workbench.domain.ids import reference
 from workbench.domain.ledger import JournalEntry
-from workbench.domain.money import Money, major
-from workbench.domain.payments import Charge, PaymentIntent, next_state
+from workbench.domain.money import ISO_4217, Money, major, money_from_major
+from workbench.domain.payments import MOBILE_MONEY, REFUND_TRANSITIONS, Charge, PaymentIntent, Refund, next_state
 from workbench.domain.phones import EVERY_OPERATOR, Msisdn, Operator, e164_of, mask_phone, operator_named, operator_of
-from workbench.domain.references import reference
 from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.ussd import UssdSession
 from workbench.domain.wire import payments_and_payouts as wire
 from workbench.errors import InvalidRequest, PaymentDeclined, PermissionDenied, StateConflict
-from workbench.sandbox.service import clearing, request_fields, suspense
-from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Refused, Resource
-from workbench.sandbox.service.suspense import Late
+from workbench.sandbox import service
+from workbench.sandbox.service import BY_ITSELF, Caller, Cause, Listed, Refused, Resource, balances, view_of
+from workbench.sandbox.service.balances import Late
 from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
 ACTS, PROMPT_TIMEOUT, LATE_MONEY = "customer_acts", "prompt_timeout", "late_money"
+_TYPES_WRONG = f"payment_method_types must include {MOBILE_MONEY!r}."
 _WHY_NOT = {
     payments.REQUIRES_ACTION: "A prompt is open on the customer's phone: wait for the customer's answer.",
     payments.PROCESSING: "The customer has approved: wait for the operator.",
@@ -35,9 +37,7 @@ _WHY_NOT = {
 
 
 def _open_prompt(tx: Transaction, intent: PaymentIntent) -> UssdSession | None:
-    if intent.status != payments.REQUIRES_ACTION or intent.latest_charge is None:
-        return None
-    return tx.sessions.first(charge=intent.latest_charge)
+    return tx.sessions.first(charge=intent.latest_charge) if intent.status == payments.REQUIRES_ACTION else None
 
 
 def _intent_view(
@@ -51,9 +51,7 @@ def _intent_view(
     method = action = error = None
     if intent.phone is not None and intent.provider is not None:
         phone = mask_phone(intent.phone)
-        method = wire.ShownMethod(
-            payments.MOBILE_MONEY, wire.ShownMobileMoney(phone, _shown_operator(intent.provider, tx.gaps))
-        )
+        method = wire.ShownMethod(MOBILE_MONEY, wire.ShownMobileMoney(phone, _shown_operator(intent.provider, tx.gaps)))
         if prompt is not None:
             action = wire.NextAction("ussd_prompt", wire.UssdPrompt(phone, prompt.expires_ms // 1000))
     if intent.failure_code is not None:
@@ -115,7 +113,7 @@ def _shown_operator(identifier: str, gaps: Gaps) -> str:
 
 def _late_money(tx: Transaction, payment: str) -> list[Late]:
     # Every view of a payment calls this. As long as no money ever came late, there is nothing to look for.
-    return suspense.late_money_of(tx, payment) if tx.journal.came_late else []
+    return balances.late_money_of(tx, payment) if tx.journal.came_late else []
 
 
 INTENTS: Resource[PaymentIntent, wire.PaymentIntent] = Resource(
@@ -136,12 +134,12 @@ CHARGES: Resource[Charge, wire.Charge] = Resource(
 
 def create_intent(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> wire.PaymentIntent:
     """POST /v1/payment_intents: create a payment intent."""
-    with request_fields.EveryFault() as every:
-        every.read(request_fields.read_currency, tx.gaps, body.currency, str.upper)
-        money = every.read(
-            request_fields.intent_money, tx.gaps, body.amount, request_fields.currency_or_kwacha(body.currency)
-        )
-        every.read(request_fields.check_method_types, tx.gaps, body.payment_method_types)
+    with service.EveryFault() as every:
+        every.read(service.read_currency, tx.gaps, body.currency, str.upper)
+        money = every.read(service.intent_money, tx.gaps, body.amount, service.currency_or_kwacha(body.currency))
+        types, takes_others = body.payment_method_types, tx.gaps.payment_method_types != "only"
+        is_named = MOBILE_MONEY in types and (takes_others or {*types} == {MOBILE_MONEY})
+        every.check(is_named, _TYPES_WRONG, param="payment_method_types")
     intent_id = tx.new_id("pi")
     intent = tx.intents.create(
         id=intent_id,
@@ -164,10 +162,10 @@ def confirm_intent(
     if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":
         raise InvalidRequest("client_secret is required.", code="parameter_missing", param="client_secret")
     _check_client_secret(tx, caller, intent, body.client_secret)
-    asked, phone, warnings = request_fields.read_method(tx.gaps, body.payment_method)
+    asked, phone, warnings = service.read_method(tx.gaps, body.payment_method)
     status = _checked_status(tx, intent, "confirm")
     late = _late_money(tx, intent.id)
-    warnings += suspense.paid_already(tx, late) if late else ()
+    warnings += balances.paid_already(tx, late) if late else ()
     charge = _new_charge(
         tx,
         asked,
@@ -243,18 +241,17 @@ def _checked_status(tx: Transaction, intent: PaymentIntent, event: str) -> str:
 
 def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | Refused:
     """POST /v1/charges: charge a wallet; by default, the outcome is in the response."""
-    with request_fields.EveryFault() as every:
-        every.read(request_fields.read_currency, tx.gaps, body.currency, str.lower)
-        money = every.read(
-            request_fields.charge_money, tx.gaps, body.amount, request_fields.currency_or_kwacha(body.currency)
-        )
-        every.read(request_fields.check_type, body.type, "type")
+    with service.EveryFault() as every:
+        every.read(service.read_currency, tx.gaps, body.currency, str.lower)
+        money = every.read(service.charge_money, tx.gaps, body.amount, service.currency_or_kwacha(body.currency))
+        every.check_type(body.type, "type")
         asked = every.read(operator_named, body.channel, param="channel", zed=tx.gaps.zed_mobile)
-        phone = every.read(request_fields.read_phone, tx.gaps, body.phone)
-        every.read(request_fields.check_reference, tx.gaps, body.reference)
-    warnings = request_fields.warnings_of(tx.gaps, asked, phone, "channel")
+        phone = every.read(service.read_phone, tx.gaps, body.phone)
+        has_all = body.reference is not None or tx.gaps.required_fields != "with_reference"
+        every.check(has_all, "reference is required.", code="parameter_missing", param="reference")
+    warnings = service.warnings_of(tx.gaps, asked, phone, "channel")
     before_minor = tx.latest_amounts(caller.account, money.currency, payments.USUAL_OF)
-    warnings += request_fields.amount_warning(tx.gaps, money, before_minor)
+    warnings += service.amount_warning(tx.gaps, money, before_minor)
     charge = _new_charge(
         tx,
         asked,
@@ -269,7 +266,7 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
     session = _begin(tx, caller, charge, phone, body.reference)
     if tx.gaps.charge_wait == "answered":
         act(tx, caller.cause, session)
-        charge = CHARGES.find(tx, caller, charge.id)
+        charge = tx.charges[charge.id]
     shown = charge_view(tx, charge)
     if charge.status == payments.PENDING:
         emit(tx, caller.cause, charge.account, "charge.pending", shown)
@@ -389,7 +386,7 @@ def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
 
 def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) -> UssdSession:
     """Judge a PIN from the handset without storing it; returns the session."""
-    ussd.check_pin(text, _pin_length(session))
+    ussd.check_pin(text, operator_of(session.phone).pin_length)
     given = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
     return press(tx, cause, session, given, shown="•" * len(text))
 
@@ -410,9 +407,7 @@ def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, sh
     tx.unschedule(session.id)
     if session.screen == ussd.EXPIRED and scenario.late:
         tx.schedule(LATE_MONEY, session.id, in_ms=scenarios.LATE_S * 1000)
-    charge = tx.charges.get(session.charge)
-    if charge is None:
-        return session
+    charge = tx.charges[session.charge]
     if session.screen in (ussd.APPROVED, ussd.REFUSED):
         _move_intent_of(tx, cause, charge, "pin_accepted", "payment_intent.processing")
     if session.screen == ussd.APPROVED:
@@ -426,19 +421,9 @@ def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, sh
 
 
 def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
-    if session.screen in ussd.HIDDEN:
-        return
-    tx.screens.create(
-        session=session.id,
-        charge=session.charge,
-        phone=session.phone,
-        pressed=pressed,
-        words=ussd.screen_text(session),
-    )
-
-
-def _pin_length(session: UssdSession) -> int:
-    return operator_of(session.phone).pin_length
+    if session.screen not in ussd.HIDDEN:
+        words, shown_on = ussd.screen_text(session), {"charge": session.charge, "phone": session.phone}
+        tx.screens.create(session=session.id, pressed=pressed, words=words, **shown_on)
 
 
 def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int | None = None) -> None:
@@ -446,8 +431,7 @@ def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int
 
     A second confirmation changes nothing.
     """
-    now = tx.charges.get(charge.id)
-    if now is None or now.status != payments.PENDING:
+    if tx.charges[charge.id].status != payments.PENDING:
         return
     _hold(tx, charge, "ended")
     _post_secured(tx, charge, tx.now_ms if moved_ms is None else moved_ms)
@@ -470,11 +454,9 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     The money pays the attempt, unless something else has paid its intent, or the intent was canceled: then the money
     waits in suspense, and the payment stays as it is.
     """
-    charge = tx.charges.get(session.charge)
-    if session.screen != ussd.EXPIRED or charge is None:
-        return
+    charge = tx.charges[session.charge]
     session = ussd.after(session, "late_pin")
-    _show(tx, session, "•" * _pin_length(session))
+    _show(tx, session, "•" * operator_of(session.phone).pin_length)
     tx.sessions.put(session)
     intent = _intent_of(tx, charge)
     by_intent = intent is None or (intent.status, payments.LATE_FUNDS) in tx.intent_transitions
@@ -485,7 +467,7 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     amounts = {"gross": charge.amount_minor, "operator_fee": fees.operator_minor}
     known_as = reference(charge.provider, tx.now_ms, seq=charge.seq)
     post(tx, charge, "late_success", amounts, f"{charge.money} arrived late through {charge.provider}", known_as)
-    clearing.expect(tx)
+    balances.expect_clearing(tx)
     emit(tx, BY_ITSELF, charge.account, "charge.late_success", CHARGES.view(tx, charge))
     if intent:
         shown = _intent_view(tx, intent, None, _late_money(tx, intent.id))
@@ -495,10 +477,8 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
 def _pay_late(tx: Transaction, charge: Charge, intent: PaymentIntent | None) -> None:
     """Pay a failed attempt with its late money, and withdraw another open prompt for the same intent."""
     warnings = (*charge.warnings, "The money came after its prompt had expired.")
-    if intent and intent.status == payments.REQUIRES_ACTION and intent.latest_charge:
-        other = tx.sessions.first(charge=intent.latest_charge)
-        if other is not None and other.ended_seq is None:
-            press(tx, BY_ITSELF, other, "withdraw")
+    if intent and (other := _open_prompt(tx, intent)):
+        press(tx, BY_ITSELF, other, "withdraw")
     _post_secured(tx, charge, tx.now_ms)
     _move_charge(tx, BY_ITSELF, charge, payments.LATE_FUNDS, "charge.succeeded", warnings=warnings)
     if intent:
@@ -510,7 +490,7 @@ def _pay_late(tx: Transaction, charge: Charge, intent: PaymentIntent | None) -> 
 
 
 def _intent_of(tx: Transaction, charge: Charge) -> PaymentIntent | None:
-    return tx.intents.get(charge.payment_intent) if charge.payment_intent else None
+    return tx.intents[charge.payment_intent] if charge.payment_intent else None
 
 
 def _change_intent(
@@ -571,4 +551,167 @@ def _post_secured(tx: Transaction, charge: Charge, moved_ms: int) -> None:
     }
     known_as = reference(charge.provider, moved_ms, seq=charge.seq)
     post(tx, charge, "funds_secured", amounts, f"{charge.money} received through {charge.provider}", known_as)
-    clearing.expect(tx)
+    balances.expect_clearing(tx)
+
+
+REFUND_SENT = "refund_sent"
+
+
+def _refund_view(tx: Transaction, stored: Refund) -> wire.Refund:
+    """A refund's view; the amount is in the unit of the intent or of the charge that the request named."""
+    if stored.of_intent:
+        return view_of(wire.Refund, stored, amount=stored.money.major)
+    amount = Decimal(in_units(stored.money, tx.gaps))
+    return view_of(wire.Refund, stored, amount=amount, currency=stored.currency.lower())
+
+
+REFUNDS = Resource("refund", "/v1/refunds", lambda tx: tx.refunds, _refund_view, code="refund_not_found")
+
+
+def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Refund:
+    """POST /v1/refunds: refund a charge; pending until the operator has sent the money."""
+    charge = _charge_to_refund(tx, caller, body)
+    if charge.status != payments.SUCCEEDED:
+        message = f"The charge is {charge.status}; only a succeeded one can be refunded."
+        raise StateConflict(message, code="charge_not_refundable", param="charge", current=charge.status)
+    amount_minor = _amount_to_refund(tx, charge, body)
+    available, pending = (
+        balances.balance_of(tx, kind, charge.currency, merchant=charge.account)
+        for kind in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PENDING)
+    )
+    fee = _FEES[tx.gaps.fee_on_refund](tx, charge, amount_minor)
+    split = ledger.refund_split(amount_minor, available_minor=available, pending_minor=pending, fee_minor=fee)
+    words = f"{Money(amount_minor, charge.currency)} to be refunded"
+    entry = post(tx, charge, "refund_asked", split, words)
+    refund = tx.refunds.create(
+        account=caller.account,
+        charge=charge.id,
+        of_intent=int(body.payment_intent is not None),
+        payment_intent=charge.payment_intent,
+        amount_minor=amount_minor,
+        currency=charge.currency,
+        entry=entry.id,
+        reason=body.reason,
+        scenario=caller.scenario if caller.scenario in scenarios.OF_REFUNDS else None,
+        metadata=body.metadata,
+    )
+    tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
+    tx.schedule(REFUND_SENT, refund.id, in_ms=scenarios.REFUND_SENT_S * 1000)
+    return emit(tx, caller.cause, caller.account, "refund.created", _refund_view(tx, refund))
+
+
+def list_refunds(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> Listed[wire.Refund]:
+    """GET /v1/refunds: the refunds, newest first; of one charge, if named."""
+    return REFUNDS.page(tx, caller, query=query, charge=query.charge)
+
+
+def send_refund(tx: Transaction, refund_id: str) -> None:
+    """Complete a refund that the operator has sent to the wallet, or fail it as its scenario says."""
+    refund = tx.refunds[refund_id]
+    charge = tx.charges[refund.charge]
+    if refund.scenario is not None:
+        _fail_refund(tx, refund, charge, refund.scenario)
+        return
+    top_up(tx, charge, refund.amount_minor, refund.seq)
+    sent = reference(charge.provider, tx.now_ms, seq=refund.seq)
+    words = f"{refund.money} sent back to the customer"
+    post(tx, charge, "refund_sent", {"gross": refund.amount_minor}, words, sent)
+    _move_refund(tx, refund, "sent", "refund.succeeded")
+    emit(tx, BY_ITSELF, charge.account, "charge.refunded", charge_view(tx, charge))
+
+
+def _fail_refund(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
+    asked, words = tx.journal[refund.entry], f"{refund.money} could not be sent back"
+    mirror = ledger.mirrored(asked.postings)
+    tx.post("refund_failed", mirror, description=words, payment=asked.payment, reverses=asked.id)
+    # Money that a clearing took from the merchant for this refund is available again.
+    over = -balances.balance_of(tx, ledger.RECEIVABLE, charge.currency, merchant=charge.account)
+    if over > 0:
+        words = f"{Money(over, charge.currency)} given back, taken for what was not owed"
+        post(tx, charge, "recovery_returned", {"owed": over}, words)
+    tx.charges.put(charge, refunded_minor=charge.refunded_minor - refund.amount_minor)
+    _move_refund(tx, refund, "failed", "refund.failed", code)
+    balances.expect_clearing(tx)
+
+
+def _move_refund(tx: Transaction, refund: Refund, event: str, event_type: str, code: str | None = None) -> None:
+    moved = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, event), failure_code=code)
+    emit(tx, BY_ITSELF, refund.account, event_type, _refund_view(tx, moved), before={"status": refund.status})
+
+
+def _charge_to_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:
+    if (body.charge is None) == (body.payment_intent is None):
+        raise InvalidRequest("Send either charge or payment_intent.", code="parameter_missing", param="charge")
+    if body.charge is not None:
+        return CHARGES.find(tx, caller, body.charge, param="charge")
+    intent = INTENTS.find(tx, caller, body.payment_intent or "", param="payment_intent")
+    if intent.latest_charge is None:
+        message = f"The intent is {intent.status}: nothing was paid."
+        raise StateConflict(message, code="charge_not_refundable", param="payment_intent", current=intent.status)
+    return tx.charges[intent.latest_charge]
+
+
+def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
+    """The minor units to refund: the body's amount, in the unit of its intent or charge, or else all that is left.
+
+    Raises StateConflict: nothing is left. Raises InvalidRequest: not an amount, or more than is left.
+    """
+    currency, left = ISO_4217[charge.currency], charge.amount_minor - charge.refunded_minor
+    if body.amount is None:
+        if not left:
+            param = "charge" if body.charge else "payment_intent"
+            message = "The charge is refunded in full."
+            raise StateConflict(message, code="charge_not_refundable", param=param, current="refunded")
+        return left
+    if body.charge is None:
+        money = money_from_major(body.amount, currency)
+    else:
+        money = service.whole_units(tx.gaps, body.amount, currency)
+    if money.amount_minor > left:
+        message = f"{Money(left, charge.currency)} of this charge can still be refunded, not {money}."
+        raise InvalidRequest(message, code="refund_exceeds_charge", param="amount")
+    return money.amount_minor
+
+
+def _fee_returned(tx: Transaction, charge: Charge, amount_minor: int) -> int:
+    """The part of the fee to return with a refund of `amount_minor`, beyond the parts already returned; minor units."""
+    secured = next(tx.journal.of_payment(charge.payment_intent or charge.id, ("funds_secured",)))
+    stand = [refund for refund in tx.refunds.all(charge=charge.id) if refund.status != payments.FAILED]
+    return payments.fee_returned(
+        _fee_in(secured),
+        amount_minor=charge.amount_minor,
+        refunded_minor=charge.refunded_minor + amount_minor,
+        returned_minor=sum(_fee_in(tx.journal[refund.entry]) for refund in stand),
+    )
+
+
+def _fee_in(entry: JournalEntry) -> int:
+    return sum(posting.amount_minor for posting in entry.postings if posting.code == ledger.MERCHANT_FEE.code)
+
+
+_FEES: Final[Mapping[str, Callable[[Transaction, Charge, int], int]]] = {
+    "kept": lambda *_: 0,
+    "returned": _fee_returned,
+}
+"""Choice of `fee_on_refund` → the part of the fee to return with the next refund, in minor units."""
+
+
+def top_up(tx: Transaction, charge: Charge, amount_minor: int, seq: int) -> None:
+    """Give an operator the money to pay out: a sweep on its way is called back, and the bank fills the rest.
+
+    `seq` is the place of the refund or late money to pay; the ids of these movements are made from it.
+    """
+    held, on_its_way = (
+        max(0, balances.balance_of(tx, kind, charge.currency, operator=charge.provider))
+        for kind in (ledger.FLOAT, ledger.IN_TRANSIT)
+    )
+    short = max(0, amount_minor - held)
+    recalled = min(short, on_its_way)
+    if recalled:
+        words = f"{Money(recalled, charge.currency)} called back to {charge.provider} on its way to the bank"
+        recall = reference("recall", tx.now_ms, seq=seq)
+        post(tx, charge, "sweep_recalled", {"swept": recalled}, words, recall)
+    if short > recalled:
+        words = f"{Money(short - recalled, charge.currency)} moved from the bank to {charge.provider}"
+        from_bank = reference("top_up", tx.now_ms, seq=seq)
+        post(tx, charge, "float_topped_up", {"short": short - recalled}, words, from_bank)

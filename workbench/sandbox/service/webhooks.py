@@ -15,31 +15,15 @@ from msgspec import UNSET, Raw
 from workbench.domain import webhooks
 from workbench.domain.moments import milliseconds_in, rfc3339
 from workbench.domain.signatures import SCHEMES, headers_for, id_in
-from workbench.domain.signing import Signer, signed
-from workbench.domain.webhooks import (
-    DUPLICATE,
-    ON_THE_WAY,
-    OUT_OF_ORDER,
-    Delivery,
-    Endpoint,
-    OldSecret,
-    Outcome,
-    StoredEvent,
-    check_filter,
-    takes,
-    types_of,
-)
-from workbench.domain.wire import endpoints_and_events as wire
+from workbench.domain.webhooks import Delivery, Endpoint, StoredEvent
+from workbench.domain.wire import keys_and_events as wire
 from workbench.domain.wire.base import List, Rows, to_json
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund, Suspense
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox.addresses import check_url
-from workbench.sandbox.outbound import Reply
-from workbench.sandbox.service import request_fields
-from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Listed, Resource, view_of
-from workbench.sandbox.store import Transaction, search
-from workbench.sandbox.store.records import Job
-from workbench.sandbox.store.search import Condition
+from workbench.sandbox.outbound import Reply, check_url
+from workbench.sandbox.service import BY_ITSELF, Caller, Cause, EveryFault, Listed, Resource, check_known, view_of
+from workbench.sandbox.store import Transaction
+from workbench.sandbox.store.rows import Condition, Job, events_about
 from workbench.sandbox.store.transaction import DELIVER
 
 DROP = "drop"
@@ -91,7 +75,7 @@ def emit(
 def _takers(tx: Transaction, event: StoredEvent) -> list[Endpoint]:
     """The enabled endpoints of an event's account whose filters take its type."""
     enabled = tx.endpoints.all(account=event.account, status=webhooks.ENABLED)
-    return [endpoint for endpoint in enabled if takes(endpoint.enabled_events, event.type)]
+    return [endpoint for endpoint in enabled if webhooks.takes(endpoint.enabled_events, event.type)]
 
 
 def _cloud_event(event: wire.Event, subject: str) -> wire.CloudEvent:
@@ -117,15 +101,10 @@ PAYLOADS: Final[Mapping[str, Callable[[wire.Event, str], object]]] = {
 """Choice of `event_payload` → what makes a message's body from an event and its object's id."""
 
 
-def _media_type_of(body: str) -> str:
-    """The media type of an event's body, told by the body, which may be older than the register in force."""
-    return wire.MEDIA_TYPES["cloudevents" if body.startswith('{"specversion"') else "envelope"]
-
-
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
     """Schedule an event's delivery to an endpoint: now, or later if the register or an endpoint's fault says so."""
-    is_swapped = OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
-    is_swapped = is_swapped or (tx.gaps.ordering == OUT_OF_ORDER and event.type.endswith(ON_THE_WAY))
+    is_swapped = webhooks.OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
+    is_swapped = is_swapped or (tx.gaps.ordering == webhooks.OUT_OF_ORDER and event.type.endswith(webhooks.ON_THE_WAY))
     late_ms = LATE_MS if tx.gaps.lateness == "thirty_seconds" else 0
     return tx.deliver(event, endpoint, in_ms=late_ms + (HELD_BACK_MS if is_swapped else 0))
 
@@ -160,10 +139,9 @@ def _under_way(
 
     With `newer_than` alone, the pending delivery with the first `seq` after `newer_than`.
     """
-    stored = tx.events.get(delivery.event)
     of_object = Condition(
         "EXISTS (SELECT 1 FROM event WHERE event.id = delivery.event AND event.object_id = ?)",
-        (stored.object_id if stored else "",),
+        (tx.events[delivery.event].object_id,),
     )
     equals = {"status": webhooks.PENDING, "endpoint": delivery.endpoint}
     rows = tx.deliveries.page(1, older_than=older_than, newer_than=newer_than, also=[of_object], **equals)
@@ -172,9 +150,8 @@ def _under_way(
 
 def drop(tx: Transaction, delivery_id: str) -> None:
     """Drop a dead letter, unless the register now keeps dead letters; a replay deletes the job that calls this."""
-    delivery = tx.deliveries.get(delivery_id)
-    if delivery is not None and tx.gaps.dead_letter == "dropped":
-        tx.deliveries.put(delivery, status=webhooks.DROPPED)
+    if tx.gaps.dead_letter == "dropped":
+        tx.deliveries.put(tx.deliveries[delivery_id], status=webhooks.DROPPED)
 
 
 def seconds_asked(retry_after: str, now_s: int) -> int | None:
@@ -205,10 +182,11 @@ class Sending(NamedTuple):
 
 def sending_for(tx: Transaction, job: Job) -> Sending | None:
     """Prepare the message of a due delivery. None if the delivery must wait, or ends as its endpoint is disabled."""
-    delivery, event, endpoint = tx.message(job.ref)
-    if delivery is None or event is None or endpoint is None or endpoint.status != webhooks.ENABLED:
-        if delivery is not None:
-            _when_over(tx, tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER))
+    if (message := tx.message(job.ref)) is None:
+        return None  # the sandbox was reset meanwhile
+    delivery, event, endpoint = message
+    if endpoint.status != webhooks.ENABLED:
+        _when_over(tx, tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER))
         tx.jobs.remove(job)
         return None
     if (until_ms := _held_until_ms(tx, delivery)) is not None:
@@ -221,8 +199,10 @@ def sending_for(tx: Transaction, job: Job) -> Sending | None:
     body = event.body.encode()
     also = [old.secret for old in endpoint.overlapping(tx.now_ms)]
     scheme = tx.gaps.signature_scheme
+    # The body tells its own payload: it may be older than the register in force.
+    payload = "cloudevents" if event.body.startswith('{"specversion"') else "envelope"
     headers = {
-        "Content-Type": _media_type_of(event.body),
+        "Content-Type": wire.MEDIA_TYPES[payload],
         **headers_for(endpoint.secret, event.id, stamp_s, body, also=also, scheme=scheme),
     }
     return Sending(job, delivery, endpoint.url, headers, body, tx.gaps.delivery_timeout_s, by_sandbox_clock)
@@ -235,9 +215,9 @@ def _receivers_now_s(tx: Transaction, *, by_sandbox_clock: bool) -> int:
 
 def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
     """Record the result of an attempt, and schedule the next one."""
-    delivery, _, endpoint = tx.message(sending.delivery.id)
-    if delivery is None:
+    if (message := tx.message(sending.delivery.id)) is None:
         return  # the sandbox was reset meanwhile
+    delivery, _, endpoint = message
     number = delivery.attempts + 1
     _write_down(tx, sending, reply, number)
     if not tx.jobs.remove(sending.job):
@@ -253,9 +233,7 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
         tx.gaps,
     )
     delivery = tx.deliveries.put(delivery, status=outcome.status, attempts=number)
-    if endpoint is None:
-        return
-    is_doubled = tx.gaps.repeats == DUPLICATE or DUPLICATE in endpoint.faults
+    is_doubled = tx.gaps.repeats == webhooks.DUPLICATE or webhooks.DUPLICATE in endpoint.faults
     if outcome.wait_ms is not None:
         tx.schedule(DELIVER, delivery.id, in_ms=outcome.wait_ms)
     elif is_doubled and outcome.status == webhooks.DELIVERED and number == delivery.spent + 1:
@@ -265,7 +243,7 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
     _note_failing(tx, endpoint, outcome)
 
 
-def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
+def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: webhooks.Outcome) -> None:
     """Note since when an endpoint fails, until it takes a delivery.
 
     Disables an enabled endpoint that fails for too long or says that it is gone.
@@ -311,13 +289,12 @@ def _endpoint_view(tx: Transaction, stored: Endpoint, *, secret: bool = False) -
 
 def _delivery_view(tx: Transaction, stored: Delivery) -> wire.Delivery:
     next_job = tx.jobs.first(order="due_ms", ref=stored.id, kind=DELIVER)
-    _, about, endpoint = tx.message(stored.id)
     attempts = tx.attempts.all(delivery=stored.id)
     return view_of(
         wire.Delivery,
         stored,
-        event_type=about.type if about else "",
-        url=endpoint.url if endpoint else "",
+        event_type=tx.events[stored.event].type,
+        url=tx.endpoints[stored.endpoint].url,
         attempts=[view_of(wire.DeliveryAttempt, attempt, at=attempt.at_ms // 1000) for attempt in attempts],
         # Rounded up, so that the attempt is due at this second.
         next_attempt_at=None if next_job is None else -(-next_job.due_ms // 1000),
@@ -347,25 +324,24 @@ ENDPOINTS = Resource(
 
 def list_events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> Listed[msgspec.Raw]:
     """GET /v1/events: the events, newest first, by type or family, start moment and text."""
-    equals, also = dict[str, tuple[str, ...]](), list[Condition]()
+    types, also = None, list[Condition]()
     if query.type is not None:
-        types = types_of(tx.gaps.event_types)
-        check_filter([query.type], types, param="type")
-        equals["type"] = webhooks.types_named(query.type, types)
+        known = webhooks.types_of(tx.gaps.event_types)
+        webhooks.check_filter([query.type], known, param="type")
+        types = webhooks.types_named(query.type, known)
     if query.created_since is not None:
-        also.append(search.since(milliseconds_in(query.created_since, param="created_since")))
+        since_ms = milliseconds_in(query.created_since, param="created_since")
+        also.append(Condition("created_ms >= ?", (since_ms,)))
     if query.search is not None:
-        also.append(search.about(query.search))
-    return EVENTS.page(tx, caller, also, query=query, **equals)
+        also.append(events_about(query.search))
+    return EVENTS.page(tx, caller, also, query=query, type=types)
 
 
 def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> Listed[wire.Delivery]:
     """GET /v1/deliveries: the deliveries, newest first, by state, event or endpoint."""
     status = None if query.status is None else tuple(query.status.split(","))
-    request_fields.check_known(status or (), _DELIVERY_STATES, "is no state of a delivery; they are", param="status")
-    asked = {"status": status, "event": query.event, "endpoint": query.endpoint}
-    equals = {name: value for name, value in asked.items() if value is not None}
-    return DELIVERIES.page(tx, caller, query=query, **equals)
+    check_known(status or (), _DELIVERY_STATES, "is no state of a delivery; they are", param="status")
+    return DELIVERIES.page(tx, caller, query=query, status=status, event=query.event, endpoint=query.endpoint)
 
 
 def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[wire.Delivery]:
@@ -380,11 +356,9 @@ def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wir
     With `replay` switched to new_id, it is a new delivery with a new id: receivers that dedupe by id handle it again.
     """
     delivery = DELIVERIES.find(tx, caller, delivery_id)
-    endpoint = tx.endpoints.get(delivery.endpoint)
-    if endpoint is None or endpoint.status != webhooks.ENABLED:
-        message = f"The endpoint is {endpoint.status if endpoint else webhooks.DELETED}."
+    if (status := tx.endpoints[delivery.endpoint].status) != webhooks.ENABLED:
         hint = "Enable it first: PATCH its status."
-        raise StateConflict(message, code="endpoint_not_enabled", param="endpoint", hint=hint)
+        raise StateConflict(f"The endpoint is {status}.", code="endpoint_not_enabled", param="endpoint", hint=hint)
     return _delivery_view(tx, _send_again(tx, delivery))
 
 
@@ -419,9 +393,8 @@ def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
 
     If `replay` is new_id, deliver a copy of the event instead; the delivery before stays as it ended.
     """
-    _, stored, endpoint = tx.message(delivery.id)
-    if tx.gaps.replay == "new_id" and stored is not None and endpoint is not None:
-        return _deliver(tx, _copied(tx, stored), endpoint)
+    if tx.gaps.replay == "new_id":
+        return _deliver(tx, _copied(tx, tx.events[delivery.event]), tx.endpoints[delivery.endpoint])
     tx.unschedule(delivery.id)
     tx.schedule(DELIVER, delivery.id)
     return tx.deliveries.put(delivery, status=webhooks.PENDING, spent=delivery.attempts)
@@ -454,9 +427,9 @@ def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEnd
         message = "The dashboard allows one endpoint, and it exists already."
         hint = "Change its URL, or delete it first."
         raise StateConflict(message, code="endpoint_exists", param="url", hint=hint)
-    with request_fields.EveryFault() as every:
+    with EveryFault() as every:
         every.read(check_url, body.url, tx.mounted_hosts, private=tx.private_receivers)
-        every.read(check_filter, body.enabled_events, types_of(tx.gaps.event_types))
+        every.read(webhooks.check_filter, body.enabled_events, webhooks.types_of(tx.gaps.event_types))
     endpoint_id = tx.new_id("we")
     stored = tx.endpoints.create(
         id=endpoint_id,
@@ -477,7 +450,7 @@ def update_endpoint(
         check_url(body.url, tx.mounted_hosts, private=tx.private_receivers)
         stored = tx.endpoints.put(stored, url=body.url)
     if body.enabled_events is not None:
-        check_filter(body.enabled_events, types_of(tx.gaps.event_types))
+        webhooks.check_filter(body.enabled_events, webhooks.types_of(tx.gaps.event_types))
         stored = tx.endpoints.put(stored, enabled_events=tuple(body.enabled_events))
     if body.status is not None:
         if body.status not in _FOUND:
@@ -489,7 +462,7 @@ def update_endpoint(
 def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: roll the signing secret, shown once."""
     stored, scheme = ENDPOINTS.find(tx, caller, endpoint_id), tx.gaps.signature_scheme
-    signing_on = (OldSecret(stored.secret, tx.now_ms + OVERLAP_MS), *stored.overlapping(tx.now_ms))
+    signing_on = (webhooks.OldSecret(stored.secret, tx.now_ms + OVERLAP_MS), *stored.overlapping(tx.now_ms))
     rolled = tx.endpoints.put(
         stored,
         secret=tx.draws.webhook_secret(stored.id, stored.rolls + 2, scheme=scheme),
@@ -509,7 +482,7 @@ def delivery_faults(
     tx: Transaction, caller: Caller, body: wire.DeliveryFaults, *, endpoint_id: str
 ) -> wire.FaultyEndpoint:
     """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
-    request_fields.check_known(body.faults, webhooks.FAULTS, "is no fault; they are", param="faults")
+    check_known(body.faults, webhooks.FAULTS, "is no fault; they are", param="faults")
     stored = tx.endpoints.put(ENDPOINTS.find(tx, caller, endpoint_id), faults=tuple(body.faults))
     return wire.FaultyEndpoint(stored.id, list(stored.faults))
 
@@ -533,7 +506,7 @@ def sign(tx: Transaction, caller: Caller, body: wire.Sign) -> wire.Signed:
         )
         raise NotFound(message, code="endpoint_not_found", param="endpoint", hint=hint)
     text = body.body.encode()
-    signer = Signer(
+    signer = webhooks.Signer(
         secret=endpoint.secret,
         message_id=body.message_id or id_in(text) or "evt_signed_by_hand",
         now_s=int(time.time()) if body.timestamp is None else body.timestamp,
@@ -541,5 +514,5 @@ def sign(tx: Transaction, caller: Caller, body: wire.Sign) -> wire.Signed:
         tolerance_s=tx.gaps.signature_tolerance_s,
         media_type=wire.MEDIA_TYPES[tx.gaps.event_payload],
     )
-    made = signed(signer, text, body.how)
+    made = webhooks.signed(signer, text, body.how)
     return wire.Signed(made.body.decode(), made.headers)

@@ -1,6 +1,309 @@
-"""The store, which has all SQL: one SQLite file, one transaction for each command."""
+"""The store, which has all SQL: creates or opens its SQLite file, whose connection runs one transaction at a time."""
 
-from workbench.sandbox.store.database_files import Settings, Store
-from workbench.sandbox.store.transaction import NotNow, Transaction
+import logging
+import sqlite3
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
 
-__all__ = ["NotNow", "Settings", "Store", "Transaction"]
+from workbench.domain.gaps import Gaps
+from workbench.domain.ids import KEY_PREFIXES, Draws
+from workbench.domain.moments import START, milliseconds
+from workbench.errors import StoreRefused
+from workbench.sandbox.store.journal import Journal
+from workbench.sandbox.store.transaction import (
+    BUSY_S,
+    MERCHANT_ID,
+    UNWRITTEN,
+    Credentials,
+    NotNow,
+    Transaction,
+    UnitOfWork,
+    create,
+    credentials,
+)
+from workbench.visible import visible
+
+__all__ = ["MERCHANT_ID", "NotNow", "Settings", "Store", "Transaction"]
+_LOG = logging.getLogger(__name__)
+SCHEMA_VERSION = 5
+_MIGRATIONS: Mapping[int, Sequence[str]] = {
+    3: (
+        "ALTER TABLE ussd_session RENAME COLUMN play TO scenario",
+        "ALTER TABLE script RENAME COLUMN play TO scenario",
+        "ALTER TABLE kept_answer RENAME TO kept_response",
+        "DROP INDEX job_due",
+        "DROP INDEX posting_account",
+        "DROP INDEX ussd_session_phone",
+    ),
+    4: (),
+}
+"""Version of an earlier schema → the changes of its tables to the next version; new tables are created anyway."""
+_APPLICATION_ID = 0x4D4D5742
+"""The mark of a store's file for SQLite: MMWB."""
+MERCHANT_NAME = "PLANT STORE"
+_OLDEST_SQLITE = (3, 37, 0)
+_MOST_CALLS_WAIT = 100
+"""The number of waiting calls at which a read has them written, so that reads alone do not fill the memory."""
+BESIDE = ("-driver", "-next")
+"""Endings of the names of the locks beside the file."""
+_SIBLINGS = ("", "-wal", "-shm", "-journal", *BESIDE)
+"""Endings of the names of a store's files: its own, SQLite's and the locks."""
+_OWNERS_ALONE = 0o600
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings that a sandbox is opened with; plain values, so that a worker process can receive them.
+
+    `path` None makes a private temporary database, which is gone with its connection. `seed` None takes the
+    file's own seed, or for a new file a random one. `start_ms` is a new manual clock's first moment, in
+    milliseconds since 1970; None takes `moments.START`, or a kept file's own first moment.
+    `private_receivers` lets webhooks go to private address ranges too.
+    """
+
+    path: Path | None = None
+    seed: str | None = None
+    clock: str = "manual"
+    start_ms: int | None = None
+    gaps: Gaps = field(default_factory=Gaps)
+    private_receivers: bool = False
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since 1970 by this machine's clock."""
+    return time.time_ns() // 1_000_000
+
+
+def make_private(path: Path | str) -> None:
+    """Create an empty file that only its owner can read, whatever the umask, unless the file exists.
+
+    Call this before SQLite opens the file: SQLite gives the files beside it the same mode, and reports other errors.
+    """
+    with suppress(OSError):
+        Path(path).touch(_OWNERS_ALONE, exist_ok=False)
+
+
+def keep_private(store: Path) -> None:
+    """Let only their owner read the files of a store; a copied or older file may have the umask's mode.
+
+    A mode that cannot be set, as on another user's file, stays and is logged.
+    """
+    for ending in _SIBLINGS:
+        path = Path(f"{store}{ending}")
+        try:
+            if stat.S_IMODE(path.stat().st_mode) != _OWNERS_ALONE:
+                path.chmod(_OWNERS_ALONE)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            _LOG.warning("%s can be read by others, and holds signing secrets: %s.", visible(str(path)), error.strerror)
+
+
+@cache
+def _empty_store() -> bytes:
+    """The bytes of an empty store: a copy takes a quarter of the time of its sixty statements."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        create(connection)
+        return connection.serialize()
+
+
+class Store:
+    """One sandbox's file. The threads of a process take turns; other processes wait for the file.
+
+    Raises StoreRefused: SQLite is too old, or the file cannot be used with these settings.
+    """
+
+    def __init__(
+        self, settings: Settings, new_seed: Callable[[], str], wall_ms: Callable[[], int] = wall_clock_ms
+    ) -> None:
+        if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+            raise StoreRefused(
+                f"SQLite {sqlite3.sqlite_version} is too old: 3.37 brought the strict tables that are used here.",
+                hint="A newer Python brings a newer SQLite.",
+            )
+        self.path = settings.path
+        self._wall_ms = wall_ms
+        self.gaps = settings.gaps
+        self.mounted_hosts: dict[str, bool] = {}
+        self.before_reset: list[Callable[[], object]] = []
+        """Functions to call before a reset deletes what has happened."""
+        if self.path is not None:
+            if self.path.is_dir():
+                raise self._refused(f"{self.path} is a folder.", hint="Name a file in it.")
+            if not self.path.parent.is_dir():
+                raise self._refused(f"There is no folder {self.path.parent} to keep {self.path.name} in.")
+            make_private(self.path)
+        try:
+            with ExitStack() as at_fault:
+                self._connection = at_fault.enter_context(closing(self._connected()))
+                self._open(settings, new_seed)
+                at_fault.pop_all()
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
+            what = self.path or "A temporary database"
+            raise self._refused(f"{what} cannot be used as a store: {error}.") from None
+
+    def close(self) -> None:
+        """Close the file; the last process to close it leaves no files beside it."""
+        if self.path is not None:
+            # Writes the calls that only read and a running clock's moment; nothing if the store was closed before.
+            with suppress(*UNWRITTEN, sqlite3.ProgrammingError), self.transaction():
+                pass
+        with self._transaction.turn:
+            self._transaction.close()
+            if self.path is not None:
+                self._fold()
+            self._connection.close()
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """Begin a read, which sees the file at one moment, and neither waits for a writer nor holds up a writer.
+
+        A call that the read traces is written with this process's next command, or by `write_calls`.
+        """
+        if self._transaction.calls_wait >= _MOST_CALLS_WAIT:
+            with suppress(NotNow, *UNWRITTEN):
+                self.write_calls()
+        return UnitOfWork(self._transaction, reads_only=True)
+
+    def write_calls(self) -> None:
+        """Write the calls that only read into the trace, if any wait for it."""
+        if self._transaction.calls_wait:
+            with self.transaction():
+                pass
+
+    def key(self, kind: str) -> str:
+        """The merchant's oldest active test key, `secret` or `publishable`; the last secret key is never revoked."""
+        with self.reading() as tx:
+            return tx.key(MERCHANT_ID, kind)
+
+    @property
+    def credentials(self) -> Credentials | None:
+        """The merchant's credentials, drawn from the seed; None if any e-mail address and password do."""
+        return credentials(self.draws, self.gaps)
+
+    def _fold(self) -> None:
+        """Fold SQLite's journal into the file and remove the files beside it, unless others have the file open."""
+        with suppress(sqlite3.Error, OSError):
+            # The exclusive mode fails while another connection is open. With it, nobody can open the file until
+            # this connection ends, so that no lock that is removed here is held.
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+            # A lock that is held to the end of the process, as by a delivery that hangs, has a journal.
+            for ending in (*BESIDE, *(f"{beside}-journal" for beside in BESIDE)):
+                Path(f"{self.path}{ending}").unlink(missing_ok=True)
+
+    def _connected(self) -> sqlite3.Connection:
+        # check_same_thread: threads take turns at the one connection, as they would have to at the file.
+        # Without a path, SQLite makes a temporary database, which moves to a file without a name as it grows.
+        connection = sqlite3.connect(
+            self.path or "", timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        if self.path is None:
+            with closing(sqlite3.connect(":memory:")) as empty:
+                empty.deserialize(_empty_store())
+                empty.backup(connection)
+        # A throw-away store keeps its journal in memory.
+        for way in ("synchronous = NORMAL" if self.path else "journal_mode = MEMORY", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {way}")
+        return connection
+
+    def _open(self, settings: Settings, new_seed: Callable[[], str]) -> None:
+        """Create the tables, or check that the file is a store; a refused file stays as it was. Raises StoreRefused."""
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        version = 0 if self.path is None else self._version()
+        if version:
+            self._check_settings(settings)
+        if self.path is not None:
+            # Once the file is known to be a store, and before it holds a secret.
+            keep_private(self.path)
+        if not version:
+            self._fill(settings, new_seed)
+        elif version in _MIGRATIONS:
+            for step in range(version, SCHEMA_VERSION):
+                for statement in _MIGRATIONS[step]:
+                    connection.execute(statement)
+            create(connection)
+            Journal(connection).add_up()
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        self.draws = Draws(connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
+        tx = self._transaction = Transaction(
+            connection, self.draws, self.gaps, self._wall_ms, shared=self.path is not None
+        )
+        tx.private_receivers = settings.private_receivers
+        tx.mounted_hosts = self.mounted_hosts
+        self.transaction = partial(UnitOfWork, tx, reads_only=False)
+        """Begin a command, whose changes are committed unless the block raises."""
+        self.grouped = tx.grouped
+        """Begin a group of this thread's commands, or reads, which are one transaction."""
+        self.now_s, self.clock_if_due, self.version = tx.moment_s, tx.clock_if_due, tx.version
+        tx.begin()
+        for kind in () if version else KEY_PREFIXES:
+            tx.new_key(MERCHANT_ID, kind)
+        tx.set_clock_mode(settings.clock)
+        if self.path is not None:
+            tx.opening = tx.count_up("opening")
+        tx.write_counters()
+        connection.execute("COMMIT")
+        tx.end()
+        if self.path is not None:
+            connection.execute("PRAGMA journal_mode = WAL")
+            # From now on a wait for another process does not hold up this process's threads.
+            connection.execute("PRAGMA busy_timeout = 0")
+
+    @contextmanager
+    def never_waiting_here(self) -> Iterator[None]:
+        """During the block, the calling thread gets NotNow where other threads wait for the file or the connection."""
+        ours = threading.get_ident()
+        with self.reading():
+            pass  # an opening's first read may take a command, and waits for that before
+        self._transaction.never_wait.add(ours)
+        try:
+            yield
+        finally:
+            self._transaction.never_wait.discard(ours)
+
+    def _refused(self, message: str, *, hint: str = "", **facts: int) -> StoreRefused:
+        return StoreRefused(message, hint=hint, path=str(self.path), **facts)
+
+    def _version(self) -> int:
+        """The version of the file's schema, 0 for a new file. Raises StoreRefused: another program's, or unknown."""
+        application, version, tables = (
+            self._connection.execute(question).fetchone()[0]
+            for question in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+        )
+        if not (application or version or tables):
+            return 0
+        if application != _APPLICATION_ID:
+            raise self._refused(f"{self.path} is a database of another program.")
+        if version != SCHEMA_VERSION and version not in _MIGRATIONS:
+            message = f"{self.path} has schema version {version}; this workbench reads {SCHEMA_VERSION}."
+            raise self._refused(message, version=version)
+        return int(version)
+
+    def _check_settings(self, settings: Settings) -> None:
+        """Raises StoreRefused: the settings ask for another seed or first moment than the file's."""
+        known = dict(self._connection.execute("SELECT name, value FROM meta"))
+        asked = {"seed": settings.seed, "start_ms": settings.start_ms}
+        for name, said in (("seed", "made with another seed"), ("start_ms", "begun at another moment")):
+            if asked[name] is not None and str(asked[name]) != known.get(name):
+                what = name.removesuffix("_ms")
+                raise self._refused(f"{self.path} was {said}.", hint=f"Leave the {what} out, or name a new file.")
+
+    def _fill(self, settings: Settings, new_seed: Callable[[], str]) -> None:
+        connection = self._connection
+        if self.path is not None:
+            create(connection)
+        seed = settings.seed if settings.seed is not None else new_seed()
+        manual_ms = milliseconds(START) if settings.start_ms is None else settings.start_ms
+        start_ms = manual_ms if settings.clock == "manual" else self._wall_ms()
+        connection.execute("INSERT INTO meta VALUES ('seed', ?), ('start_ms', ?)", (seed, str(start_ms)))
+        connection.execute("INSERT INTO clock VALUES (1, ?, ?, 0)", (settings.clock, start_ms))
+        connection.execute("INSERT INTO account VALUES (?, ?)", (MERCHANT_ID, MERCHANT_NAME))
+        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")

@@ -2,7 +2,7 @@
 
 import itertools
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 import msgspec
@@ -111,6 +111,10 @@ class Journal:
         """The entry of this id, with its postings, or None."""
         return next(self._read("WHERE id = ?", (entry_id,)), None)
 
+    def __getitem__(self, entry_id: str) -> JournalEntry:
+        """The entry of this id, as another row names it."""
+        return next(self._read("WHERE id = ?", (entry_id,)))
+
     def reversal_of(self, entry_id: str) -> JournalEntry | None:
         """The entry that reverses this entry, or None."""
         return next(self._read("WHERE reverses = ?", (entry_id,)), None)
@@ -141,12 +145,10 @@ class Journal:
 
     def balance(self, account: str, currency: str, *, before_day_ms: int | None = None) -> int:
         """Debits less credits of one account in minor units; with `before_day_ms`, only of the days before it."""
-        bound = "" if before_day_ms is None else " AND day_ms < ?"
-        values = (account, currency) if before_day_ms is None else (account, currency, before_day_ms)
         row = self._connection.execute(
-            f"""SELECT coalesce(sum(debit_minor - credit_minor), 0) FROM balance
-                WHERE account = ? AND currency = ?{bound}""",
-            values,
+            """SELECT coalesce(sum(debit_minor - credit_minor), 0) FROM balance
+               WHERE account = ? AND currency = ? AND day_ms < coalesce(?, day_ms + 1)""",
+            (account, currency, before_day_ms),
         ).fetchone()
         return int(row[0])
 
@@ -174,16 +176,14 @@ class Journal:
                 """SELECT account, code, currency, sum(debit_minor), sum(credit_minor)
                    FROM balance GROUP BY account, currency ORDER BY code, account, currency"""
             ).fetchall()
-        bounds = {"occurred_ms": as_of_ms, "recorded_ms": known_ms}
-        asked = {name: bound for name, bound in bounds.items() if bound is not None}
-        terms = " AND ".join(f"{name} <= ?" for name in asked)
         return self._connection.execute(
-            f"""SELECT account, code, currency,
+            """SELECT account, code, currency,
                        sum(CASE side WHEN 'debit' THEN amount_minor ELSE 0 END),
                        sum(CASE side WHEN 'credit' THEN amount_minor ELSE 0 END)
-                FROM posting WHERE entry IN (SELECT id FROM entry WHERE {terms})
+                FROM posting WHERE entry IN (SELECT id FROM entry WHERE occurred_ms <= coalesce(?, occurred_ms)
+                                             AND recorded_ms <= coalesce(?, recorded_ms))
                 GROUP BY account, currency ORDER BY code, account, currency""",
-            tuple(asked.values()),
+            (as_of_ms, known_ms),
         ).fetchall()
 
     def verify(self) -> tuple[int, str]:
@@ -220,15 +220,12 @@ class Journal:
                 sides = added.setdefault((account, currency, day_ms, code), [0, 0])
                 sides[0] += debit
                 sides[1] += credit
-        self._check_balances(added)
-        return count, head
-
-    def _check_balances(self, added: Mapping[tuple[str, str, int, int], list[int]]) -> None:
         kept = {row[:4]: [*row[4:]] for row in self._connection.execute(f"SELECT {_BALANCE} FROM balance")}
         wrong = sorted({key[0] for key in kept.keys() | added.keys() if kept.get(key) != added.get(key)})
         if wrong:
             names = ", ".join(wrong)
             raise LedgerRefused(f"The postings of {names} add up to another balance than is kept.", accounts=wrong)
+        return count, head
 
     def _read(self, where: str, values: tuple[str | int, ...]) -> Iterator[JournalEntry]:
         lines = f"SELECT {_POSTING} FROM posting WHERE entry = ? ORDER BY line"

@@ -5,7 +5,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
@@ -20,14 +20,15 @@ import msgspec
 from workbench.domain import payments, ussd, webhooks
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, Draws
-from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored, postings_for
+from workbench.domain.ledger import GENESIS, JournalEntry, Posting, postings_for
 from workbench.domain.phones import MARK
 from workbench.errors import ServiceFailed, ServiceUnavailable, StorageFull
-from workbench.sandbox.store import records
+from workbench.sandbox.store import rows
 from workbench.sandbox.store.journal import Journal
-from workbench.sandbox.store.search import Condition
+from workbench.sandbox.store.rows import Condition
 
 _LOG = logging.getLogger(__name__)
+MERCHANT_ID: Final = "plants"
 BUSY_S: Final = 30
 """Seconds that a command waits for other processes."""
 _SHORTEST_PAUSE_S: Final = timedelta(milliseconds=1).total_seconds()
@@ -73,7 +74,6 @@ _MOST_KNOWN = 256
 Filters = str | int | None | tuple[str, ...]
 """The value that a column equals; None for null, a tuple for any of its values."""
 
-
 _encoded = msgspec.json.Encoder().encode
 
 
@@ -115,11 +115,6 @@ def create(connection: sqlite3.Connection) -> None:
             statement = ""
 
 
-def key_value(draws: Draws, kind: str, identifier: str) -> str:
-    """The API key, `secret` or `publishable`, of a key's id; the same for the same seed."""
-    return KEY_PREFIXES[kind] + draws.token("key", identifier)
-
-
 class Credentials(NamedTuple):
     """The e-mail address and password that a merchant signs in with."""
 
@@ -127,10 +122,12 @@ class Credentials(NamedTuple):
     password: str
 
 
-def credentials(draws: Draws, account: str) -> Credentials:
-    """The credentials of an account; the same for the same seed."""
-    name = f"{account}-{draws.token('email', account)[:6].lower()}"
-    return Credentials(f"{name}@merchant.example", draws.token("password", account))
+def credentials(draws: Draws, gaps: Gaps) -> Credentials | None:
+    """The merchant's credentials, drawn from the seed; None if any e-mail address and password do."""
+    if gaps.token_credentials != "one_account":
+        return None
+    name = f"{MERCHANT_ID}-{draws.token('email', MERCHANT_ID)[:6].lower()}"
+    return Credentials(f"{name}@merchant.example", draws.token("password", MERCHANT_ID))
 
 
 @lru_cache(maxsize=64)
@@ -139,7 +136,7 @@ def secret_digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def unwritten(error: BaseException) -> ServiceFailed | None:
+def unwritten(error: BaseException | None) -> ServiceFailed | None:
     """The refusal for an SQLite error that the disk or another program caused; None for a bug."""
     if not isinstance(error, sqlite3.OperationalError):
         return None
@@ -181,6 +178,7 @@ class Table(Generic[R]):
         self._rows: dict[str | int, R | None] = {}
         """Key → its row as it is in the file, None if there is no such row."""
         self._updates: dict[tuple[int, ...], str] = {}
+        """Places of changed columns → the statement that sets them."""
         self._values = attrgetter(*names)
         self._json = {each.name: _from_json(each.type) for each in shown if each.type not in _PLAIN}
         """Column of JSON text → its reader."""
@@ -219,10 +217,13 @@ class Table(Generic[R]):
         if before is not None and before != changed:
             kept, row = self._values(before), self._values(changed)
             differing = tuple([place for place, value in enumerate(row) if value != kept[place]])
-            set_to = [
+            if differing not in self._updates:
+                set_to = ", ".join(f"{self._names[place]} = ?" for place in differing)
+                self._updates[differing] = f"UPDATE {self.name} SET {set_to} WHERE {self._key} = ?"
+            values = [
                 _encoded(row[place]).decode() if place in self._json_places else row[place] for place in differing
             ]
-            self._run(self._update(differing), (*set_to, getattr(record, self._key)))
+            self._run(self._updates[differing], (*values, getattr(record, self._key)))
             self._remember(changed)
         return changed
 
@@ -237,6 +238,12 @@ class Table(Generic[R]):
             found = self._from_file(self._by_key, (key,))
             self._keep(key, found[0] if found else None)
         return self._rows[key]
+
+    def __getitem__(self, key: str | int) -> R:
+        """The record of this key, as another row names it. Raises KeyError: there is none."""
+        if (record := self.get(key)) is None:
+            raise KeyError(key)
+        return record
 
     def first(self, order: str = "", **equals: Filters) -> R | None:
         """The first record in `order`, such as `ended_seq DESC`, whose columns equal these, or None."""
@@ -255,8 +262,8 @@ class Table(Generic[R]):
         self,
         limit: int,
         *,
-        older_than: int | None,
-        newer_than: int | None,
+        older_than: int | None = None,
+        newer_than: int | None = None,
         also: Sequence[Condition] = (),
         **equals: Filters,
     ) -> list[R]:
@@ -301,12 +308,6 @@ class Table(Generic[R]):
             self._rows.clear()
         self._rows[key] = record
 
-    def _update(self, places: tuple[int, ...]) -> str:
-        if places not in self._updates:
-            set_to = ", ".join(f"{self._names[place]} = ?" for place in places)
-            self._updates[places] = f"UPDATE {self.name} SET {set_to} WHERE {self._key} = ?"
-        return self._updates[places]
-
     def _select(self, order: str, limit: str, equals: dict[str, Filters]) -> list[R]:
         asked = order, limit, *equals.items()
         if asked in self._known:
@@ -343,11 +344,6 @@ class Table(Generic[R]):
 
 class NotNow(Exception):
     """The connection or the file is busy, or a group was lost: nothing was done, and the command may be tried again."""
-
-
-def is_busy(error: BaseException) -> bool:
-    """True for an error that says that another connection holds the file."""
-    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
 class UnitOfWork(msgspec.Struct):
@@ -407,7 +403,6 @@ class Transaction:
     """Milliseconds by which the wall clock was set back, until a command adds them to the offset."""
     _made_up_ms = 0
     """Milliseconds of `_lost_ms` that the command has added to the offset."""
-    _read: tuple[str, int] | None = None
     _failed_at: int | None = None
     """The connection's count of changes when a write last failed; None once a command was written."""
     _none_claimed = False
@@ -431,34 +426,34 @@ class Transaction:
         self._counted: set[str] = set()
         """Counters that the command has changed."""
         self._shared = shared
-        self._latest_read: dict[str, int] = {}
-        """Kind → the latest number that was given to a read, which may not have been written yet."""
-        self._later: deque[records.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
+        self._read_ids = Counter[str]()
+        """Kind → the number of ids that reads of this opening of a shared file were given."""
+        self._later: deque[rows.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
         self.draws = draws
         self.gaps = gaps
         self.intent_transitions = payments.intent_transitions(gaps)
         self.charge_transitions = payments.charge_transitions(gaps)
-        self.accounts = Table(self, "account", records.StoredAccount, few=True)
-        self.api_keys = Table(self, "api_key", records.StoredKey, "key", few=True)
-        self.tokens = Table(self, "token", records.TokenPair, "tok")
+        self.accounts = Table(self, "account", rows.StoredAccount, few=True)
+        self.api_keys = Table(self, "api_key", rows.StoredKey, "key", few=True)
+        self.tokens = Table(self, "token", rows.TokenPair, "tok")
         self.intents = Table(self, "payment_intent", payments.PaymentIntent, "pi")
-        self.payments = Table(self, "payment", records.StoredPayment)
+        self.payments = Table(self, "payment", rows.StoredPayment)
         """A view for searches; writes go to intents and charges, so no row of the view is remembered."""
         self.charges = Table(self, "charge", payments.Charge, "ch")
         self.refunds = Table(self, "refund", payments.Refund, "re")
         self.payouts = Table(self, "payout", payments.Payout, "po")
         self.sessions = Table(self, "ussd_session", ussd.UssdSession, "ussd")
-        self.screens = Table(self, "screen", records.Screen, key="seq")
-        self.holds = Table(self, "hold", records.Hold, key="seq")
+        self.screens = Table(self, "screen", rows.Screen, key="seq")
+        self.holds = Table(self, "hold", rows.Hold, key="seq")
         self.endpoints = Table(self, "webhook_endpoint", webhooks.Endpoint, "we", few=True)
         self.events = Table(self, "event", webhooks.StoredEvent, "evt")
         self.deliveries = Table(self, "delivery", webhooks.Delivery, "del")
         self.attempts = Table(self, "attempt", webhooks.Attempt, "att")
-        self.jobs = Table(self, "job", records.Job, key="seq", few=True)
-        self.scripts = Table(self, "script", records.StoredScript, key="seq", few=True)
-        self.outages = Table(self, "outage", records.StoredOutage, key="provider", few=True)
-        self.kept_responses = Table(self, "kept_response", records.KeptResponse, key="scope")
-        self.calls = Table(self, "call", records.StoredCall)
+        self.jobs = Table(self, "job", rows.Job, key="seq", few=True)
+        self.scripts = Table(self, "script", rows.StoredScript, key="seq", few=True)
+        self.outages = Table(self, "outage", rows.StoredOutage, key="provider", few=True)
+        self.kept_responses = Table(self, "kept_response", rows.KeptResponse, key="scope")
+        self.calls = Table(self, "call", rows.StoredCall)
         self.journal = Journal(connection)
         self._remember = [member for member in vars(self).values() if isinstance(member, Table | Journal)]
 
@@ -491,8 +486,7 @@ class Transaction:
             raise
         finally:
             self.turn.release()
-        if isinstance(failure, sqlite3.OperationalError):
-            self._refuse(failure)
+        self._refuse(failure)
 
     def _commit(self) -> None:
         try:
@@ -506,7 +500,8 @@ class Transaction:
                 self.end()
             raise
 
-    def _refuse(self, error: sqlite3.OperationalError) -> None:
+    def _refuse(self, error: BaseException | None) -> None:
+        """Raise the refusal for an SQLite error that the disk or another program caused, and log the first one."""
         if refused := unwritten(error):
             if self._failed_at is None:
                 _LOG.error("%s Until it can, requests that write get %s.", refused, refused.status)
@@ -518,7 +513,7 @@ class Transaction:
         """A command or read within the thread's group. Raises NotNow: the group only reads, or was lost."""
         if self.reads_only and not reads_only:
             raise NotNow
-        self.now_ms, self._read = self._moment(), None
+        self.now_ms = self._moment()
         try:
             with nullcontext() if self.reads_only else self.savepoint():
                 yield
@@ -527,20 +522,12 @@ class Transaction:
             if unwritten(error) or not self._connection.in_transaction:
                 raise NotNow from error
             raise
-        self._note_read()
 
     def begin_in_turn(self, *, reads_only: bool) -> None:
         """Begin a command or read after waiting for other threads and processes.
 
         A wait for a process holds up no thread. Raises as UnitOfWork does.
         """
-        try:
-            self._wait_and_begin(reads_only=reads_only)
-        except sqlite3.OperationalError as error:
-            self._refuse(error)
-            raise
-
-    def _wait_and_begin(self, *, reads_only: bool) -> None:
         until_s, pause_s = time.monotonic() + BUSY_S, _SHORTEST_PAUSE_S
         while True:
             self._take_connection()
@@ -552,7 +539,9 @@ class Transaction:
                     self._roll_back()
                 finally:  # a closed connection can't be rolled back either
                     self.turn.release()
-                if not is_busy(error) or time.monotonic() > until_s:
+                refused = unwritten(error)
+                if refused is None or refused.code != "storage_locked" or time.monotonic() > until_s:
+                    self._refuse(error)
                     raise
                 if threading.get_ident() in self.never_wait:
                     raise NotNow from None
@@ -586,7 +575,6 @@ class Transaction:
         """Read the clock for a new command or read; in a command, write the calls that wait for the trace."""
         self.now_ms = self._look()
         self.reads_only = reads_only
-        self._read = None
         if not reads_only:
             if self._lost_ms:
                 self._move_offset(self._lost_ms, self.now_ms)
@@ -646,17 +634,8 @@ class Transaction:
                 said = "This machine's clock was set back by %s s. The sandbox's clock continues from where it was."
                 _LOG.warning(said, self._made_up_ms // 1000)
             self._made_up_ms = 0
-        self._note_read()
         if not self._shared:
             self._counters_before = self._counters.copy()
-
-    def _note_read(self) -> None:
-        """After a read, keep the number of the id that it took from `new_read_id`: the next read takes another."""
-        if self._read:
-            kind, number = self._read
-            self._latest_read[kind] = number
-            if not self._shared:
-                self._counters[kind] = number
 
     @property
     def calls_wait(self) -> int:
@@ -664,17 +643,16 @@ class Transaction:
         return len(self._later)
 
     def new_read_id(self, kind: str) -> str:
-        """The next identifier of a kind for a read; its number is kept once the read is over.
+        """The next identifier of a kind for a read, which cannot write its number into a kept file.
 
         In a file that other processes may have open, each opening numbers its own reads.
         """
-        if not self._shared and not self.reads_only:
+        if not self._shared:
             return self.new_id(kind)
-        number = 1 + (self._latest_read.get(kind, 0) if self._shared else self.last(kind))
-        self._read = kind, number
-        return self.draws.identifier(kind, self.opening * _READS_OF_AN_OPENING + number)
+        self._read_ids[kind] += 1
+        return self.draws.identifier(kind, self.opening * _READS_OF_AN_OPENING + self._read_ids[kind])
 
-    def trace(self, call: records.StoredCall) -> None:
+    def trace(self, call: rows.StoredCall) -> None:
         """Record a call in the trace; during a read, the call waits until the next command writes it."""
         if self.reads_only:
             self._later.append(call)
@@ -747,24 +725,23 @@ class Transaction:
         seq = None if not traced else 0 if self.reads_only else self.next_seq()
         return self.new_read_id(kind) if reads or self.reads_only else self.new_id(kind), seq
 
-    def new_key(self, account: str, kind: str) -> tuple[records.StoredKey, str]:
+    def new_key(self, account: str, kind: str) -> tuple[rows.StoredKey, str]:
         """Create a key of an account, `secret` or `publishable`: its record, and its value, which is not stored."""
         key_id = self.new_id("key")
-        value = key_value(self.draws, kind, key_id)
+        value = self.draws.api_key(kind, key_id)
         masked = f"{KEY_PREFIXES[kind]}{MARK}{value[-4:]}"
         made = self.api_keys.create(id=key_id, account=account, digest=secret_digest(value), kind=kind, masked=masked)
         return made, value
 
-    def key_and_account(self, digest: str) -> tuple[records.StoredKey, records.StoredAccount] | None:
+    def key_and_account(self, digest: str) -> tuple[rows.StoredKey, rows.StoredAccount] | None:
         """The key with this digest, and its account; None without such a key."""
         key = self.api_keys.first(digest=digest)
-        account = self.accounts.get(key.account) if key else None
-        return (key, account) if key and account else None
+        return (key, self.accounts[key.account]) if key else None
 
     def key(self, account: str, kind: str) -> str:
         """The oldest active key of an account, drawn from the seed, never stored; empty without an active key."""
         key = self.api_keys.first(order="seq", account=account, kind=kind, status=ACTIVE)
-        return key_value(self.draws, kind, key.id) if key else ""
+        return self.draws.api_key(kind, key.id) if key else ""
 
     def post(  # noqa: PLR0913  the columns of an entry
         self,
@@ -806,13 +783,11 @@ class Transaction:
         self.schedule(DELIVER, delivery.id, in_ms=in_ms)
         return delivery
 
-    def message(
-        self, delivery_id: str
-    ) -> tuple[webhooks.Delivery | None, webhooks.StoredEvent | None, webhooks.Endpoint | None]:
-        """A delivery with its event and endpoint; None in the place of a row that no longer exists."""
+    def message(self, delivery_id: str) -> tuple[webhooks.Delivery, webhooks.StoredEvent, webhooks.Endpoint] | None:
+        """A delivery with its event and endpoint; None if a reset deleted them."""
         if (delivery := self.deliveries.get(delivery_id)) is None:
-            return None, None, None
-        return delivery, self.events.get(delivery.event), self.endpoints.get(delivery.endpoint)
+            return None
+        return delivery, self.events[delivery.event], self.endpoints[delivery.endpoint]
 
     def book(
         self,
@@ -841,13 +816,6 @@ class Transaction:
         )
         return [amount_minor for amount_minor, of_currency in rows if of_currency == currency]
 
-    def reverse(self, entry_id: str, kind: str, *, description: str) -> None:
-        """Append an entry of this `kind` that mirrors and reverses another entry, if the other entry exists."""
-        entry = self.journal.get(entry_id)
-        if entry is not None:
-            mirror = mirrored(entry.postings)
-            self.post(kind, mirror, description=description, payment=entry.payment, reverses=entry.id)
-
     def schedule(self, kind: str, ref: str, *, in_ms: int = 0) -> None:
         """Create a job of a kind for the object `ref`, due in `in_ms` milliseconds."""
         self.jobs.create(due_ms=self.now_ms + in_ms, kind=kind, ref=ref)
@@ -857,7 +825,7 @@ class Transaction:
         self._connection.execute("DELETE FROM job WHERE ref = ?", (ref,))
         self.jobs.forget()
 
-    def earliest_job(self, until_ms: int, *, takes_over: bool = False) -> records.Job | None:
+    def earliest_job(self, until_ms: int, *, takes_over: bool = False) -> rows.Job | None:
         """The unclaimed job that is due first, by `until_ms` at the latest, or None.
 
         With `takes_over`, also a job that a driver had claimed when it died.
@@ -867,7 +835,7 @@ class Transaction:
             job = min([*claims, *([job] if job else [])], key=attrgetter("due_ms", "seq"))
         return job if job and job.due_ms <= until_ms else None
 
-    def claim(self, job: records.Job) -> records.Job:
+    def claim(self, job: rows.Job) -> rows.Job:
         """Claim a job until it is removed, and return it. A dead driver's claims are taken over, or released."""
         self._none_claimed = False
         return self.jobs.put(job, claimed=1)
@@ -877,7 +845,7 @@ class Transaction:
         for job in self._claims():
             self.jobs.put(job, claimed=0)
 
-    def _claims(self) -> list[records.Job]:
+    def _claims(self) -> list[rows.Job]:
         """The claimed jobs. Once none is found, the file is read again only after a claim or `drop_memory`."""
         found = [] if self._none_claimed else self.jobs.all(claimed=1)
         self._none_claimed = not found
@@ -949,6 +917,4 @@ class Transaction:
         if kind not in self._counters:
             row = self._connection.execute("SELECT value FROM counter WHERE kind = ?", (kind,)).fetchone()
             self._counters[kind] = int(row[0]) if row else 0
-            if not self._shared:
-                self._counters[kind] = max(self._counters[kind], self._latest_read.get(kind, 0))
         return self._counters[kind]

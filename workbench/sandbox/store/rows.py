@@ -1,7 +1,135 @@
-"""Conditions of a search: rows made since a moment, or that hold a text, a telephone number or an id."""
+"""Rows of the store that are not structs of the domain, and the conditions of a search for rows."""
 
 import re
 from typing import Final, NamedTuple
+
+import msgspec
+
+
+class StoredAccount(msgspec.Struct, frozen=True, kw_only=True):
+    """A merchant; `name` is what a customer reads in the prompt."""
+
+    id: str
+    name: str
+
+
+class StoredKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key by its digest; `kind` is secret or publishable, `status` is active, rolled or revoked."""
+
+    id: str
+    seq: int
+    digest: str
+    account: str
+    kind: str
+    masked: str
+    status: str = "active"
+    created_ms: int = 0
+
+
+class TokenPair(msgspec.Struct, frozen=True, kw_only=True):
+    """A bearer token and its refresh token, by their digests."""
+
+    id: str
+    seq: int
+    account: str
+    access_digest: str
+    refresh_digest: str
+    issued_ms: int
+    retired: int = 0
+
+
+class Screen(msgspec.Struct, frozen=True, kw_only=True):
+    """A screen of a handset, and the input that led to the screen."""
+
+    seq: int
+    at_ms: int
+    session: str
+    charge: str
+    phone: str
+    pressed: str | None
+    words: str
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """The opening or the end of a hold on a charge's amount; `change` is `opened` or `ended`."""
+
+    seq: int
+    at_ms: int
+    charge: str
+    change: str
+    amount_minor: int
+
+
+class StoredScript(msgspec.Struct, frozen=True, kw_only=True):
+    """The scenario of a coming attempt on a number; scenarios are used in the order of `seq`."""
+
+    seq: int
+    phone: str
+    scenario: str
+
+
+class StoredOutage(msgspec.Struct, frozen=True, kw_only=True):
+    """An operator's outage and its end."""
+
+    provider: str
+    until_ms: int
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A job: its kind, its object and the moment when it is due."""
+
+    seq: int
+    due_ms: int
+    kind: str
+    ref: str
+    claimed: int = 0
+
+
+class KeptResponse(msgspec.Struct, frozen=True, kw_only=True):
+    """The first response to an idempotency key."""
+
+    scope: str
+    body_digest: str
+    status: int
+    content_type: str
+    body: str
+    payment: str | None
+    at_ms: int
+
+
+class StoredPayment(msgspec.Struct, frozen=True, kw_only=True):
+    """An intent or a charge without an intent: a row of the view `payment`; `state` is in `wire.PAYMENT_STATES`."""
+
+    id: str
+    seq: int
+    account: str
+    amount_minor: int
+    refunded_minor: int
+    currency: str
+    description: str | None
+    phone: str | None
+    provider: str | None
+    charge: str | None
+    failure_code: str | None
+    created_ms: int
+    state: str
+
+
+class StoredCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One HTTP exchange, masked."""
+
+    id: str
+    seq: int
+    at_ms: int
+    method: str
+    path: str
+    payment: str | None
+    request_headers: dict[str, str]
+    request_body: str
+    status: int
+    response_headers: dict[str, str]
+    response_body: str
+
 
 _ESCAPE: Final = str.maketrans({each: f"\\{each}" for each in "\\%_"})
 _BETWEEN_DIGITS: Final = re.compile(r"[\s()+./-]")
@@ -27,12 +155,7 @@ class Condition(NamedTuple):
     values: tuple[str | int, ...]
 
 
-def since(at_ms: int) -> Condition:
-    """Rows created at this moment or later."""
-    return Condition("created_ms >= ?", (at_ms,))
-
-
-def about(text: str) -> Condition:
+def events_about(text: str) -> Condition:
     """Events whose body contains the text, in upper or lower case.
 
     Three digits or more also find the events about payments by a phone whose number ends in them.
@@ -42,7 +165,7 @@ def about(text: str) -> Condition:
     return Condition(f"(body LIKE ? ESCAPE '\\' {_SAME_PAYMENT if ends else ''})", (_pattern_within(text), *phone))
 
 
-def holds(text: str, *columns: str, phone: str = "") -> Condition:
+def rows_holding(text: str, *columns: str, phone: str = "") -> Condition:
     """Rows with the text in one of these columns, in upper or lower case.
 
     `phone` names a column of numbers: rows whose number ends in the text's three digits or more are found too.
@@ -53,7 +176,7 @@ def holds(text: str, *columns: str, phone: str = "") -> Condition:
     return Condition(f"({' OR '.join(terms)})", (*[_pattern_within(text)] * len(columns), *ends))
 
 
-def called(text: str) -> Condition:
+def calls_named(text: str) -> Condition:
     """Calls with this id or payment.
 
     A text of another form finds calls with it in their path or, for the latest calls, in their headers; case counts.

@@ -1,17 +1,66 @@
-"""The trace as a sequence diagram: its rows as steps, drawn as in the console or written as lines of text."""
+"""Rows of the trace as steps (who sent what to whom), and as a sequence diagram: drawn as in the console, or text."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
+from workbench.domain.ids import with_short_ids
+from workbench.domain.masking import shortened
 from workbench.domain.moments import lusaka_text, milliseconds, utc_text
-from workbench.domain.wire.ledger_and_trace import TraceStep
+from workbench.domain.wire.ledger_and_trace import CALL, ENTRY, SCREEN, WEBHOOK, TraceStep, call_of, screen_of
 from workbench.text import svg
 from workbench.text.render import Table, table
-from workbench.text.steps import LANES, step_of
+from workbench.visible import visible
+
+MERCHANT, SERVICE, PHONE, LEDGER, RECEIVER = LANES = (
+    "your server", "payment service", "customer's phone", "ledger", "webhook receiver",
+)  # fmt: skip
+"""The lanes of a sequence diagram, from left to right."""
+_WIDEST: Final = 64
+_LONGEST: Final = 52
+_OK: Final = range(200, 400)
+_CODE: Final = re.compile(r'"(?:decline_code|code|status)":"([\w.]+)"')
+_ASKING: Final = " Enter PIN to approve:"
+_BY_THE_SERVICE: Final = ("timeout", "withdraw")
+"""Inputs of a prompt that the service gives, not the customer."""
+Row = Mapping[str, Any]
+"""A row of the trace: name of a field → value."""
+
+
+def short(text: str, widest: int = _WIDEST) -> str:
+    """Text with short identifiers, cut to `widest` characters."""
+    return shortened(with_short_ids(text), widest)
+
+
+def step_of(row: Row) -> TraceStep:
+    """A row of a trace as a step."""
+    kind, what, result = row["kind"], row["what"], row["result"]
+    if kind == CALL:
+        response = call_of(row).response
+        code = _CODE.search(response.body)
+        result = f"{response.status} {code[1]}" if code else str(response.status)
+        return _step(row, MERCHANT, SERVICE, what, result, is_bad=response.status not in _OK)
+    if kind == WEBHOOK:
+        return _step(row, SERVICE, RECEIVER, what, result, is_bad=not result.startswith("2"))
+    if kind == ENTRY:
+        return _step(row, SERVICE, LEDGER, what)
+    screen = screen_of(row)
+    lines, pressed = screen.words.split("\n"), screen.pressed
+    text = " ".join(lines[1:] or lines).removesuffix(_ASKING)
+    if pressed is None or pressed in _BY_THE_SERVICE:
+        return _step(row, SERVICE, PHONE, text)
+    if pressed == "ignore":
+        return _step(row, PHONE, SERVICE, text)
+    return _step(row, PHONE, SERVICE, f"PIN {pressed}" if "•" in pressed else pressed, text)
+
+
+def _step(row: Row, source: str, target: str, label: str, response: str = "", *, is_bad: bool = False) -> TraceStep:
+    label, response = (short(visible(" ".join(text.split())), _LONGEST) for text in (label, response))
+    return TraceStep(row["seq"], row["at"], row["kind"], source, target, label, response, is_bad)
+
 
 MASK_NOTE = "secrets masked"
 TIME: Final = "time (Lusaka)"
@@ -39,7 +88,7 @@ _TOP: Final = 40
 _LINE, _PADDING, _MARGIN, _HEAD = 15, 6, 16, 42
 _LONG: Final = 900
 """A picture higher than this repeats the names of the lanes at its end."""
-_COLOURS: Final = {"call": svg.BLUE, "screen": svg.PURPLE, "entry": svg.GREEN, "webhook": svg.BROWN}
+_COLOURS: Final = {CALL: svg.BLUE, SCREEN: svg.PURPLE, ENTRY: svg.GREEN, WEBHOOK: svg.BROWN}
 _PIECE: Final = re.compile(r"(?:[^ /_.]|\.(?=\d))*[ /_.]|(?:[^ /_.]|\.(?=\d))+")
 
 
@@ -88,7 +137,8 @@ def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
             y += _LINE * len(lines) + (_PADDING if is_back and lines else 0)
             if lines:
                 arrows += _arrow(source, target, y, colour, is_back=is_back)
-                texts += _above(lines, (start + end) // 2, y, colour)
+                for place, line in enumerate(lines, start=1 - len(lines)):
+                    texts.append(svg.tag("text", line, x=(start + end) // 2, y=y - 5 + _LINE * place, fill=colour))
         y += _PADDING
     lives = [svg.line(x, _HEAD, x, y + _PADDING, svg.RULE) for x in shape.lanes.values()]
     ends = [0] if y <= _LONG else [0, y + _PADDING]
@@ -101,7 +151,7 @@ def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
 def _words(step: TraceStep, room: float) -> tuple[list[str], list[str]]:
     """The lines above an arrow and above the arrow of its response; a webhook has label and status on one arrow."""
     label, response = crossed(step)
-    if step.kind == "webhook" and step.response:
+    if step.kind == WEBHOOK and step.response:
         label, response = f"{'✗ ' if step.is_bad else ''}{step.label} {step.response}", ""
     return _lines(label, room), _lines(response, room) if response else []
 
@@ -136,12 +186,6 @@ def _time(x: int, y: int, words: str, step: TraceStep, **more: object) -> str:
     return svg.hovered(svg.tag("text", words, x=x, y=y, fill=svg.FAINT, **more), utc_of(step.at))
 
 
-def _above(lines: Sequence[str], x: int, y: int, colour: str) -> Iterator[str]:
-    for place, line in enumerate(lines):
-        down = y - 5 - _LINE * (len(lines) - 1 - place)
-        yield svg.tag("text", line, x=x, y=down, fill=colour)
-
-
 def _arrow(start: int, end: int, y: int, colour: str, *, is_back: bool) -> Iterator[str]:
     """An arrow; a response is dashed, with an open tip."""
     sign = 1 if end > start else -1
@@ -161,26 +205,25 @@ _COLUMNS = (TIME, "from", "to", "what", "response")
 
 
 class SequenceDiagram:
-    """The steps of the last `most` rows of a trace."""
+    """The steps of the last MOST_ROWS rows of a trace."""
 
-    def __init__(self, rows: Sequence[dict[str, Any]], most: int = MOST_ROWS) -> None:
-        self.steps: list[TraceStep] = [step_of(row) for row in rows[-most:]]
+    def __init__(self, rows: Sequence[dict[str, Any]]) -> None:
+        self.steps: list[TraceStep] = [step_of(row) for row in rows[-MOST_ROWS:]]
         left_out = len(rows) - len(self.steps)
         self.note = f"the last {len(self.steps)} of {len(rows):,} steps" if left_out else ""
 
     @property
     def svg(self) -> str:
         """The picture; the same steps give the same text."""
-        return self._drawn(WIDE, _TITLE, "; ".join(part for part in (self.note, _TIMES) if part))
+        return self._drawn(WIDE, _TOP, _TITLE, "; ".join(filter(None, (self.note, _TIMES))))
 
     @property
     def tight(self) -> str:
         """The picture for a narrow page."""
-        return self._drawn(TIGHT, self.note or _TITLE, _TIMES)
+        return self._drawn(TIGHT, _TOP + _LINE, self.note or _TITLE, _TIMES)
 
-    def _drawn(self, shape: Shape, title: str, note: str) -> str:
+    def _drawn(self, shape: Shape, top: int, title: str, note: str) -> str:
         parts, height = _drawing(self.steps, shape)
-        top = _TOP if shape is WIDE else _TOP + _LINE
         told = ((step, *crossed(step)) for step in self.steps)
         spoken = (
             f"{clock_of(step.at)}: {step.source} to {step.target}: {label}{response and f', answered {response}'}."
@@ -196,7 +239,7 @@ class SequenceDiagram:
         for name, shape in (("wide", WIDE), ("tight", TIGHT)):
             parts, height = _drawing(self.steps, shape)
             made += f'<div class="{name}">{svg.bare((shape.width, height), parts)}</div>'
-        label = ", ".join(part for part in (_TITLE, self.note, f"{len(self.steps)} steps") if part)
+        label = ", ".join(filter(None, (_TITLE, self.note, f"{len(self.steps)} steps")))
         return f'<div role="img" aria-label="{label}; the table below has the same">{made}</div>'
 
     @property
@@ -215,13 +258,13 @@ class SequenceDiagram:
     def table(self) -> Table:
         """The steps as a table, one row for each step."""
         rows = [(clock_of(step.at), step.source, step.target, *crossed(step)) for step in self.steps]
-        return table(", ".join(part for part in (_TITLE, self.note, MASK_NOTE) if part), _COLUMNS, rows)
+        return table(", ".join(filter(None, (_TITLE, self.note, MASK_NOTE))), _COLUMNS, rows)
 
     def __repr__(self) -> str:
         return str(self.table)
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-        data, metadata = svg.mimebundle(repr(self), self.svg)
+        data, metadata = svg.Drawing(self.svg, repr(self))._repr_mimebundle_()
         metadata["image/svg+xml"]["tight"] = self.tight
         return data, metadata
 
