@@ -337,6 +337,11 @@ def test_a_shop_on_the_reference_receiver_passes_whole(monkeypatch: pytest.Monke
     assert '<a href="05_verify_webhooks.ipynb">' in report._repr_mimebundle_()["text/html"]
 
 
+def test_a_burst_that_takes_too_long_fails_on_its_own(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(checks, "_BURST_S", 0)
+    assert failed(examined()) == ["burst"]
+
+
 @pytest.mark.parametrize("flaw", [pytest.param(each, marks=() if each in SEEN_AT_ONCE else LATER) for each in FLAWS])
 def test_a_flaw_fails_on_its_check_alone(flaw: str, monkeypatch: pytest.MonkeyPatch):
     if flaw == "burst":

@@ -283,7 +283,7 @@ def test_a_report_of_an_earlier_run_is_not_taken_for_this_ones(run: Each, tmp_pa
 @pytest.mark.parametrize(
     ("source", "options", "command", "said"),
     [
-        ("print('no', 'sk_' + 'test_' + 20 * 'a'); exit(3)", (), PYTHON, "(exit status 3); it printed: no sk_test_••"),
+        ("print('no', 'sk_' + 'test_' + 20 * 'a'); exit(3)", (), PYTHON, "(exit status 3); it printed: no sk_test_••••"),
         ("import time; time.sleep(60)", ("--timeout", "0.2"), PYTHON, "(not ended after 0 s); it printed: (nothing)"),
         ("", (), PYTHON, "The command called no sandbox"),
         ("", ("--row", "clear"), PYTHON, "There is no gap named"),
@@ -316,16 +316,24 @@ def test_a_run_that_calls_no_sandbox_any_more_is_no_proof(run: Each):
     assert "passed with error_format = plain and called no sandbox, which it did before" in result.stderr
 
 
+def test_a_command_that_only_reads_has_called_the_sandbox(run: Each):
+    assert run(CALL.replace("data=b'{\"amount\": 5}'", 'method="GET"'), rows="error_format").exit_code == 0
+
+
 @pytest.mark.thorough
-def test_ctrl_c_ends_the_runs_and_prints_what_is_known(tmp_path: Path, command: str):
-    (tmp_path / "shop.py").write_text(f"{CALL}\nif switched:\n    open('begun', 'w').close()\n    time.sleep(600)")
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_ends_the_runs_and_prints_what_is_known(times: int, tmp_path: Path, command: str):
+    waits = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); open('begun', 'w').close(); time.sleep(600)"
+    (tmp_path / "shop.py").write_text(f"{CALL}\nif switched:\n    {waits}")
     line = [command, "each", "--row", "error_format", "--json", "--", sys.executable, "shop.py"]
     with subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:  # noqa: S603  ours
         until = time.monotonic() + 30
         while not (tmp_path / "begun").exists() and time.monotonic() < until:
             time.sleep(0.02)
         running = psutil.Process(started.pid).children()
-        started.send_signal(signal.SIGINT)
+        for _ in range(times):
+            started.send_signal(signal.SIGINT)
+            time.sleep(0.3)
         printed, _ = started.communicate(timeout=30)
     made = json.loads(printed)
     assert (started.returncode, made["left"], [each["row"] for each in made["runs"]]) == (130, 2, [None])

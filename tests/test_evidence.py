@@ -217,8 +217,8 @@ def default(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def eight(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return recording(tmp_path_factory.mktemp("eight") / "eight.har", SWITCHED)
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return recording(tmp_path_factory.mktemp("several") / "several.har", SWITCHED)
 
 
 def contradicted(found: Evidence) -> list[Any]:
@@ -245,10 +245,10 @@ def test_of_a_sandbox_at_its_defaults_nothing_is_switched_and_what_can_be_is_sho
     assert {*partly(found)} == PARTLY
 
 
-def test_eight_rows_are_found_and_none_is_invented(eight: Path):
-    found = fit(eight)
+def test_several_rows_are_found_and_none_is_invented(several: Path):
+    found = fit(several)
     assert (switched(found), contradicted(found), foreign(found)) == (SWITCHED, [], [])
-    assert fit(eight.parent).toml == found.toml
+    assert fit(several.parent).toml == found.toml
 
 
 @pytest.mark.thorough
@@ -261,13 +261,13 @@ def test_an_alternative_is_found_alone_where_traffic_shows_it(values: dict[str, 
 # What it says, and the ways to ask
 
 
-def test_the_command_writes_the_rows_and_a_letter_that_asks_to_confirm_them(eight: Path, tmp_path: Path):
+def test_the_command_writes_the_rows_and_a_letter_that_asks_to_confirm_them(several: Path, tmp_path: Path):
     rows, letter = tmp_path / "rows.toml", tmp_path / "letter.md"
-    table = run(eight, "--out", rows, "--letter", letter)
+    table = run(several, "--out", rows, "--letter", letter)
     assert table.exit_code == 0
     assert [line for line in table.stdout.splitlines() if len(line) > 80] == []
-    assert "major (eight.har #" in table.stdout
-    records = json.loads(run(eight, "--json").stdout)
+    assert "major (several.har #" in table.stdout
+    records = json.loads(run(several, "--json").stdout)
     told = {each["name"]: each["values"][0]["value"] for each in records if each["result"] == "shown"}
     assert {name: value for name, value in told.items() if name in SWITCHED} == SWITCHED
     assert Gaps.chosen(read_toml(rows.read_bytes())).changed() == SWITCHED
@@ -275,7 +275,7 @@ def test_the_command_writes_the_rows_and_a_letter_that_asks_to_confirm_them(eigh
     assert "- We saw: major units: 150 is 150.00 ZMW. Is that right?" in asked
     assert "We assume: 2.5 % half-up" in asked
     assert len(asked.partition("## Appendix")[0].split()) <= 700
-    with Workbench(seed=7, gaps=fit(eight).values) as bench:
+    with Workbench(seed=7, gaps=fit(several).values) as bench:
         assert {row["name"]: row["value"] for row in bench.gaps.changed} == SWITCHED
 
 
@@ -369,7 +369,9 @@ IN_PART: dict[str, tuple[str, Value, list[dict[str, Any]]]] = {
         "extra_endpoints", "absent", [entry("GET", CHARGES.replace("charges", "balance"), 404, {}, {})]),
     "charge.succeeded": ("event_types", "by_object", [hook(200, "06:00:00")]),
     "collection.failed": ("event_types", "collection", [hook(200, "06:00:00", "collection.failed")]),
-    "waits of 1800 s": ("retry_schedule_s", (0, *(1800,) * 48), [hook(500, "06:00:00"), hook(200, "06:30:00")]),
+    "waits of 1800 s": (
+        "retry_schedule_s", (0, *(1800,) * 48),
+        [hook(500, "06:00:00"), hook(200, "06:30:00", idempotent_replayed="true"), hook(200, "09:30:00")]),
     "204 is retried": ("delivery_success", "200_201_202", [hook(204, "06:00:00"), hook(200, "06:00:05")]),
     "Retry-After": (
         "delivery_retry_after", "honoured", [hook(502, "06:00:00", retry_after="100"), hook(200, "06:01:50")]),
@@ -421,7 +423,7 @@ def refreshed(length: str) -> dict[str, Any]:
 
 
 MOVED = {"id": "c", "channel": "mtn", "provider": "airtel"}
-ALIKE: dict[str, tuple[str, Value | Other | None, list[dict[str, Any]]]] = {
+SHOWN: dict[str, tuple[str, Value | Other | None, list[dict[str, Any]]]] = {
     "an amount that is rounded in no known way": (
         "intent_amount_scale", Other("10.015 becomes 10.01"),
         [asked(200, {"id": "x", "amount": 10.01}, amount=10.015)]),
@@ -462,9 +464,9 @@ ALIKE: dict[str, tuple[str, Value | Other | None, list[dict[str, Any]]]] = {
 """Some exchanges → the row, and what they show of it: a value, what fits no value, or nothing."""
 
 
-@pytest.mark.parametrize("exchanges", ALIKE)
+@pytest.mark.parametrize("exchanges", SHOWN)
 def test_what_exchanges_show_of_a_row_is_told_as_it_is(exchanges: str, tmp_path: Path):
-    row, shown, entries = ALIKE[exchanges]
+    row, shown, entries = SHOWN[exchanges]
     (found,) = [each for each in fit(saved(tmp_path / "a.har", *entries)).findings if each.gap.name == row]
     assert [*found.shown] == [shown] * (shown is not None)
     assert found.value == (None if isinstance(shown, Other) else shown)
@@ -573,8 +575,8 @@ def altered(file: Path, alter: Callable[[dict[str, Any]], None], source: Path) -
     return fit(saved(file, *entries))
 
 
-def test_what_browsers_add_changes_nothing(eight: Path, tmp_path: Path):
-    assert altered(tmp_path / eight.name, as_browsers_save, eight) == fit(eight)
+def test_what_browsers_add_changes_nothing(several: Path, tmp_path: Path):
+    assert altered(tmp_path / several.name, as_browsers_save, several) == fit(several)
 
 
 @pytest.mark.parametrize(
@@ -585,10 +587,10 @@ def test_what_browsers_add_changes_nothing(eight: Path, tmp_path: Path):
     ],
 )
 def test_a_body_that_was_not_saved_shows_nothing(
-    alter: Callable[[dict[str, Any]], None], hidden: set[str], eight: Path, tmp_path: Path
+    alter: Callable[[dict[str, Any]], None], hidden: set[str], several: Path, tmp_path: Path
 ):
-    whole = {each.gap.name: [*each.shown] for each in fit(eight).findings}
-    found = altered(tmp_path / eight.name, alter, eight)
+    whole = {each.gap.name: [*each.shown] for each in fit(several).findings}
+    found = altered(tmp_path / several.name, alter, several)
     assert [each.gap.name for each in found.findings if not {*each.shown} <= {*whole[each.gap.name]}] == []
     assert hidden.isdisjoint(found.values)
 

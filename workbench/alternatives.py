@@ -352,7 +352,7 @@ class Each:
         if self.depends:
             one = self.depends[0]
             yield f"`workbench gaps {one.row}` explains the first row, and --row '{one.switched}' runs it again."
-            yield "--json has what failed tests and the command said."
+            yield "--json prints the output of failed tests and of the command."
         if self.depends and self.jobs > 1:
             yield "Runs went side by side: if your tests share a file or a port, run those that failed with --jobs 1."
 
@@ -370,6 +370,7 @@ class Each:
 
 def _last(engine: "Engine") -> int:
     """The latest `seq` of a sandbox; a reset does not set it back."""
+    engine.store.write_calls()
     with engine.store.reading() as tx:
         return tx.last("seq")
 

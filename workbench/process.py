@@ -89,12 +89,25 @@ def printed(file: IO[bytes], begin: int = 0) -> str:
 
 @contextmanager
 def ended_when_asked() -> Iterator[None]:
-    """Makes SIGTERM and a closed terminal leave the block as Ctrl-C does, so that the block's processes end too."""
+    """Makes SIGTERM and a closed terminal leave the block as Ctrl-C does, so that the block's processes end too.
+
+    Further signals are ignored until the block is left: they would leave processes that take their time to end.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    asked = (signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, lambda received, _: sys.exit(128 + received)) for number in asked}
+    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: handler for number in asked if (handler := signal.getsignal(number)) != signal.SIG_IGN}
+
+    def leave(received: int, _: object) -> None:
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)
+        if received == signal.SIGINT:
+            raise KeyboardInterrupt
+        sys.exit(128 + received)
+
+    for number in before:
+        signal.signal(number, leave)
     try:
         yield
     finally:

@@ -165,7 +165,10 @@ def _judged(exam: Exam, check: Check, payment: Payment | None) -> Result:
         listed = ", ".join(status if count == 1 else f"{count} times {status}" for status, count in counts.items())
         slowest_ms = max(exchange.reply.latency_ms for exchange in exam.exchanges)
         return Result(check, check.ended(PASSED, f"{listed}, at most {slowest_ms} ms"), payment)
-    came = [f"{some([exchange.label for exchange in group], ', ')}: {fault}" for fault, group in faults.items()]
+    came = [
+        f"{some([*dict.fromkeys(exchange.label for exchange in group)], ', ')}: {fault}"
+        for fault, group in faults.items()
+    ]
     row = check.ended(WARNING if check.warns else FAILED, some(came, "; "), exam.printed())
     result = Result(check, row, payment, [*chain.from_iterable(faults.values())])
     why, fix = checks.REFUSED_BADLY if result.is_refused else (row.why, row.fix)
@@ -299,7 +302,7 @@ def _causes_of(exam: Exam, results: Iterable[Result]) -> dict[str, Row]:
 
 
 def _explained(row: Row, cause_by_check: Mapping[str, Row]) -> Row:
-    """The row, if it failed by a known cause with the cause's `why` and `fix` in place of its own."""
+    """The row. If a cause explains its failure, the row has the cause's `why` and `fix`."""
     cause = cause_by_check.get(row.name) or cause_by_check.get(row.name.partition(".")[0])
     if cause is None or row.verdict not in {FAILED, WARNING}:
         return row
@@ -307,14 +310,14 @@ def _explained(row: Row, cause_by_check: Mapping[str, Row]) -> Row:
 
 
 def _verified_spelling(exam: Exam, failed: Sequence[Result]) -> int | None:
-    """The place of the JSON spelling that the shop verifies; None if unknown.
+    """The place, as in `_rejected_spellings`, of the JSON spelling that the shop verifies; None if unknown.
 
     Sends a rejected genuine message again, signed over each spelling.
     """
     for result in failed:
         for exchange in result.faulty if result.check.judge is checks.accepted else ():
-            event, spellings = Event.read(exchange.body), _rejected_spellings(exchange)
-            if not spellings or exam.delivered(event).is_accepted:
+            spellings = _rejected_spellings(exchange)
+            if not spellings or exam.delivered(event := Event.read(exchange.body)).is_accepted:
                 continue
             for place, body in spellings.items():
                 if exam.delivered(event, body).is_accepted:
@@ -324,7 +327,10 @@ def _verified_spelling(exam: Exam, failed: Sequence[Result]) -> int | None:
 
 
 def _rejected_spellings(exchange: Exchange) -> dict[int | None, bytes]:
-    """Place → the JSON of a rejected message as a library writes it, of those whose bytes are not the message's own."""
+    """Place → the message's JSON as some library writes it, if its bytes differ from those sent.
+
+    Empty if the shop did not reject the message.
+    """
     if exchange.reply.status_code not in checks.REFUSED:
         return {}
     bodies = (

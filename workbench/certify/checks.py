@@ -298,7 +298,7 @@ class Exam:
                 self.exchanges[place] = self.delivered(event)
 
     def delivered(self, event: Event, spelling: bytes = b"") -> Exchange:
-        """Sends a genuine event, with the signature of another spelling of its body if one is given."""
+        """Sends a genuine event. With `spelling`, the signature is over these bytes instead of the body."""
         headers = self.signed(event._replace(body=spelling or event.body))
         return Exchange(event.type, self.target.post(event.body, headers), event.body)
 
@@ -361,7 +361,7 @@ def _valid(exam: Exam) -> Payment:
 
 
 def _duplicate(exam: Exam) -> Payment:
-    """Repeats every event: a shop may fulfil on another than the last one."""
+    """Repeats every event, because a shop may fulfil the order at any of them."""
     payment = exam.made()
     for event in payment.events:
         exam.deliver([event] * _AT_ONCE, again=True, at_once=True)
@@ -556,7 +556,7 @@ class Check(NamedTuple):
     run: Run
     judge: Judge
     row: Row
-    """The check's row in the report while it is not examined."""
+    """The check's row in the report before the exam: not examined, without responses."""
     order: Order | None
     warns: bool
     """True if a fault is only a warning, because the case may never occur in this shop."""

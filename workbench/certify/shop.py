@@ -1,4 +1,4 @@
-"""The examined shop: its endpoint; its process, checkout and orders, each started by a command of the user's."""
+"""The examined shop: its endpoint, and the user's commands that start it, check out, and list its orders."""
 
 import os
 import socket

@@ -620,7 +620,7 @@ class Gaps:
         return cls(**checked)
 
     def as_records(self) -> list[dict[str, Any]]:
-        """The rows of the register as JSON types: alternatives as a list, beside them the `value` in force."""
+        """The register as JSON types: each row with a list of its alternatives and the `value` in force."""
         return [
             {
                 **{name: column for name, column in gap._asdict().items() if name not in _OF_EVIDENCE},

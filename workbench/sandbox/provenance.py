@@ -1,8 +1,8 @@
 """The register's rows that a response relied on, for its header Sandbox-Provenance, and those that a run relied on.
 
 The column `relied` of a row names, in words that this module reads, the responses that rely on the row. A response
-is its status, media type and body here, without its headers and the moment of an effect. What else a run relied on, the
-column `happens` finds in the run's trace.
+is its status, media type and body here, without its headers and the moment of an effect. The column `happens` finds in
+a run's trace what else the run relied on.
 """
 
 import re

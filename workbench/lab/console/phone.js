@@ -61,7 +61,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     used.current = performance.now();
     setRings(Boolean(prompt));
     if (prompt && loud) beep();
-    // Keys that are struck too often are the phone's for a moment after the end; then the page has the keyboard back.
+    // For two seconds after the end, stray digits still go to the phone. Then the page gets the keyboard back.
     const rest = () => document.activeElement === field.current && leave();
     const calm = setTimeout(prompt ? () => setRings(false) : rest, prompt ? RING_MS : KEEPS_MS);
     return () => clearTimeout(calm);
@@ -102,7 +102,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   });
   const enter = () => waits && pin && !task.busy && press("input", { text: pin });
   const leave = () => {
-    if (back.current?.isConnected && back.current !== document.body) back.current.focus();
+    if (back.current?.isConnected && back.current !== document.body) back.current.focus({ preventScroll: true });
     else document.activeElement.blur();
   };
   const keydown = (event) => {
