@@ -178,6 +178,9 @@ def test_ticked_breaks_of_one_account_are_matched_with_each_other(shown: "Page",
     for width in (360, 900):
         shown.set_viewport_size({"width": width, "height": 800})
         assert shown.evaluate("document.documentElement.scrollWidth") == width
+    narrative = shown.locator(f"tr[data-id={FOUR}] td.why").bounding_box()
+    assert narrative
+    assert narrative["width"] > 120, "beside the fields of a match"
 
 
 def test_nothing_is_downloaded_that_the_reader_would_refuse(shown: "Page", tmp_path: Path):

@@ -61,7 +61,11 @@
   // Open breaks that may be the partner of a row, as options; first those that cancel its variance best.
   function further({ dataset: { id, account, amount } }) {
     if (!oneSided.size) gather();
-    const isOpen = (other) => ["", "match", undefined].includes(controls.get(byBreak.get(other))?.verdict.value);
+    const isOpen = (other) => {
+      const row = byBreak.get(other);
+      const isOfRule = row?.dataset.verdict && !row.dataset.who;
+      return !isOfRule && ["", "match", undefined].includes(controls.get(row)?.verdict.value);
+    };
     return (oneSided.get(account) ?? []).filter(([other]) => other !== id && isOpen(other))
       .map((each) => [Math.abs(number(each[2]) + number(amount)), each]).sort(([one], [two]) => one - two)
       .slice(0, MOST_PARTNERS).map(([, [other, label, its]]) => [other, `${label} ${its}`]);
