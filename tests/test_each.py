@@ -283,7 +283,7 @@ def test_a_report_of_an_earlier_run_is_not_taken_for_this_ones(run: Each, tmp_pa
 @pytest.mark.parametrize(
     ("source", "options", "command", "said"),
     [
-        ("print('no', 'sk_' + 'test_' + 20 * 'a'); exit(3)", (), PYTHON, "(exit status 3); it printed: no sk_test_••••"),
+        ("print('no', 'sk_' + 'test_' + 20 * 'a'); exit(3)", (), PYTHON, "(exit status 3); it printed: no sk_test_•••"),
         ("import time; time.sleep(60)", ("--timeout", "0.2"), PYTHON, "(not ended after 0 s); it printed: (nothing)"),
         ("", (), PYTHON, "The command called no sandbox"),
         ("", ("--row", "clear"), PYTHON, "There is no gap named"),

@@ -137,6 +137,8 @@ def mixed(run: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> 
         write(folder, "dead", "x = 1", "import os\nos._exit(3)", "print('after')"),
         write(folder, "asserts", HOLDS, *(caught(each) for each, _ in ASSERTS.values()), ASSERTS["equal"][0]),
         write(folder, "raw", *RAW),
+        write(folder, "raises", tagged("1 / 0", "raises-exception"), "print('went on')"),
+        write(folder, "raises_more", tagged("1 / 0", "raises-exception"), "raise KeyError"),
         write(folder, "shop", "# Shop", tagged(PARAMETERS, "parameters"), SHOWN, metadata={}),
         write(folder, "exercises", f"print('untouched')\n{SETUP}", tagged(BLANK, "exercise")),
     ]
@@ -158,6 +160,8 @@ def mixed(run: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> 
         "notebook failing, cell 3:\n    plants = {}\n    raise ValueError('\\x1b[31mred\\x00')\n  ValueError: ",
         "notebook dead, cell 2:\n    import os\n    os._exit(3)\n  DeadKernelError",
         f"    assert paid == due\n  AssertionError: {ASSERTS['equal'][1]}",
+        "notebook raises_more, cell 2:\n    raise KeyError\n  KeyError: ",
+        "ok      raises: 2 cells",
         "notebook raw, cell 4:\n    %%http\n    PSOT /v1/balance\n  UsageError: Line 2: 'PSOT' is no method",
         *(f"  notebook {name}\n" for name in NO_NOTEBOOKS),
         *(f"FAILED  {name}: " for name in NO_NOTEBOOKS),
@@ -176,8 +180,9 @@ def test_the_rest_still_runs_a_failed_notebook_is_written_up_to_its_failure_and_
     assert passed in shown
     assert failed in shown
     assert [row[0] for row in shown if row[3:4] == ["s"]] == [*mixed.suites], "in their order"
-    assert f"2 passed, 8 failed; see {mixed.out}".split() in shown
+    assert f"3 passed, 9 failed; see {mixed.out}".split() in shown
     assert mixed.printed("failing") == "before\n"
+    assert len(mixed.notebook("raises").cells) == 2, "with no note of a failure"
     assert "plants" in mixed.page("failing")
     assert "150 == 146" in mixed.page("asserts")
     # A kernel that dies at its start, and is started once more, has a traceback of its own.
@@ -189,9 +194,10 @@ def test_the_rest_still_runs_a_failed_notebook_is_written_up_to_its_failure_and_
 def test_junit_has_a_suite_for_each_notebook_in_their_order_and_a_case_for_each_cell(mixed: Run):
     paths = ("testcase", "testcase/failure", "testcase/skipped")
     counted = {name: [len(suite.findall(each)) for each in paths] for name, suite in mixed.suites.items()}
-    assert list(counted.items())[:7] == [
+    assert list(counted.items())[:9] == [
         ("failing", [3, 1, 1]), ("dead", [3, 1, 1]), ("asserts", [len(ASSERTS) + 2, 1, 0]), ("raw", [5, 1, 1]),
-        ("shop", [2, 0, 0]), ("exercises", [2, 0, 0]), ("not_json", [1, 1, 0]),
+        ("raises", [2, 0, 0]), ("raises_more", [2, 1, 0]), ("shop", [2, 0, 0]), ("exercises", [2, 0, 0]),
+        ("not_json", [1, 1, 0]),
     ]  # fmt: skip
     assert list(counted)[-len(NO_NOTEBOOKS) :] == list(NO_NOTEBOOKS)
     for name, suite in mixed.suites.items():

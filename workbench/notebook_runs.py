@@ -41,6 +41,8 @@ _CELL_TIMEOUT_S = 600
 _RUN_METADATA = ("papermill", "execution", "widgets")
 _INJECTED = "injected-parameters"
 _ERROR_TAG = "papermill-error-cell-tag"
+_MAY_RAISE = "raises-exception"
+"""Jupyter's tag for a cell that may raise; papermill runs the rest of the notebook, and then reports the error."""
 _UNEXPLAINED = "CellExecutionError: "
 
 
@@ -247,8 +249,15 @@ def _has_tag(cell: nbformat.NotebookNode, *tags: str) -> bool:
     return not {*tags}.isdisjoint(cell.metadata.get("tags", ()))
 
 
-def _placed(failure: CellFailure, node: nbformat.NotebookNode) -> CellFailure:
-    """The failure with its cell: the cell that raised, or the last one begun when the kernel died."""
+def _placed(failure: CellFailure, node: nbformat.NotebookNode) -> CellFailure | None:
+    """The failure with its cell: the cell that raised, or the last one begun when the kernel died.
+
+    None if only cells that may raise have raised; papermill's notes about the failure then leave the notebook.
+    """
+    raising = [cell for _, cell in _own_code(node) if any(output.output_type == "error" for output in cell.outputs)]
+    if failure.source and raising and all(_has_tag(cell, _MAY_RAISE) for cell in raising):
+        node.cells = [cell for cell in node.cells if not _has_tag(cell, _ERROR_TAG)]
+        return None
     began = [
         (bool(cell.metadata.papermill.exception), place, cell)
         for place, cell in _own_code(node)
