@@ -128,10 +128,12 @@ class CarryForward(Tabular):
 
         Empty if the folder has nothing of this kind, or no carry-forward.
         """
+        paths = {name: Path(folder) / f"{name}{files.PARQUET}" for name in ("closed", "decisions", "signed")}
         try:
-            before = CarryForward.load(folder)
-        except ReconcileRefused:
+            tables: dict[str, Any] = {name: files.read(at, KEPT[name]) for name, at in paths.items() if at.exists()}
+        except (OSError, ValueError):
             return ""
+        before = CarryForward(**tables)
         many, fewer = (counted(len(kept.decisions), "decision") for kept in (before, self))
         by, now = (sorted({*kept.signed["reviewed_by"].dropna()} - {""}) for kept in (before, self))
         ends = self.ends

@@ -313,18 +313,21 @@ def replaced_words(breaks: pd.DataFrame, given: Sequence[Row], carried: pd.DataF
 
     `breaks` have their decisions; `carried` are those of an earlier run (DECISION).
     """
-    new = {name: row for row in given if row["verdict"] != WITHDRAWN for name in ids_of(row)}
     matches = _rows(carried[(carried["state"] == APPLIED) & (carried["verdict"] == "match")])
-    replaced = {name: (old, new[other]) for old in matches for other in ids_of(old) if other in new
-                for name in ids_of(old)}  # fmt: skip
-    opened = breaks[breaks["verdict"].isna() & breaks["id"].isin(list(replaced))]
-    for name, key, told in python_rows(opened, "id", "key", "description"):
-        old, by = replaced[name]
-        text = f"The {by['verdict']} by {by['who']} replaces the match of {listed(ids_of(old))} by {old['who']}"
-        text += f" ({old['when']}: {old['why']}), so {name} ({visible(told or key_text(key))}) is open again."
-        if by["verdict"] == "match":
-            first, *others = ids_of(by)
-            text += f" To match all, name all partners in one decision: {first},match,{'; '.join([*others, name])}"
+    opened = breaks[breaks["verdict"].isna() & breaks["id"].isin([name for row in matches for name in ids_of(row)])]
+    left = {name: told or key_text(key) for name, key, told in python_rows(opened, "id", "key", "description")}
+    for new in given if left else ():
+        old = [row for row in matches if not {*ids_of(row)}.isdisjoint(ids_of(new))]
+        again = [name for row in old for name in ids_of(row) if name in left and name not in ids_of(new)]
+        if not again or new["verdict"] == WITHDRAWN:
+            continue
+        replaced = listed([f"{listed(ids_of(row))} by {row['who']} ({row['when']}: {row['why']})" for row in old])
+        named = listed([f"{name} ({visible(left[name])})" for name in again])
+        text = f"The {(new['verdict'] or '').replace('_', ' ')} by {new['who']} replaces the match of {replaced}, so "
+        text += f"{named} {'is' if len(again) == 1 else 'are'} open again."
+        if new["verdict"] == "match":
+            first, *others = ids_of(new)
+            text += f" To match all, name all partners in one decision: {first},match,{'; '.join([*others, *again])}"
         yield text
 
 
@@ -672,7 +675,9 @@ class _Form:
             before = self._decided.get(row["id"]) or {}
             labelled, opposite = {"description_width": "initial"}, partners[row["id"]]
             verdicts = [
-                verdict for verdict in _VERDICTS if opposite or verdict in {before.get("verdict"), *_VERDICTS[1:]}
+                verdict
+                for verdict in _VERDICTS
+                if opposite or row["side"] != "both" or verdict in {before.get("verdict"), *_VERDICTS[1:]}
             ]
             controls = {
                 "verdict": self._widgets.Dropdown(

@@ -83,9 +83,8 @@
       partner: make("input", { ...named("Partner's id"), placeholder: "partner's id", value: partner }),
       why: make("input", { ...named("Why"), placeholder: "why", value: why }),
     };
-    const proposed = partners.map((each) => {
-      return [each, split(each).map((one) => `${called(one)} ${byBreak.get(one)?.dataset.amount ?? ""}`.trim()).join(", ")];
-    });
+    const withAmount = (other) => `${called(other)} ${byBreak.get(other)?.dataset.amount ?? ""}`.trim();
+    const proposed = partners.map((each) => [each, split(each).map(withAmount).join(", ")]);
     const known = make("datalist", { id: `partners-${id}` });
     fields.partner.setAttribute("list", known.id);
     fields.partner.addEventListener("focus", () => {
@@ -130,8 +129,8 @@
   const isNarrowed = () => [...byId("filters").querySelectorAll("input, select")].some((each) => each.value);
   const ticked = () => [...controls].filter(([row, { tick }]) => tick.checked && !row.hidden);
   function ready() {
-    const [selected, verdict, match] = [ticked(), byId("all-verdict"), byId("all-verdict").querySelector("[value=match]")];
-    const many = selected.length;
+    const [selected, verdict] = [ticked(), byId("all-verdict")];
+    const [many, match] = [selected.length, verdict.querySelector("[value=match]")];
     const isOneAccount = new Set(selected.map(([row]) => row.dataset.account)).size === 1;
     match.hidden = match.disabled = !(many > 1 && isOneAccount);
     if (match.disabled && verdict.value === "match") verdict.value = "";
@@ -156,7 +155,8 @@
     }
     for (const [section, all] of wholes) {
       if (!all.checked) continue;
-      if (verdict !== "match" && !isNarrowed()) JSON.parse(section.dataset.rest).forEach((each) => atOnce.set(each[0], [each.slice(0, 4), verdict, why]));
+      const rest = verdict === "match" || isNarrowed() ? [] : JSON.parse(section.dataset.rest);
+      rest.forEach((each) => atOnce.set(each[0], [each.slice(0, 4), verdict, why]));
       all.checked = false;
     }
     count();
