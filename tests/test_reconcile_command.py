@@ -349,6 +349,25 @@ class TestForAPerson:
             assert max(map(len, listed)) <= width
 
 
+def test_what_only_the_ledger_has_is_told_apart_by_its_own_text(tmp_path: Path):
+    (tmp_path / "books.csv").write_text(
+        "Ref,Day,Amount,Details\nR1,02/01/2026,1250.00,Rent of 0961234567\nR2,02/01/2026,1250.00,Rent of Phiri\n"
+    )
+    (tmp_path / "books.toml").write_text(
+        'name = "books"\ndates = ["%d/%m/%Y"]\naccount = "operator:mtn:float"\n[columns]\nkey = "Ref"\n'
+        'moment = "Day"\namount = "Amount"\ndescription = "Details"\n'
+    )
+    case = written(tmp_path, statement=BOTH[:1])
+    options = (*out(*OUTS), "--carry-to", "kept", "--ledger-layout", str(tmp_path / "books.toml"))
+    done = case.run_with(str(tmp_path / "books.csv"), case.statement, *options)
+    narratives = {"R1": "Rent of 096••••567", "R2": "Rent of Phiri"}
+    for text in narratives.values():
+        assert text in done.stdout
+        assert all(any(text in cell for cell in texts_of(case.here / name)) for name in OUTS)
+    kept = files.read(case.here / "kept" / "rows.parquet", CARRIED)
+    assert narratives.items() <= dict(python_rows(kept, "key", "description")).items()
+
+
 class TestFiles:
     def test_the_breaks_as_csv_and_parquet_with_gross_and_net_in_the_reason(self, done: tuple[Case, Result]):
         case, _ = done

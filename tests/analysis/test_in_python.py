@@ -1,5 +1,6 @@
 """Reconciling from Python: four columns as a frame, files by their paths, a folder that a period left."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import polars as pl
 import pytest
 
 from workbench import CarryForward, read_ledger, reconcile
+from workbench.analysis.statements import Layout
 from workbench.errors import ReconcileRefused, StatementRefused
 
 ACCOUNT = "operator:mtn:float"
@@ -76,6 +78,39 @@ def test_a_folder_that_was_saved_is_carried_on(tmp_path: Path):
     assert hashes[0] == hashes[1] != hashes[2], "what is carried stands in the sign-off, from a folder as from memory"
     with pytest.raises(ReconcileRefused, match="There is no folder"):
         reconcile(books, later, carry_forward=tmp_path / "september")
+
+
+MIDNIGHTS: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "pandas": lambda rows: rows,
+    "with a zone": lambda rows: rows.assign(occurred_at=rows["occurred_at"].dt.tz_localize("Africa/Lusaka")),
+    "dates": lambda rows: rows.assign(occurred_at=rows["occurred_at"].dt.date),
+    "polars": pl.from_pandas,
+    "arrow": lambda rows: pl.from_pandas(rows).to_arrow(),
+}
+
+
+@pytest.mark.parametrize("kind", MIDNIGHTS)
+def test_a_frame_of_midnights_is_the_cash_book_of_days_that_a_file_was(kind: str, tmp_path: Path):
+    days = pd.concat([OURS, OURS.iloc[:1].assign(key="7004", occurred_at="2026-11-02")], ignore_index=True)
+    days = days.assign(occurred_at=days["occurred_at"].str[:10])
+    days.iloc[:3].to_csv(tmp_path / "books.csv", index=False)
+    first = reconcile(tmp_path / "books.csv", THEIRS)
+    frame = MIDNIGHTS[kind](days.assign(occurred_at=pd.to_datetime(days["occurred_at"])))
+    later = reconcile(frame, days.iloc[3:], carry_forward=first.carry_forward)
+    assert later.breaks["id"].tolist() == first.breaks["id"].tolist()
+    assert not [note for note in later.notes if "booked after the close" in note]
+    pd.testing.assert_frame_equal(read_ledger(frame).rows, read_ledger(days).rows)
+
+
+def test_a_frame_in_which_one_moment_has_a_time_and_a_layout_of_times_keep_their_moments():
+    moments = OURS.assign(occurred_at=pd.to_datetime(OURS["occurred_at"]).dt.floor("D"))
+    timed = moments.assign(
+        occurred_at=moments["occurred_at"].where(moments.index > 0, pd.Timestamp("2026-10-29 00:01"))
+    )
+    columns = {"account": "account", "key": "key", "moment": "occurred_at", "amount": "amount"}
+    for rows, layout in ((timed, None), (moments, Layout("books", columns, ("%d/%m/%Y %H:%M",)))):
+        assert read_ledger(rows, layout=layout).rows["occurred_at"].notna().all()
+    assert read_ledger(moments).rows["occurred_at"].isna().all()
 
 
 def test_a_folder_of_an_earlier_version_has_fewer_tables_and_one_without_its_rows_is_none(tmp_path: Path):

@@ -120,7 +120,7 @@ def test_the_smallest_ledger_is_the_same_rows_from_wherever_it_comes_and_agrees(
 
 def test_each_column_is_documented_and_its_example_is_read():
     rows = ledger_columns().rows
-    assert [name for name, *_ in rows] == list(LEDGER_MOVEMENT)
+    assert [name for name, *_ in rows] == [*LEDGER_MOVEMENT, "description"]
     example = pd.DataFrame({name: [text] for name, _, _, text, _ in rows})
     read = read_ledger(example).rows.iloc[0]
     assert read["occurred_at"] == datetime(2026, 10, 31, 6, 15, tzinfo=UTC)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -672,6 +672,27 @@ class TestNarratives:
         assert by_code["fee_mismatch"] == (200, 5, 200, 2)
         assert by_code["missing_in_statement"] == (7, 0, None, None)
         assert by_code["missing_in_ledger"] in {(None, None, 1, 0), (None,) * 4}
+
+    @pytest.mark.parametrize("kind", SOME_KINDS)
+    def test_what_only_the_ledger_has_shows_its_own_text_which_decides_nothing(self, kind: str, tmp_path: Path):
+        ours = ledger_of(*(movement(key, 9, day=5) for key in "xyz"), movement("d", 7), {**P, "key": "p1"}, P,
+                         movement("x", 9, account="other"))  # fmt: skip
+        texts = [SAID["description"], "of y", None, "of d", "of p1", "of p", "of another account"]
+        ours = ours.assign(description=pd.array(texts, "string"))
+        made, told = KINDS[kind], statement_of(movement("d", 8, description="of the line"))
+        (tmp_path / "rules.toml").write_text('[[rule]]\nnarrative = "of"\nkind = "fee"\nexpected = true\n')
+        first = reconcile(made(ours), made(told), rules=tmp_path / "rules.toml")
+        plain = reconcile(made(ours.drop(columns="description")), made(told), rules=tmp_path / "rules.toml")
+        found = {"x": KEPT_OF_IT[0], "y": "of y", "z": None, "d": "of the line", "p": "of p"}
+        assert dict(python_rows(first.breaks, "key", "description")) == found
+        for shown in ("breaks", "suggestions", "inputs", "closed"):
+            left = (getattr(each, shown).assign(description=None) for each in (first, plain))
+            pd.testing.assert_frame_equal(*left)
+        pd.testing.assert_frame_equal(first.carry_forward.read, plain.carry_forward.read)
+        assert first.breaks["rule"].notna().sum() == 1, "a rule looks for the statement's text"
+        later = partial(reconcile, statement=without_rows(8), carry_forward=first.carry_forward)
+        for ledger in (ours.drop(columns="description"), ours.iloc[5:]):
+            assert dict(python_rows(later(made(ledger)).breaks, "key", "description")) == found
 
     @pytest.mark.thorough
     def test_a_group_is_as_old_as_its_oldest_row_and_lines_without_a_number_are_told_apart_by_their_keys(self):

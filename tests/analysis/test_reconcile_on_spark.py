@@ -108,7 +108,9 @@ def in_two_months(first: Sides, both: Sides, **more: Any) -> tuple[Reconciliatio
 
 
 def test_spark_has_the_same_answers_of_two_months_from_frames_a_file_and_a_table(session: Any, tmp_path: Path):  # noqa: ANN401  not installed everywhere
-    ledger, statement = ledger_of(*movements(89, 1)), statement_of(*movements(88, 2), opening=None)
+    rows = [*movements(89, 1)]
+    ledger = ledger_of(*rows).assign(description=pd.array([row["description"] for row in rows], "string"))
+    statement = statement_of(*movements(88, 2), opening=None)
     # The same lines in two files; each has some of its own.
     again = statement.iloc[::4].assign(statement="again.csv")
     both = pd.concat([statement, again], ignore_index=True).astype(dict(STATEMENT_ROW))

@@ -94,6 +94,16 @@ class TestWhatFails:
         assert shop.balance() == before
         assert refund(shop, charge=charge).json()["amount"] == 10_000
 
+    def test_a_refund_that_fails_after_somebody_reversed_its_entry_is_mirrored_once(self, shop: Shop):
+        charge = shop.charge(10_000)
+        shop.post("/v1/refunds", {"charge": charge, "amount": 4_000}, Sandbox_Scenario="limit_reached")
+        entries = shop.read("/sandbox/ledger/entries")["data"]
+        [asked] = [row["id"] for row in entries if (row["kind"], row["payment"]) == ("refund_asked", charge)]
+        shop.post("/sandbox/ledger/entries", {"recipe": "reversed", "entry": asked})
+        shop.advance(5)
+        assert shop.events()[1:] == ["refund.created", "refund.failed"]
+        assert [kind for kind, _ in shop.entries(charge)][1:] == ["refund_asked", "reversed"]
+
     def test_what_a_night_took_for_a_refund_that_failed_is_given_back(self, shop: Shop):
         """Asked seconds before midnight, recovered at midnight, failed after it."""
         old = shop.charge(10_000)

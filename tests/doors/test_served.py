@@ -80,6 +80,16 @@ class TestOneSandbox:
         assert wire.post("/v1/payment_intents", json=INTENT).status_code == 200
         assert arrived.wait(10)
 
+    def test_one_seed_numbers_the_same_calls_alike_in_process_and_served(self):
+        numbers = []
+        for serves in (False, True):
+            with Workbench(seed=7) as own, httpx.Client(trust_env=False) as other:
+                base_url, http = (own.serve().base_url, other) if serves else ("", own.http)
+                for path in ("/v1/balance", "/v1/charges/ch_unknown", "/v1/balance"):
+                    got = http.get(f"{base_url}{path}", headers={"Authorization": f"Bearer {own.secret_key!s}"})
+                    numbers.append(got.headers["request-id"])
+        assert numbers[:3] == numbers[3:]
+
     def test_its_keys_are_the_benches_and_masked_when_shown(self, own: Workbench, served: Served):
         assert (served.secret_key, served.publishable_key) == (own.secret_key, own.publishable_key)
         assert str(own.secret_key) not in repr(served)

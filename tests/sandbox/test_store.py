@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -569,19 +570,25 @@ def test_a_command_within_a_command_is_refused(store_path: Path):
 def test_an_interrupt_as_the_driver_lock_waits_for_its_file_holds_up_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_file: bool
 ):
-    kind = vars(driver)["_FileLock"]
-    take_file = kind._take_file  # noqa: SLF001  where it waits
+    interrupts = [True]
 
-    def interrupted(*waits: Any) -> bool:  # noqa: ANN401  those of the wait
-        if has_file:
-            take_file(*waits)
-        raise KeyboardInterrupt
+    class Interrupted(sqlite3.Connection):
+        """Ctrl-C comes once as the file is locked, or just before."""
 
-    lock, others = driver.DriverLock(tmp_path / "store.db"), driver.DriverLock(tmp_path / "store.db")
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:  # noqa: ANN401  those of sqlite3
+            if sql.startswith("BEGIN") and interrupts:
+                if has_file:
+                    super().execute(sql)
+                interrupts.clear()
+                raise KeyboardInterrupt
+            return super().execute(sql, *values)
+
+    others = driver.DriverLock(tmp_path / "store.db")
     with monkeypatch.context() as patch:
-        patch.setattr(kind, "_take_file", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            lock.take()
+        patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Interrupted))
+        lock = driver.DriverLock(tmp_path / "store.db")
+    with pytest.raises(KeyboardInterrupt):
+        lock.take()
     for each in (others, lock):
         assert each.take()
         each.give_back()

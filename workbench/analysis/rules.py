@@ -236,7 +236,7 @@ class Rule:
             if pattern:
                 texts = pa.array(breaks.loc[held, column].dropna().unique(), pa.string())
                 found = texts.filter(pc.match_substring_regex(texts, pattern))
-                held &= breaks[column].isin(found.to_pylist())
+                held &= breaks[column].isin(found.to_pylist()) & (breaks["side"] != "ledger")
         return held
 
 

@@ -110,8 +110,8 @@ BREAK: Columns = _columns(
 `ledger_minor` and `statement_minor` are signed and net: the effect on the account, fee included; `variance_minor` is
 ledger less statement. `…_amount_minor` is gross and positive, and null if several rows make up the break. `id` is a
 hash of what the rows say, `since_date` the closing date at which the break was first carried forward, null for a new
-break. `description` and `words` are of the statement's row, in a group the first. `verdict` to `why` are the decision
-about the break, by `who` or by your own `rule`.
+break. `description` and `words` are of the statement's row, in a group the first; a break without such a row has the
+ledger's `description`. `verdict` to `why` are the decision about the break, by `who` or by your own `rule`.
 """
 DECIDED: Columns = _columns("break verdict partner who when why account key code", code="string")
 """A row of `decisions.csv`; the last three are for people. `partner` is the id of another break, or several by `; `."""

@@ -1,4 +1,4 @@
-"""Identifiers, secrets and draws: keyed hashes of one seed, so that one seed gives one history; ids of movements.
+"""Identifiers, secrets and draws, all keyed hashes of one seed; and the ids that operators and banks give to movements.
 
 A draw is named by its purpose (its natural key), never by its place in a stream. An additional draw
 changes no other draw.

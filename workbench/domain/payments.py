@@ -63,7 +63,7 @@ def intent_transitions(gaps: Gaps) -> Transitions:
 
 
 def charge_transitions(gaps: Gaps) -> Transitions:
-    """The transitions of charges that are in force, as `intent_transitions`."""
+    """The transitions of charges that are in force: (state, event) → state. Any other pair is refused."""
     after_timeout = {"three": FAILED, "expired": EXPIRED}[gaps.charge_states]
     takes_late = {"suspense": (), "succeeds": (after_timeout,)}
     return {

@@ -187,7 +187,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
 
     Tables may be DataFrames of pandas, Polars or PySpark, Arrow tables, DuckDB relations, or paths (or patterns) of
     Parquet. A table needs the four columns account, key, occurred_at and amount, or all columns of its side, which
-    `analysis.shapes` declares. A column `phone_hash` goes with masked numbers.
+    `analysis.shapes` declares. A column `phone_hash` goes with masked numbers; a ledger's column `description` is shown
+    as the narrative of breaks that only the ledger has.
 
     ledger: a table with four columns or with those of LEDGER_MOVEMENT, a .csv or .xlsx file for `read_ledger`, what
     `read_ledger` returns, or `bench.ledger`. Only the rows of the statements' accounts are compared.

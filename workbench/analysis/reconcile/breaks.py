@@ -400,8 +400,12 @@ def _distinct(ids: Iterable[str]) -> list[str]:
 
 
 def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """For each pair the texts of its statement line (the first of a group), and the day since which it is open."""
-    lines = rows.filter(pc.and_(pc.equal(rows["side"], STATEMENT), rows["first"]))
+    """For each pair the texts of its statement line, else of its ledger row, and the day since which it is open.
+
+    Of a group, the first row of the side is shown.
+    """
+    shown = rows.select(["place", "side", *_TEXTS]).filter(rows["first"])
+    lines = pa.concat_tables([shown.filter(pc.equal(shown["side"], side)) for side in (STATEMENT, LEDGER)])
     since = rows.group_by("place").aggregate([("since", "min")])
     here, open_since = (pc.index_in(pairs["place"], part["place"]) for part in (lines, since))
     texts = {name: lines[name].take(here) for name in _TEXTS}
@@ -462,8 +466,11 @@ def _rows_of(pairs: pa.Table, members: pa.Table) -> pa.Table:
     return pa.concat_tables([*made, members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])
 
 
-_LINE: Columns = {"account": "string", "statement": "string", "line": "int64", "key": "string"}
-"""The place of a statement line. It includes the key, since a table in memory may have no line numbers."""
+_LINE: Columns = {"account": "string", "statement": "string", "line": "int64", "key": "string", "entry": "string"}
+"""The place of a row. It includes the key, since a table in memory may have no line numbers.
+
+A statement line has no entry. A ledger row has no statement, and its line is the entry's number.
+"""
 _TEXTS: Columns = {"description": "string", "words": "string"}
 _TOLD: Columns = {**_LINE, **_TEXTS}
 _REPORTED: Final = SHARED | OWN[STATEMENT]
@@ -474,10 +481,11 @@ _CHARGES: Final = ("fee", "interest")
 
 
 def _narrated(run: Run, rows: pa.Table) -> pa.Table:
-    """The rows of breaks with the `description` and `words` of their lines, and the day `since` which each is carried.
+    """The rows of breaks with their `description` and `words`, and the day `since` which each is carried.
 
-    Customers' numbers are masked in the texts. A carried row has the texts that were carried with it. The texts are
-    looked up last: in the join of ten million rows they would weigh more than all compared columns.
+    Customers' numbers are masked in the texts. A carried line has the texts that were carried with it, and so has a
+    ledger row of which today's ledger tells none. The texts are looked up last: in the join of ten million rows they
+    would weigh more than all compared columns.
     """
     made, since = _said(run, rows.rename_columns([_REPORTED.get(name, name) for name in rows.column_names]))
     for name, text in made.items():
@@ -522,14 +530,18 @@ def _without_late_bookings(pairs: pa.Table, settled: pa.Table, carried: CarryFor
 
 def _said(run: Run, known: pa.Table) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
     """The masked texts of rows, and the day since which each row is carried."""
-    told = _told(run, known.filter(pc.equal(known["side"], STATEMENT)))
+    told = pa.concat_tables([_told(run, known.filter(pc.equal(known["side"], side)), side) for side in PREFIX])
     here = pc.index_in(texts_of(known, _LINE), texts_of(told, _LINE))
     made = {name: told[name].take(here) for name in _TEXTS}
     since: Any = pa.nulls(len(known), pa.int64())
     if not run.carried.rows.empty:
         kept = untyped(run.carried.rows, CARRIED)
         before = pc.index_in(_identity(known), _identity(kept))
-        made = {name: pc.coalesce(kept[name].take(before), text) for name, text in made.items()}
+        # Today's ledger says what its rows are; the files of two months may have one name.
+        is_ours = pc.equal(known["side"], LEDGER)
+        for name, text in made.items():
+            carried = kept[name].take(before)
+            made[name] = pc.if_else(is_ours, pc.coalesce(text, carried), pc.coalesce(carried, text))
         since = day_numbers(kept["since_date"]).take(before)
     return {name: mapped(text, lambda words: mask(words) if words else None) for name, text in made.items()}, since
 
@@ -557,17 +569,23 @@ def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> 
     return both[0], both[1]
 
 
-def _told(run: Run, lines: pa.Table) -> pa.Table:
-    """The places and texts of these statement lines (_TOLD), sorted by both; a text that no column has is null."""
-    if not len(lines):
-        return arrow_schema(_TOLD).empty_table()
+def _told(run: Run, rows: pa.Table, side: str) -> pa.Table:
+    """The places and texts of these rows of a side (_TOLD), sorted by both; a text that no column has is null."""
+    if side == STATEMENT:
+        tables, own, texts = run.inputs.statements, ("statement", "line"), tuple(_TEXTS)
+        place = {"entry": "''", **run.inputs.where(run.engine)}
+    else:
+        tables, own, texts = (run.inputs.ledger,), ("number", "entry"), ("description",)
+        place = {"statement": "''", "line": "coalesce(number, 0)", "entry": "coalesce(entry, '')"}
     on, sources = {name: kind for name, kind in _LINE.items() if name != "account"}, []
-    for source in run.inputs.statements:
-        there = {name: kind for name, kind in _TEXTS.items() if source.has_text(name)}
-        made = run.inputs.where(run.engine) | dict.fromkeys(_TEXTS.keys() - there, NULL)
-        given = source.load(run.engine, {**_LINE, **there})
-        sources.append(conform(given, _TOLD, key="coalesce(key, '')", **made))
-    wanted = with_column(lines, "key", lines["key"].fill_null(""))
+    for source in tables if len(rows) else ():
+        if there := [name for name in texts if source.has_text(name)]:
+            given = source.load(run.engine, {name: CARRIED[name] for name in ("account", "key", *own, *there)})
+            made = place | dict.fromkeys(_TEXTS.keys() - there, NULL)
+            sources.append(conform(given, _TOLD, key="coalesce(key, '')", **made))
+    if not sources:
+        return arrow_schema(_TOLD).empty_table()
+    wanted = pa.table({name: rows[name].fill_null(0 if name == "line" else "") for name in on})
     wanted = wanted.group_by(list(on)).aggregate([])
     numbers = pc.unique(wanted["line"]).to_pylist()
     # Where lines have no number, every line may be 0.

@@ -128,8 +128,8 @@ class Engine:
     """SQL for the SHA-256 of a text, in hexadecimal digits."""
     WITHOUT = "regexp_replace({0}, {1}, '', 'g')"
     """SQL for a text without whatever fits the pattern `{1}`."""
-    _account = "string"
-    """The SQL type of an account's name."""
+    _account = "cast(account as string)"
+    """SQL for an account's name."""
 
     def __init__(self) -> None:
         self._connection = _database(os.getpid()).cursor()
@@ -158,12 +158,12 @@ class Engine:
 
     def of_accounts(self, frame: Frame, accounts: Sequence[str]) -> Frame:
         """The rows of these accounts, whose names are from now on compared as fast as numbers are."""
-        if self._account == "string":
-            self._account = f"accounts_{next(_NUMBERS)}"
-            names = ", ".join(map(self.text, accounts))
-            self._connection.execute(f"create temp type {self._account} as enum ({names})")
-        # The name of another account is none of the type's: it becomes null.
-        known = f"(select * replace (try_cast(account as {self._account}) as account) from {frame})"
+        if self._account == Engine._account:
+            kind, names = f"accounts_{next(_NUMBERS)}", ", ".join(map(self.text, accounts))
+            self._connection.execute(f"create temp type {kind} as enum ({names})")
+            # The name of another account is none of the type's: it becomes null.
+            self._account = f"try_cast(account as {kind})"
+        known = f"(select * replace ({self._account} as account) from {frame})"
         return f"(select * from {known} where account is not null)"
 
     def text(self, value: str) -> str:
@@ -203,7 +203,7 @@ class Engine:
             ARROW[DAY]: self._DAYS,
         }
         made = {name: kinds[ARROW[kind]].format(name) for name, kind in shape.items()}
-        return conform(given, shape, **made | {"account": f"cast(account as {self._account})"})
+        return conform(given, shape, **made | {"account": self._account})
 
     def close(self) -> None:
         """Let go of the stored rows."""

@@ -104,7 +104,7 @@ THE_LEDGER: Final = Side(
     "your own with read_ledger() first, which needs only four columns; ledger_columns() shows all.",
     "Read a ledger of your own with read_ledger() first.",
     "`bench.ledger`, what read_ledger() gives, ",
-    {**LEDGER_MOVEMENT, "phone_hash": "string"},
+    {**LEDGER_MOVEMENT, **OPTIONAL, "description": "string"},
 )
 THE_STATEMENT: Final = Side(
     "The statement",
@@ -190,8 +190,9 @@ class Source:
             raise ReconcileRefused(f"{self.given[0].name} {why}.", hint=self.side.file_from) from problem
 
     def has_text(self, name: str) -> bool:
-        """True if the table has a text column of this name."""
-        return _FITS[ARROW_TYPES["string"]][1](self._schema.get(name))
+        """True if the table has a text column of this name; of a ledger that was read, one that is not empty."""
+        is_empty = self.read_from is not None and self.given[name].null_count == len(self.given)
+        return not is_empty and _FITS[ARROW_TYPES["string"]][1](self._schema.get(name))
 
     def arrow(self, shape: Iterable[str]) -> pa.Table:
         """The columns of `shape` as an Arrow table."""

@@ -40,7 +40,7 @@ from workbench.analysis.statements.cells import (
     refused,
     text_of,
 )
-from workbench.analysis.statements.dates import ABSENT
+from workbench.analysis.statements.dates import ABSENT, DateFormat
 from workbench.analysis.statements.fields import ISO_DATES, read_rows
 from workbench.analysis.statements.layouts import (
     AMOUNTS,
@@ -66,7 +66,7 @@ from workbench.errors import StatementRefused
 from workbench.extras import how_to_install
 from workbench.text.render import Table, Tabular, pairs, table
 
-LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "string"}
+LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "string", "description": "string"}
 """The columns of a ledger that `read_ledger` returns; an unknown balance is null."""
 _COLUMNS: Final = (
     ("account", "text", "needed, or account='…'", "operator:mtn:float", "the account that the statement is of"),
@@ -88,10 +88,11 @@ _COLUMNS: Final = (
     ("state", "text", "none", "in_suspense", "in_suspense: late money that waits for a decision"),
     ("balance_minor", "whole number", "from another row's; without any, from the statement's opening balance",
      "115000", "the balance after the row, in ngwee"),
+    ("description", "text", "none", "Order 81, Banda", "shown as the narrative of a break that only the ledger has"),
 )  # fmt: skip
 """The columns of a ledger without a layout: name, what it holds, what is assumed without it, example, meaning."""
 _ALIKE: Final = {
-    **{name: name for name in ("account", "key", "batch", "direction", "currency", "status", "phone")},
+    **{name: name for name in ("account", "key", "batch", "direction", "currency", "status", "phone", "description")},
     **{name: name for name in LEDGER_FIELDS}, "moment": "occurred_at", "day": "business_date",
 }  # fmt: skip
 """Field → its column without a layout; columns of amounts are `amount_minor`, or `amount` in major units."""
@@ -158,8 +159,9 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     A `layout` is one of a statement, with the further fields of a ledger; its `debit` is what comes in, as in books.
     Amounts are in major units (150.00), or in whole minor units (15000) in columns called `…_minor`; the layout's
     `units` replaces this rule. A float is taken by its shortest decimal, as it is printed, and refused if this has more
-    decimals than its currency. Times without a zone are Lusaka's, or of the layout's `utc_offset_hours`. `account`,
-    `date_format`, `currency` and `phone_key` are as for `read_statement`.
+    decimals than its currency. Times without a zone are Lusaka's, or of the layout's `utc_offset_hours`. A table's
+    moments are read as days, as those of a file of days, if all of them are midnights. `account`, `date_format`,
+    `currency` and `phone_key` are as for `read_statement`.
 
     The carry-forward goes by the rows' `number`, such as the id that a database counts up. Without numbers, the next
     run does not read a row that is booked after the closing date and dated before it.
@@ -286,13 +288,12 @@ def _found_in_table(name: str, given: pa.Table, layout: Layout | None) -> tuple[
     if len({field for _, field in used}) < len(used):
         raise refused(name, f"has a column twice: {', '.join(map(text_of, header))}.", headings=tuple(headings))
     columns = [_column(name, column, given.column(column.name), field, books) for column, field in used]
-    body, kind = Body(np.arange(1, len(given) + 1), columns, {}), next(at.type for at, of in used if of == "moment")
+    body, place = Body(np.arange(1, len(given) + 1), columns, {}), [of for _, of in used].index("moment")
     formats: Sequence[str] = books.dates
     # A column of times beside the days is read by the layout's formats.
-    if pa.types.is_date(kind) and "time" not in fields.values():
-        formats = ["%Y-%m-%d"]
-    elif pa.types.is_timestamp(kind) and "time" not in fields.values():
-        formats = ["%Y-%m-%d %H:%M:%S"]
+    if columns[place].kind == "moment" and "time" not in fields.values():
+        is_day = pa.types.is_date(used[place][0].type) or _are_days(columns[place], books)
+        formats = ["%Y-%m-%d" if is_day else "%Y-%m-%d %H:%M:%S"]
     rows = CellRows(name, "table", None, lambda: iter(()), None, name, lambda *_: body)
     return Found(rows, books, header, 0, ()), formats
 
@@ -382,6 +383,13 @@ def _moments(name: str, column: pa.ChunkedArray, offset: timedelta) -> pa.Chunke
     local = pc.add(utc, pa.scalar(offset, pa.duration("us"))) if kind.tz else utc
     _refuse_beyond(name, local.cast(pa.int64()), _DAY_US)
     return local
+
+
+def _are_days(column: Column, layout: Layout) -> bool:
+    """True if every moment is a midnight, and the layout has a format of days: a file would have days."""
+    moments, formats = column.different, map(DateFormat, layout.dates)
+    is_midnight = pc.equal(moments, pc.floor_temporal(moments, unit="day"))
+    return pc.all(is_midnight).as_py() and not all(by.has_time for by in formats)
 
 
 def _refuse_beyond(name: str, numbers: pa.ChunkedArray, per_day: int) -> None:

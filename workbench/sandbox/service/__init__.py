@@ -1,4 +1,4 @@
-"""What operations share: the caller, checks of a request's fields, the views of stored objects and their pages.
+"""Shared by all operations: the caller, checks of a request's fields, the views of stored objects and their pages.
 
 Every operation of the service is a function that takes the transaction, the caller, path and body.
 """
@@ -106,7 +106,7 @@ def view_of(shape: type[V], stored: Struct, **others: object) -> V:
 
 
 def asked_for(equals: dict[str, Filters]) -> dict[str, Filters]:
-    """The filters of columns without those that a query leaves out, which are None."""
+    """The filters that a query gives: those that are not None."""
     return {name: value for name, value in equals.items() if value is not None}
 
 
@@ -243,7 +243,7 @@ def charge_money(gaps: Gaps, amount: int, currency: Currency) -> Money:
 
 
 def whole_units(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
-    """An amount in the unit of charges, which a decimal gives. Raises InvalidRequest: not an amount, or not whole."""
+    """The money of a decimal in whole units of charges. Raises InvalidRequest: not an amount, or not whole."""
     # The size is checked before the amount becomes an integer: 1e999999 never should.
     check_size(amount, MAX_MAJOR_DIGITS + currency.decimals)
     if amount != amount.to_integral_value():

@@ -55,7 +55,7 @@ def clear_and_sweep(tx: Transaction) -> bool:
 
 
 def _move(tx: Transaction, recipe: str, part: str, money: Money, words: str, **more: str) -> bool:
-    """Append a recipe's entry of the amount `part`, described by `words`, if it is above zero. True if it is."""
+    """Book `money` as the amount `part` of a recipe, described by money and `words`, if above zero. True if booked."""
     if money.amount_minor > 0:
         tx.book(recipe, {part: money.amount_minor}, money.currency, f"{money} {words}", **more)
     return money.amount_minor > 0
@@ -216,7 +216,9 @@ def return_payout(tx: Transaction, payout_id: str) -> None:
 
 
 def returned_payout(tx: Transaction, payout_id: str) -> Payout:
-    """Mark a payout as returned, and return it as it was; a return by the bank that is still due changes nothing more.
+    """Mark a paid payout as returned, send its event, and return the payout as it was before.
+
+    A return by the bank that is still scheduled then does nothing.
 
     Raises StateConflict: the payout is not paid.
     """
@@ -325,7 +327,7 @@ def emit_settled(tx: Transaction, entry: JournalEntry) -> None:
 
 
 def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
-    """The attempt that an entry is about, or None.
+    """The attempt that an entry, which names a payment, is about, or None.
 
     Of several attempts at an intent, the entry's reference names the attempt; else the paid attempt is meant.
     """

@@ -297,7 +297,10 @@ def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
 
 
 def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
-    """Returns a payout that the bank never made: its money is available again, under the entry's external reference."""
+    """Marks a payout as returned that the bank never made.
+
+    Returns the postings that make its money available again, and the entry's external reference.
+    """
     payout = balances.returned_payout(tx, entry.payment or "")
     made = ledger.postings_for(_RETURNED, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
     return made, entry.external_reference
@@ -310,4 +313,4 @@ _MADE: Final[Mapping[str, Callable[[Transaction, JournalEntry], Made]]] = {
     "suspense_returned": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_returned"),
     _RETURNED: _from_bank,
 }
-"""Recipe → what makes the postings and the id that settle an entry."""
+"""Recipe → the function that makes the postings and the id that settle an entry; `_from_bank` changes its payout."""

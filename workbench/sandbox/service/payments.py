@@ -622,8 +622,9 @@ def send_refund(tx: Transaction, refund_id: str) -> None:
 
 def _fail_refund(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
     asked, words = tx.journal[refund.entry], f"{refund.money} could not be sent back"
-    mirror = ledger.mirrored(asked.postings)
-    tx.post("refund_failed", mirror, description=words, payment=asked.payment, reverses=asked.id)
+    if tx.journal.reversal_of(asked.id) is None:  # somebody may have reversed it through `/sandbox`
+        mirror = ledger.mirrored(asked.postings)
+        tx.post("refund_failed", mirror, description=words, payment=asked.payment, reverses=asked.id)
     # Money that a clearing took from the merchant for this refund is available again.
     over = -balances.balance_of(tx, ledger.RECEIVABLE, charge.currency, merchant=charge.account)
     if over > 0:

@@ -181,7 +181,10 @@ class Sending(NamedTuple):
 
 
 def sending_for(tx: Transaction, job: Job) -> Sending | None:
-    """Prepare the message of a due delivery. None if the delivery must wait, or ends as its endpoint is disabled."""
+    """Prepare the message of a due delivery.
+
+    None if the delivery must wait, if its endpoint is not enabled, or if a reset deleted the delivery.
+    """
     if (message := tx.message(job.ref)) is None:
         return None  # the sandbox was reset meanwhile
     delivery, event, endpoint = message

@@ -214,7 +214,10 @@ class Store:
         return connection
 
     def _open(self, settings: Settings, new_seed: Callable[[], str]) -> None:
-        """Create the tables, or check that the file is a store; a refused file stays as it was. Raises StoreRefused."""
+        """Create the tables of a new file; check an existing one, and bring an earlier schema up to date.
+
+        A refused file stays as it was. Raises StoreRefused: the file is no store, or of another version.
+        """
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         version = 0 if self.path is None else self._version()

@@ -112,8 +112,9 @@ class Journal:
         return next(self._read("WHERE id = ?", (entry_id,)), None)
 
     def __getitem__(self, entry_id: str) -> JournalEntry:
-        """The entry of this id, as another row names it."""
-        return next(self._read("WHERE id = ?", (entry_id,)))
+        """The entry of this id, which exists because another row refers to it."""
+        [entry] = self._read("WHERE id = ?", (entry_id,))
+        return entry
 
     def reversal_of(self, entry_id: str) -> JournalEntry | None:
         """The entry that reverses this entry, or None."""

@@ -240,7 +240,7 @@ class Table(Generic[R]):
         return self._rows[key]
 
     def __getitem__(self, key: str | int) -> R:
-        """The record of this key, as another row names it. Raises KeyError: there is none."""
+        """The record of this key, which exists because another row refers to it. Raises KeyError: there is none."""
         if (record := self.get(key)) is None:
             raise KeyError(key)
         return record
@@ -426,7 +426,7 @@ class Transaction:
         self._counted: set[str] = set()
         """Counters that the command has changed."""
         self._shared = shared
-        self._read_ids = Counter[str]()
+        self._read_ids, self._read_ids_before = Counter[str](), Counter[str]()
         """Kind → the number of ids that reads of this opening of a shared file were given."""
         self._later: deque[rows.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
         self.draws = draws
@@ -513,11 +513,12 @@ class Transaction:
         """A command or read within the thread's group. Raises NotNow: the group only reads, or was lost."""
         if self.reads_only and not reads_only:
             raise NotNow
-        self.now_ms = self._moment()
+        self.now_ms, counted = self._moment(), (self._counters.copy(), self._read_ids.copy())
         try:
             with nullcontext() if self.reads_only else self.savepoint():
                 yield
         except Exception as error:
+            self._counters, self._read_ids = counted  # the refusal takes the number that the failed read had
             # An error of the disk loses the whole group, which may be undone already: each command is tried alone.
             if unwritten(error) or not self._connection.in_transaction:
                 raise NotNow from error
@@ -566,7 +567,7 @@ class Transaction:
 
     def _roll_back(self) -> None:
         self.drop_memory()
-        self._counters = self._counters_before.copy()
+        self._counters, self._read_ids = self._counters_before.copy(), self._read_ids_before.copy()
         self._lost_ms, self._made_up_ms = self._lost_ms + self._made_up_ms, 0
         if self._connection.in_transaction:
             self._cursor.execute("ROLLBACK")
@@ -636,6 +637,7 @@ class Transaction:
             self._made_up_ms = 0
         if not self._shared:
             self._counters_before = self._counters.copy()
+        self._read_ids_before = self._read_ids.copy()
 
     @property
     def calls_wait(self) -> int:
