@@ -497,9 +497,9 @@ def _instant(when: str) -> datetime:
 def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
     """A note on decided matches whose amounts differ; the remainder stays in the proof."""
     named = _rows(decisions[(decisions["state"] == APPLIED) & (decisions["verdict"] == "match")])
-    variance = breaks.set_index("id")["variance_minor"]
+    variance = dict(zip(breaks["id"], breaks["variance_minor"], strict=True))
     groups = {frozenset(ids_of(row)) for row in named}
-    odd = sorted(min(group) for group in groups if variance[[*group]].sum())
+    odd = sorted(min(group) for group in groups if sum(variance[name] for name in group))
     return [f"{', '.join(odd)} matched with another amount"] if odd else []
 
 
