@@ -492,4 +492,4 @@ def _listed(known: Mapping[str, str]) -> dict[str, str]:
 
 
 DIRECTION_WORDS, STATUS_WORDS, LABELS = map(_listed, (_DIRECTION_WORDS, _STATUS_WORDS, _LABELS))
-"""Word → its meaning: `in` or `out`, a status, or a field above the header."""
+"""Word → its meaning: `in` or `out`, a status, or a value above the header."""
