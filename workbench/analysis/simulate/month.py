@@ -338,7 +338,7 @@ class Known(NamedTuple):
 
 
 _FEWEST: Final = 25
-"""The fewest commands in a call; a call sends more if the sandbox did more of the call before."""
+"""The fewest commands in a call; a call sends more if the sandbox did more in the call before."""
 SUCCEEDED: Final = "succeeded"
 OPEN: Final = "open"
 """The outcome of a payment that is unanswered at the end of the month."""
