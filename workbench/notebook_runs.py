@@ -194,7 +194,7 @@ def execute(task: Task) -> Result:
 
 
 def _run(task: Task, written: Path) -> CellFailure | None:
-    """Execute a notebook into the file `written`; returns the failure, without its cell."""
+    """Execute a notebook into the file `written`; returns None, or its failure, to which `_placed` adds the cell."""
     from papermill import execute_notebook
     from papermill.exceptions import PapermillExecutionError, strip_color
 

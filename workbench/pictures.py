@@ -432,7 +432,7 @@ def _states(of: str, transitions: Transitions) -> Drawing:
 
 
 def _final_heights(exits: Sequence[_Exit]) -> dict[str, int]:
-    """Final state → the y of its top edge: in the middle of the lines to it, or lower, so that no two overlap."""
+    """Final state → the y of its top edge: level with the middle of its arrows, or lower, so that boxes do not overlap."""
     middles = {}
     for final in dict.fromkeys(way.target for way in exits):
         at = [way.y for way in exits if way.target == final]
@@ -525,7 +525,10 @@ def _booked(entry: LedgerEntry, postings: Sequence[LedgerPosting]) -> _Booked:
 
 
 def _flows(postings: Sequence[LedgerPosting]) -> Iterator[tuple[_Lane, _Lane, str]]:
-    """Flows of the accounts that hold money, with the other end; a flow between two such accounts occurs once."""
+    """Yields (from, to, amount) for each posting on an account that holds money.
+
+    A movement between two such accounts is yielded once.
+    """
     for posting in postings:
         if posting.code not in _PLACES:
             continue

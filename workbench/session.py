@@ -651,6 +651,6 @@ class Session(Closing):
         self.clock.advance(seconds)
 
     def _position(self) -> tuple[object, ...]:
-        """The sandbox's latest `seq`, and a manual clock's time; None for a running clock, whose time is no news."""
+        """(the sandbox's latest `seq`, a manual clock's time in ms; None for a running clock's, which always changes)."""
         clock = self.untraced.clock()
         return (clock.seq, clock.now_ms if clock.mode == "manual" else None)

@@ -138,7 +138,7 @@ _OPERATOR_CODES: Final = tuple(
 def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
     """Name of a row of the register → texts of what relied on it, the most frequent first: `POST /v1/charges (3)`.
 
-    They are calls, webhooks and the names in `Gap.happens`, each with its count, unless that is 1.
+    The texts name calls, webhooks and entries of `Gap.happens`; a count above 1 follows in brackets.
     """
     counts: dict[str, Counter[str]] = {}
     for row in trace:
@@ -151,7 +151,7 @@ def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
 
 
 def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
-    """Yields (row of the register, what relied on it), both by name, for each row of the register that `row` shows."""
+    """Yields (name of a register row, call or webhook that relied on it) for each register row that a trace row shows."""
     own, fault, body, asked = _operation(row.what), "", "", False
     if row.kind == CALL:
         request, response = row.detail["request"], row.detail["response"]
@@ -172,6 +172,6 @@ def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
 
 
 def _operation(called: str) -> str:
-    """A call without its query, and with `…` in place of the ids in its path."""
+    """A call's method and path, without its query and with `…` for each id."""
     path = called.partition("?")[0].split("/")
     return "/".join("…" if "_" in part and any(map(str.isupper, part)) else part for part in path)
