@@ -432,7 +432,7 @@ def _states(of: str, transitions: Transitions) -> Drawing:
 
 
 def _final_heights(exits: Sequence[_Exit]) -> dict[str, int]:
-    """Final state → the y of its top edge: level with the middle of its arrows, or lower, so that boxes do not overlap."""
+    """Final state → the y of its top edge: level with the middle of its arrows, or lower, so that no boxes overlap."""
     middles = {}
     for final in dict.fromkeys(way.target for way in exits):
         at = [way.y for way in exits if way.target == final]

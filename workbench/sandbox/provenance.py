@@ -151,7 +151,7 @@ def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
 
 
 def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
-    """Yields (name of a register row, call or webhook that relied on it) for each register row that a trace row shows."""
+    """Yields (name of a register row, call or webhook that relied on it) for each register row that `row` shows."""
     own, fault, body, asked = _operation(row.what), "", "", False
     if row.kind == CALL:
         request, response = row.detail["request"], row.detail["response"]

@@ -44,7 +44,7 @@ class Snippet(NamedTuple):
     curl: str
     """A command for a shell with SECRET_KEY set and, for a sandbox in this process, BASE_URL."""
     javascript: str
-    """A call of `fetch` for a browser or Node, with the same names."""
+    """A call of `fetch` for a browser or Node, with variables of the same names."""
 
     def __str__(self) -> str:
         return "\n\n".join(self[:3])
@@ -116,7 +116,7 @@ _INDENT = "    "
 
 
 def _between_marks(value: object) -> msgspec.Raw:
-    """Encodes a variable as a JSON string between NULs, where `_json_pieces` cuts the text; JSON escapes its own NULs."""
+    """Encodes a variable as JSON between NULs, where `_json_pieces` cuts the text; JSON escapes NULs of its own."""
     if isinstance(value, Variable):
         return msgspec.Raw(f'"\0{value}\0"'.encode())
     raise NotImplementedError(type(value).__name__)
@@ -128,7 +128,7 @@ _JSON = msgspec.json.Encoder(decimal_format="number", enc_hook=_between_marks)
 def _json_pieces(value: object) -> list[Piece]:
     """JSON with every digit of its numbers; a variable stands between quotes, as a string's content.
 
-    The bytes equal the client's: with another blank, an idempotency key would see another body.
+    The bytes equal the client's, so that a repeated idempotency key comes with the same body.
     """
     texts = _JSON.encode(value).decode().split("\0")
     return [Variable(text) if place % 2 else text for place, text in enumerate(texts)]
@@ -552,7 +552,7 @@ class BenchCall(NamedTuple):
 
 
 def _of(kind: type) -> Callable[[Any], str | None]:
-    """Writes a value of this type as a literal."""
+    """A function that writes a value of this type as a literal, and returns None for other values."""
     return lambda value: _literal(value) if isinstance(value, kind) and value is not True else None
 
 

@@ -153,7 +153,7 @@ def _text(content: _Content | None) -> str:
 
 
 def _hidden(text: str) -> str:
-    """Text without numbers and secrets: secrets known by their form, and values under a secret's name."""
+    """Masks phone numbers, secrets known by their form, and values under a secret's name."""
     named = _NAMED.sub(rf"\1{MARK}", mask(text))
     return _IN_QUERY.sub(lambda match: _without_secret(match[0]), named)
 

@@ -47,7 +47,7 @@ _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 
 def rows_of(reported: Iterable[wire.TraceRow]) -> Rows:
-    """The sandbox's rows as dicts, the rows of a trace: a notebook reads their fields by name."""
+    """The sandbox's trace rows as dicts, whose fields a notebook reads by name."""
     return [structs.asdict(row) for row in reported]
 
 

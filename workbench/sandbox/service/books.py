@@ -185,9 +185,9 @@ def _post_settlement(tx: Transaction, body: wire.Settle) -> JournalEntry:
 def _settled_amount(
     tx: Transaction, body: wire.Settle, row: ledger.Settlement, currency: str, occurred_ms: int
 ) -> JournalEntry:
-    """Post and return the entry that settles a difference, of the body's account and amounts.
+    """Post and return the entry that settles a difference, with the account and amounts of the body.
 
-    `row` is the recipe's. Raises InvalidRequest: no account with statements, no reference, no amount, or a fee that the
+    `row` describes the recipe. Raises InvalidRequest: no account with statements, no reference, no amount, or a fee that the
     recipe does not take. Raises NotFound: no such entry. Raises StateConflict: the difference was settled before, or
     the moment is in the future.
     """
@@ -313,4 +313,4 @@ _MADE: Final[Mapping[str, Callable[[Transaction, JournalEntry], Made]]] = {
     "suspense_returned": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_returned"),
     _RETURNED: _from_bank,
 }
-"""Recipe → the function that makes the postings and the id that settle an entry; `_from_bank` changes its payout."""
+"""Recipe → the function that makes the postings and the id that settle an entry; `_from_bank` also moves its payout."""

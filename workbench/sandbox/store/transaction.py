@@ -34,7 +34,7 @@ BUSY_S: Final = 30
 _SHORTEST_PAUSE_S: Final = timedelta(milliseconds=1).total_seconds()
 _LONGEST_PAUSE_S: Final = timedelta(milliseconds=20).total_seconds()
 _LOOK_S: Final = timedelta(milliseconds=5).total_seconds()
-"""Seconds that even a thread that never waits gives another thread's command to end."""
+"""Even a thread that never waits gives another thread's command this many seconds to end."""
 DELIVER: Final = "deliver"
 """The kind of job that makes the next attempt of a delivery."""
 _OF_DELIVERY: Final = "(SELECT object_id FROM event JOIN delivery AS way ON event.id = way.event WHERE way.id = {})"
@@ -132,7 +132,7 @@ def credentials(draws: Draws, gaps: Gaps) -> Credentials | None:
 
 @lru_cache(maxsize=64)
 def secret_digest(secret: str) -> str:
-    """The stored SHA-256 of a key or token, remembered because the same key comes with every call."""
+    """The SHA-256 by which a key or token is stored; cached, because the same key comes with every call."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -193,7 +193,7 @@ class Table(Generic[R]):
         self._rows.clear()
 
     def create(self, **columns: object) -> R:
-        """Insert and return a record of these columns with a new place, moment and, unless given, id."""
+        """Insert and return a record of these columns with a new `seq`, the present moment and, unless given, a new id."""
         tx, prefix = self._tx, self._prefix
         if prefix and "id" not in columns:
             columns["id"] = tx.draws.identifier(prefix, tx.count_up(prefix))
