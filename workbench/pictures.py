@@ -444,7 +444,7 @@ def _final_heights(exits: Sequence[_Exit]) -> dict[str, int]:
 
 
 def _lines_back(exits: Sequence[_Exit], tops: Mapping[str, int]) -> Iterator[str]:
-    """Lines to a state with exits that is not the next one, on the left of all states."""
+    """Lines, on the left of all states, to states that have exits and do not come next."""
     for place, target in enumerate(dict.fromkeys(way.target for way in exits)):
         here = [way for way in exits if way.target == target]
         yield from _bus(here, (_STATE_X, _BACK_X - _LANE * place, _STATE_X), tops[target] + 20)
@@ -485,7 +485,7 @@ class _Lane(NamedTuple):
 
 
 def _place(kind: ledger.AccountKind) -> _Lane:
-    """The holder and the place in the name of an account that is money in somebody's hands."""
+    """Reads the holder and the place from the name of an account that holds money."""
     return _Lane(kind.name.partition(":")[0], kind.name.rpartition(":")[2].replace("_", " "), is_ours=True)
 
 

@@ -198,7 +198,7 @@ def formed(
 
 
 def has(names: str, *, only: bool = False) -> Callable[[Body], bool]:
-    """A test for bodies that have these members, or `only` these; `names` are separated by blanks."""
+    """A test for bodies that have these members and, if `only`, no others; `names` are separated by blanks."""
     return lambda body: {*body} == {*names.split()} if only else {*body} >= {*names.split()}
 
 

@@ -328,7 +328,7 @@ def _of_pauses(waited: list[Any]) -> Iterator[Verdict]:
 
 
 def _of_two_payments(bench: Bench) -> tuple[list[Any], list[Any]]:
-    """The events that a shop gets of two orders, and those of them that say that an order is paid."""
+    """All events that a shop gets about two paid orders, and the events among them that report a payment."""
     with fresh(bench) as sandbox:
         for _ in range(2):
             intent = sandbox.client.payment_intents.create(amount=Decimal(150))

@@ -313,4 +313,4 @@ _MADE: Final[Mapping[str, Callable[[Transaction, JournalEntry], Made]]] = {
     "suspense_returned": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_returned"),
     _RETURNED: _from_bank,
 }
-"""Recipe → the function that makes the postings and the id that settle an entry; `_from_bank` also moves its payout."""
+"""Recipe → the function that makes the settling postings and their id; `_from_bank` also changes its payout."""

@@ -193,7 +193,7 @@ class Table(Generic[R]):
         self._rows.clear()
 
     def create(self, **columns: object) -> R:
-        """Insert and return a record of these columns with a new `seq`, the present moment and, unless given, a new id."""
+        """Insert and return a record of these columns with a new `seq`, the moment now and, unless given, a new id."""
         tx, prefix = self._tx, self._prefix
         if prefix and "id" not in columns:
             columns["id"] = tx.draws.identifier(prefix, tx.count_up(prefix))
