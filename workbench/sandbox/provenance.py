@@ -1,4 +1,4 @@
-"""The register's rows that a response relied on, for its header Sandbox-Provenance, and those that a run relied on.
+"""The register's rows that a response relied on, for its header Sandbox-Provenance, and the rows that a run relied on.
 
 The column `relied` of a row names, in words that this module reads, the responses that rely on the row. A response
 is its status, media type and body here, without its headers and the moment of an effect. The column `happens` finds in
@@ -67,7 +67,7 @@ def _of_response(response: type) -> Iterator[str]:
 def refused_by(operation: Operation, code: str) -> Rows:
     """The register's rows that decide how a refusal with this error code looks.
 
-    First come those of the code itself, then those of the code in this operation's body.
+    First come the rows of the code itself, then the rows of the code in this operation's body.
     """
     struct = operation.body.__name__ if operation.body else ""
     return _SETTLING.get(code, ()) + _SETTLING.get(f"{struct} {code}", ())

@@ -187,9 +187,9 @@ def _settled_amount(
 ) -> JournalEntry:
     """Post and return the entry that settles a difference, with the account and amounts of the body.
 
-    `row` describes the recipe. Raises InvalidRequest: no account with statements, no reference, no amount, or a fee that the
-    recipe does not take. Raises NotFound: no such entry. Raises StateConflict: the difference was settled before, or
-    the moment is in the future.
+    `row` describes the recipe. Raises InvalidRequest: no account with statements, no reference, no amount, or a fee
+    that the recipe does not take. Raises NotFound: no such entry. Raises StateConflict: the difference was settled
+    before, or the moment is in the future.
     """
     if body.account is None or body.account not in TRACKED:
         message = f"account must be one of which an operator or bank issues statements: {', '.join(TRACKED)}."
