@@ -309,7 +309,7 @@ def _coalesced(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNo
 
 
 def write_junit(results: Sequence[Result], path: Path) -> None:
-    """Write results to `path` as JUnit's XML: a suite for each notebook, a case for each code cell; times in seconds."""
+    """Write results to `path` as JUnit's XML: a suite per notebook, a case per code cell; times in seconds."""
     root = ET.Element("testsuites", name="notebooks")
     root.extend(map(_suite, results))
     ET.indent(root)
@@ -386,7 +386,7 @@ def _running(tasks: Sequence[Task], results: Sequence[Result], jobs: int) -> str
 
 
 def run_summary(results: Sequence[Result], out: Path) -> tuple[Table, str]:
-    """A table of notebooks with their results, times and pages; and a line with the counts of passed and failed ones."""
+    """A table of notebooks with their results, times and pages; and a line that counts passed and failed."""
     rows, passed = [], sum(result.passed for result in results)
     for result in results:
         page = out / f"{result.name}.html"

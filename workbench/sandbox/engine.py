@@ -384,7 +384,7 @@ def _not_offered(request: Request, methods: _Methods) -> ApiError:
 
 @lru_cache
 def _lower(name: bytes) -> str:
-    """A header's name in lower case; cached, as the same few come with every call."""
+    """A header's name in lower case; cached, as the same few names come with every call."""
     return name.decode("latin-1").lower()
 
 

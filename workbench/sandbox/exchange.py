@@ -476,7 +476,7 @@ def _run_operation(tx: Transaction, call: _Call, operation: Operation, caller: C
 
 
 def _body_of(tx: Transaction, request: Request, operation: Operation, ignored: list[str]) -> msgspec.Struct | None:
-    """The body as the operation's struct, None if it takes no body; names of unknown fields go into `ignored`.
+    """The body as the operation's struct; None if the operation takes none; unknown fields' names go into `ignored`.
 
     Raises InvalidRequest: the body is empty or does not fit. Raises UnsupportedMediaType: not JSON in UTF-8.
     """
