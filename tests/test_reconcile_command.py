@@ -408,6 +408,7 @@ class TestFiles:
             "decisions.parquet",
             "read.parquet",
             "told.parquet",
+            "signed.parquet",
         }
 
 

@@ -123,6 +123,62 @@ def test_what_is_booked_under_another_key_closes_once_it_is_matched_and_only_its
     assert len(third(carry_forward=again.carry_forward).breaks) == 2
 
 
+def test_a_match_that_replaces_an_earlier_one_names_what_is_open_again_and_how_to_match_all():
+    ours, told = (
+        [on(1, "RV104", 1_000), on(30, "E1", 1)],
+        [on(2, "FT88", 964, description="EFT MULENGA"), on(30, "E1", 1)],
+    )
+    found = month(ours, told).breaks.set_index("key")["id"]
+    first = month(ours, told, (found["RV104"], "match", found["FT88"]))
+    assert not any("replaces" in note for note in first.notes)
+    booked = [on(40, "JV12", 36, direction="out"), on(58, "E2", 1)]
+    second = partial(month, [*ours, *booked], booked[1:], carry_forward=first.carry_forward)
+    journal = second().breaks.set_index("key")["id"]["JV12"]
+    torn = second((found["RV104"], "match", journal))
+    assert set(torn.breaks.query("verdict.isna()")["key"]) == {"FT88"}
+    (note,) = [note for note in torn.notes if "replaces" in note]
+    ids = " and ".join((found["RV104"], found["FT88"]))
+    assert f"by Ann replaces the match of {ids} by Ann (2026-03-01: seen), so {found['FT88']} (EFT MULENGA) is" in note
+    row = note.rpartition(": ")[2].split(",")
+    assert row == [found["RV104"], "match", f"{journal}; {found['FT88']}"]
+    for verdict in (tuple(row), (found["RV104"], "match", f"{journal} {found['FT88']}")):
+        done = second(verdict)
+        assert done.breaks.empty
+        assert not any("replaces" in note for note in done.notes)
+    alone = second((found["RV104"], "accept"))
+    assert [note.endswith("(EFT MULENGA) is open again.") for note in alone.notes if "replaces" in note] == [True]
+    assert not any("replaces" in note for note in second((found["RV104"], "open")).notes), "that is asked for"
+
+
+def test_a_forgotten_carry_forward_is_asked_for():
+    ours, told = [on(1, "K1", 5), on(30, "E1", 1)], [on(1, "K1", 5), on(30, "E1", 1)]
+    first, later = month(ours, told), [on(58, "E2", 1)]
+    asked = "begins before the statement, and the opening balances differ. Was an earlier period saved?"
+    for settings, is_asked in (({}, True), ({"carry_forward": first.carry_forward}, False)):
+        statement = tables([], [{**row, "line": 2, "balance_minor": 7} for row in later])[1]
+        result = reconcile(tables([*ours, *later], [])[0], statement, **settings)
+        assert any(asked in note and "--carry-forward FOLDER" in note for note in result.notes) == is_asked
+    assert not any(asked in note for note in first.notes)
+
+
+def test_a_reviewed_period_that_is_saved_over_is_said_and_a_later_period_is_not(tmp_path: Path):
+    with chdir(tmp_path):
+        _, first, _ = run(0)
+        rows = [(each, "accept", "", "Ann", "2026-02-01", "seen") for each in first["id"][:2]]
+        pd.DataFrame(rows, columns=list(DECIDED)[:6]).to_csv("decisions.csv", index=False)
+        given = ("--decisions", "decisions.csv")
+        signed = run(0, *given, "--reviewed-by", "Ben")[0]
+        assert "overwritten" not in signed.output
+        run(1)
+        run(1)
+        assert "overwritten" not in run(1, "--carry-to", "kept0")[0].output, "the folder goes on to the next month"
+        run(0, *given, "--reviewed-by", "Ben")
+        held = "kept0 held a period with 2 decisions, reviewed by Ben, and is overwritten by this run with"
+        assert f"{held} 2 decisions, not reviewed. To keep them, run again with --decisions" in run(0, *given)[0].stderr
+        run(0, *given, "--reviewed-by", "Ben")
+        assert f"{held} 0 decisions, reviewed by Eve." in run(0, "--reviewed-by", "Eve")[0].stderr
+
+
 @pytest.mark.thorough
 def test_what_adds_up_closes_and_nothing_else_does_and_each_line_says_what_it_was():
     pairs = {"in": (10, 10), "out": (20, 20), "apart": (30, 31)}

@@ -445,7 +445,7 @@ class TestCommand:
         )
         assert all(f"{name} " in sign_off for name in ("mtn.csv", "decisions.csv", "rules.toml"))
         assert "not a file" not in sign_off
-        assert "Nothing to settle, and 3 breaks are decided." in done.output
+        assert "Nothing to settle, and 5 breaks are decided, 2 of them closed." in done.output
         assert done.output.count("matched by Acct: seen") == 2, "closed in this period"
         changed = self.run(tmp_path, *options, theirs=[row("B", 501), *THEIRS[1:]])
         assert changed.exit_code == 1

@@ -62,6 +62,12 @@ def test_a_frame_with_a_float_of_minor_units_names_the_call_that_helps():
         reconcile(whole, THEIRS)
 
 
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_a_float_of_money_enters_by_its_shortest_decimal(kind: str):
+    books = OURS.assign(amount=pd.Series([0.1, -2.5, 7], dtype=kind))
+    assert read_ledger(books).rows["amount_minor"].tolist() == [10, 250, 700]
+
+
 @pytest.mark.thorough
 def test_a_folder_that_was_saved_is_carried_on(tmp_path: Path):
     first = reconcile(OURS, THEIRS)

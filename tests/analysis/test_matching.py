@@ -210,6 +210,12 @@ class TestInNarratives:
             result.breaks.loc[result.breaks["key"] == "7100014", "reason"].item()
         )
 
+    def test_a_row_of_a_ledger_without_numbers_is_looked_for_too(self):
+        ours = [on(0, key, 100) for key in ("7100012", "7100013")]
+        ledger, statement = tables(ours, [on(1, "made-1", 100, description="REF 7100012")])
+        result = reconcile(ledger.assign(number=pd.array([None, None], "Int64")), statement, match=self.RULES[:1])
+        assert result.matched_by == {"key in narrative": 1}
+
     def test_what_it_finds_is_compared_as_rows_of_one_key_are(self):
         ours = [on(0, "7100012", 100), on(0, "7100013", 200)]
         theirs = [on(0, "made-1", 101, description="7100012"), on(5, "made-2", 200, description="7100013")]

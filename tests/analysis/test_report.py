@@ -42,6 +42,7 @@ from workbench.bench import Workbench
 from workbench.cli import app
 from workbench.errors import ReconcileRefused, ReportRefused
 from workbench.text.render import percent
+from workbench.visible import armed
 
 Row = dict[str, Any]
 MTN, BANK = "operator:mtn:float", "bank:settlement"
@@ -305,8 +306,9 @@ class TestPage:
         keys = [text for text in Outline(written).text_of("th") if text.startswith("key0")]
         assert keys == [f"key{place:05}" for place in range(1_199, 1_149, -1)]
         (section,) = Outline(written).all("section")
-        rest = [key for _, _, key, _ in json.loads(section["data-rest"] or "")]
+        rest = [key for _, _, key, *_ in json.loads(section["data-rest"] or "")]
         assert rest == [f"key{place:05}" for place in range(1_150)], "which a whole code is decided with"
+        assert json.loads(section["data-rest"] or "")[7] == ["", MTN, "key00007", "timing", "", "-0.07"]
         assert "timing: the 50 largest; 1,150 more are in the workbook" in written
         assert "x" * 600 + "…" in written
         assert "x" * 601 not in written
@@ -331,6 +333,7 @@ class TestPage:
             "data-code": "amount_mismatch", "data-id": "b2", "data-account": MTN, "data-key": "1000000001",
             "data-verdict": "write_off", "data-partner": "", "data-who": "Accounts", "data-when": "",
             "data-why": "as agreed", "data-since": "carried", "data-partners": "",
+            "data-side": "ledger", "data-amount": "+0.07", "data-label": "",
         }  # fmt: skip
         assert (second["data-since"], second["data-verdict"]) == ("new", "")
 
@@ -834,9 +837,12 @@ class TestJournal:
     @pytest.mark.parametrize(
         ("form", "expected"),
         [
-            ("general", ["2026-01-06,1200,,5.00,ZMW,{text},{key}", "2026-01-06,7901,5.00,,ZMW,{text},{key}"]),
-            ("sage", [f"{side},0,06/01/2026,{{key}},{{text}},5.00,T9,0.00" for side in ("JC,,1200", "JD,,7901")]),
-            ("xero", ["{text},06/01/2026,{key},1200,Tax Exempt,-5.00", "{text},06/01/2026,{key},7901,Tax Exempt,5.00"]),
+            ("general", ["2026-01-06,1200,,5.00,ZMW,{text} {id},{key}", "2026-01-06,7901,5.00,,ZMW,{text} {id},{key}"]),
+            ("sage", [f"{at},0,06/01/2026,{{key}},{{text}} {{id}},5.00,T9,0.00" for at in ("JC,,1200", "JD,,7901")]),
+            (
+                "xero",
+                [f"{{text}} {{id}},06/01/2026,{{key}},{end}5.00" for end in ("1200,Tax Exempt,-", "7901,Tax Exempt,")],
+            ),
             ("quickbooks", ["{id},06/01/2026,1200,{key} {text},,5.00", "{id},06/01/2026,7901,{key} {text},5.00,"]),
         ],
     )  # fmt: skip
@@ -852,10 +858,18 @@ class TestJournal:
         given += ["--journal-form", form, "--journal-account", "Bank=1200", "--journal-account", "charges=7901"]
         done = CliRunner(catch_exceptions=False).invoke(app, ["reconcile", *paths, *given])
         assert f"Written: {tmp_path / 'j.csv'}" in done.output.replace("\n", "")
-        first, *lines = (tmp_path / "j.csv").read_text("utf-8").splitlines()
-        facts = {"id": charge["id"], "key": charge["key"], "text": f"missing_in_ledger {charge['id']} expected"}
-        assert lines == [each.format_map(facts) for each in expected]
-        assert first == ",".join(outputs.FORMS[form])
+        first, *lines = csv.reader((tmp_path / "j.csv").read_text("utf-8").splitlines())
+        facts = {"id": charge["id"], "key": charge["key"], "text": "SMS FEE (expected: charges)"}
+        assert [",".join(cells) for cells in lines] == [each.format_map(facts) for each in expected]
+        assert first == [*outputs.FORMS[form]]
+        assert "has no code" not in done.output
+        without = CliRunner().invoke(app, ["reconcile", *paths, *given[:-4]])
+        assert ("has no code for Bank and charges" in " ".join(without.output.split())) == (form != "general")
+        (tmp_path / "j.csv").unlink()
+        wrong = CliRunner().invoke(app, ["reconcile", *paths, *given, "--journal-account", "chrges=1"])
+        assert wrong.exit_code == 2
+        assert "called 'chrges'. Did you mean charges? The names are Bank, charges, rounding" in wrong.output
+        assert not (tmp_path / "j.csv").exists()
 
     @pytest.mark.parametrize("form", outputs.FORMS)
     def test_a_reference_is_exact_and_a_file_has_no_more_lines_than_its_program_takes(self, form: str, tmp_path: Path):
@@ -871,7 +885,7 @@ class TestJournal:
         assert all(len(lines) <= 300 for _, *lines in files_ if form == "xero")
         place = {"general": 6, "sage": 5, "xero": 2, "quickbooks": 3}[form]
         told = [line[place] for _, *lines in files_ for line in lines]
-        begins = [f"{key} missing" if form == "quickbooks" else key for key in keys for _ in "dc"]
+        begins = [f"{key} {armed(key)} (accepted)" if form == "quickbooks" else key for key in keys for _ in "dc"]
         assert [text[: len(begin)] for text, begin in zip(told, begins, strict=True)] == begins
         assert f"would run {len(keys) - 300} of its references" in outputs.journal_note(result)
 

@@ -127,6 +127,7 @@ def test_no_copy_has_been_run_a_saved_notebook_keeps_its_widgets_and_nobody_is_a
             ("06_keys_tokens_and_plants", course()["tokens_and_plants"]),
         ):
             assert http.get(f"/lab/tree/{old}.ipynb").headers["location"] == f"/lab/tree/{now.within}"
+            assert httpx.get(f"{base}/lab/tree/{old}.ipynb").headers["location"].startswith("/login")
     assert base.startswith("http://127.0.0.1:")
     assert httpx.get(f"{base}/api/contents").status_code == 403
     for path in ("docs", "console/jupyter.js"):

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     from tests.browser.conftest import Tools
 
 KEY = 'the "key", =1'
-ONE, TWO, THREE, FOUR, FIVE, UNLISTED = (f"bq4x7m2k5n3{each}" for each in "abcdef")
+ONE, TWO, THREE, FOUR, FIVE, UNLISTED, BOTH = (f"bq4x7m2k5n3{each}" for each in "abcdefg")
 BREAKS = [
     a_break("timing", 5, key="1", id=ONE, description="CUSTOMER for order 7", account="bank:settlement",
             verdict="accept", who="Ann", when="2026-01-02", why="waits"),
     a_break("fee_mismatch", 4, key=KEY, id=TWO, since_date=a_break("timing", 1)["business_date"]),
     a_break("fee_mismatch", 3, key="=3", id=THREE, verdict="match", partner=FIVE, who="John",
             when="2026-01-01T00:00:00Z", why="old"),
-    a_break("missing_in_ledger", -4, key=None, id=FOUR, side="statement"),
+    a_break("missing_in_ledger", -4, key=None, id=FOUR, side="statement", description="MONTHLY CHARGE"),
+    a_break("amount_mismatch", 2, key="5", id=BOTH, side="both"),
 ]  # fmt: skip
 ELSEWHERE = [UNLISTED, "accept", "", "Ann", "2026-01-02", "\u200b=agreed, before", "a", '"k"', "timing"]
 """A decision about a break that is not among those listed."""
@@ -57,7 +58,7 @@ def test_filters_narrow_what_is_listed_and_say_how_many(shown: "Page"):
     for label, value, left in (("account", "bank:settlement", ["1"]), ("code", "fee_mismatch", [KEY, "=3"])):
         shown.get_by_label(label, exact=True).select_option(value)
         assert keys(shown) == left
-        assert shown.locator("#count").inner_text() == f"{len(left)} of the 4 listed breaks shown."
+        assert shown.locator("#count").inner_text() == f"{len(left)} of the 5 listed breaks shown."
         assert shown.locator("section:visible").count() == 1
         shown.get_by_label(label, exact=True).select_option("")
     shown.get_by_label("new or carried").select_option("carried")
@@ -86,7 +87,7 @@ def downloaded(page: "Page", folder: Path) -> dict[str, dict[str, str]]:
 def test_what_is_decided_is_downloaded_with_what_was_decided_before(shown: "Page", tmp_path: Path):
     one, two, three = (shown.locator(f"tr[data-id={each}]") for each in (ONE, TWO, THREE))
     said = shown.locator("#decided")
-    assert said.inner_text() == "2 decided."
+    assert said.inner_text() == "3 rows of decisions to download.", "one is of a break that is not listed"
     assert two.get_by_placeholder("partner's id").is_hidden()
     two.get_by_label("Verdict of").select_option("match")
     assert two.get_by_label("Partner's id of").input_value() == FOUR, "the only one that it can be"
@@ -97,9 +98,9 @@ def test_what_is_decided_is_downloaded_with_what_was_decided_before(shown: "Page
     two.get_by_label("Partner's id of").fill(f" {FOUR.upper()};")
     two.get_by_placeholder("why").fill(' said "so",\nand =1')
     shown.get_by_label("who decides").fill(" =Accounts ")
-    assert said.inner_text() == "3 decided."
+    assert said.inner_text() == "4 rows of decisions to download."
     rows = downloaded(shown, tmp_path)
-    assert said.inner_text() == "Downloaded: 4 decided."
+    assert said.inner_text() == "Downloaded: 4 rows of decisions."
     made, kept = rows[TWO], rows[THREE]
     assert list(made) == list(DECIDED)
     assert re.fullmatch("20[0-9T:-]+Z", made.pop("when"))
@@ -135,11 +136,51 @@ def test_a_match_is_offered_where_there_may_be_a_partner(shown: "Page"):
         each.get_attribute("data-id"): each.locator("select option[value=match]").count()
         for each in shown.locator("tr[data-code]").all()
     }
-    assert offers == {ONE: 0, TWO: 1, THREE: 1, FOUR: 1}, "and where there was one"
-    fields = shown.locator(f"tr[data-id={TWO}] input[list]")
-    assert fields.evaluate("(each) => [...each.list.options].map(({value, text}) => [value, text])") == [
-        [FOUR, "a row without a key"]
-    ]
+    assert offers == {ONE: 1, TWO: 1, THREE: 1, FOUR: 1, BOTH: 0}, "a pair has none"
+    options = "(each) => [...each.list.options].map(({value, text}) => [value, text])"
+    two = shown.locator(f"tr[data-id={TWO}]")
+    field = two.locator("input[list]")
+    assert field.evaluate(options) == [], "until somebody looks for one"
+    two.get_by_label("Verdict of").select_option("match")
+    field.focus()
+    # The proposed partner comes first, then the other breaks of the account: a decided one is out, the rest is in.
+    assert field.evaluate(options) == [[FOUR, "MONTHLY CHARGE -0.04"], [THREE, "=3 +0.03"]]
+    shown.locator(f"tr[data-id={THREE}]").get_by_label("Verdict of").select_option("ignore")
+    two.get_by_placeholder("why").focus()
+    field.focus()
+    assert field.evaluate(options) == [[FOUR, "MONTHLY CHARGE -0.04"]]
+
+
+def test_ticked_breaks_of_one_account_are_matched_with_each_other(shown: "Page", tmp_path: Path):
+    verdict, match = shown.get_by_label("selected breaks"), shown.locator("#all-verdict option[value=match]")
+
+    def tick(*names: str) -> None:
+        for name in names:
+            shown.locator(f"tr[data-id={name}] .tick input").check()
+
+    tick(TWO)
+    assert match.is_disabled(), "one has no partner"
+    tick(ONE)
+    assert match.is_disabled(), "of two accounts"
+    shown.locator(f"tr[data-id={ONE}] .tick input").uncheck()
+    tick(FOUR, BOTH)
+    assert match.is_enabled()
+    verdict.select_option("match")
+    shown.get_by_label("why, for all selected").fill("one payment")
+    shown.get_by_role("button", name="Decide 3 selected").click()
+    shown.get_by_label("who decides").fill("Ann")
+    rows = downloaded(shown, tmp_path)
+    mine = {name: (rows[name]["verdict"], rows[name]["partner"], rows[name]["why"]) for name in (TWO, FOUR, BOTH)}
+    assert {name: (one, set(others.split("; ")), why) for name, (one, others, why) in mine.items()} == {
+        name: ("match", {TWO, FOUR, BOTH} - {name}, "one payment") for name in (TWO, FOUR, BOTH)
+    }
+    assert match.is_disabled()
+    for width in (360, 900):
+        shown.set_viewport_size({"width": width, "height": 800})
+        assert shown.evaluate("document.documentElement.scrollWidth") == width
+    narrative = shown.locator(f"tr[data-id={FOUR}] td.why").bounding_box()
+    assert narrative
+    assert narrative["width"] > 120, "beside the fields of a match"
 
 
 def test_nothing_is_downloaded_that_the_reader_would_refuse(shown: "Page", tmp_path: Path):
@@ -173,7 +214,7 @@ def test_nothing_is_downloaded_that_the_reader_would_refuse(shown: "Page", tmp_p
     shown.get_by_label("text", exact=True).fill("")
     four.get_by_label("Verdict of").select_option("accept")
     four.get_by_placeholder("why").fill("no, this")
-    refused("a row without a key is decided in two ways.", "Verdict of a row without a key")
+    refused("MONTHLY CHARGE is decided in two ways.", "Verdict of MONTHLY CHARGE")
     four.get_by_label("Verdict of").select_option("match")
     assert (heard, shown.locator("[aria-invalid]").count()) == ([], 1)
     rows = downloaded(shown, tmp_path)
@@ -195,6 +236,6 @@ def test_without_its_script_it_shows_everything(browser: "Browser", shown: "Page
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(shown.url)
-    assert sorted(map(str, keys(page))) == sorted(["1", KEY, "=3", ""])
+    assert sorted(map(str, keys(page))) == sorted(["1", KEY, "=3", "", "5"])
     assert page.locator("button:visible, select:visible, input:visible").count() == 0
     context.close()

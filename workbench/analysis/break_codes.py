@@ -98,8 +98,8 @@ def reasons_of(pairs: pa.Table) -> Values:
     parts = Formatter().parse(BREAK_CODES[pairs["code"][0].as_py()].reason)
     told = [part for literal, name, *_ in parts for part in (literal, _fact(pairs, name, mine) if name else "")]
     text = _joined(*told)
-    begins = _joined(_KEYLESS[0].upper(), pc.utf8_slice_codeunits(text, 1))
-    return pc.if_else(pc.starts_with(text, _KEYLESS), begins, text)
+    begins = _joined(KEYLESS[0].upper(), pc.utf8_slice_codeunits(text, 1))
+    return pc.if_else(pc.starts_with(text, KEYLESS), begins, text)
 
 
 def settlement_of(code: str, account: str = "") -> str:
@@ -140,7 +140,7 @@ def _fact(pairs: pa.Table, name: str, mine: str) -> Values:
     if field == "problem":
         return _problems(pairs, side)
     texts = pairs[f"{side}_{field}" if field else side].cast(pa.string())
-    return pc.if_else(pc.starts_with(texts, MADE), _KEYLESS, texts).fill_null(_KEYLESS)
+    return pc.if_else(pc.starts_with(texts, MADE), KEYLESS, texts).fill_null(KEYLESS)
 
 
 _FACTS: Final = {
@@ -162,7 +162,7 @@ def has_key(key: str | None) -> bool:
     return key is not None and not key.startswith(MADE)
 
 
-_KEYLESS: Final = "a row without a key"
+KEYLESS: Final = "a row without a key"
 
 
 def _currency(pairs: pa.Table, *sides: str) -> Values:

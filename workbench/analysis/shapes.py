@@ -120,6 +120,9 @@ DECISION: Columns = {**DECIDED, **_columns("state")}
 `elsewhere` (of an account that was not looked at), or `closed` (carried forward after it has closed its breaks).
 """
 
+SIGNED: Columns = _columns("account prepared_by prepared_on reviewed_by reviewed_on")
+"""The preparer and the reviewer of an account's last reconciliation, each with the day; empty while nobody has."""
+
 CLOSED_BREAK: Columns = _columns("id account key code currency variance_minor since_date rule verdict who when why")
 """A break that this period closed: its rows, open since `since_date`, match now (`rule`), or people decided it.
 

@@ -23,7 +23,7 @@ from workbench.text.render import Table, terminal_width
 from workbench.visible import pasted, visible
 
 if TYPE_CHECKING:
-    from workbench.analysis.reconcile import Reconciliation, Tolerance
+    from workbench.analysis.reconcile import CarryForward, Reconciliation, Tolerance
     from workbench.analysis.statements import Check, Ledger, Statement
 
 _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipped ones."
@@ -332,15 +332,20 @@ def reconcile(  # noqa: PLR0913  one argument per option
             **options,
         )
         result = result.sign(prepared_by=prepared_by, reviewed_by=reviewed_by)
+        # The journal comes first: a name of an account that it does not know is refused.
+        entries = journal and outputs.write_journal(result, journal, journal_form, accounts=journal_accounts)
         written = []
         for out in outs:
             say(f"Writing {out.name}")
             written += outputs.write(result, out, excel=excel, matches=with_matches)
-        entries = journal and outputs.write_journal(result, journal, journal_form, accounts=journal_accounts)
-        if kept is not None:
-            result.carry_forward.save(kept)
-    notes = [result.carry_forward.note if kept is not None else "", outputs.journal_note(result) if journal else ""]
+        lost = "" if kept is None else _carried_to(kept, result.carry_forward)
+    notes = [
+        result.carry_forward.note if kept is not None else "",
+        outputs.journal_note(result, journal_form, journal_accounts) if journal else "",
+    ]
     _report(result, [*result.notes, *filter(None, notes)], [*written, *(entries or ()), *([kept] if kept else [])])
+    if lost:
+        click.echo(visible(lost), err=True)
     if texts and not excel and (many := outputs.formulas(result)):
         names = " and ".join(out.name for out in texts)
         warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas: "
@@ -351,6 +356,13 @@ def reconcile(  # noqa: PLR0913  one argument per option
         show("\n" + visible(text))
     result.close()
     sys.exit(0 if is_done else 1)
+
+
+def _carried_to(folder: Path, carried: "CarryForward") -> str:
+    """Saves the carry-forward, and returns a sentence on the decisions or the review that it overwrites."""
+    lost = carried.lost_words(folder)
+    carried.save(folder)
+    return lost
 
 
 def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Path]) -> None:

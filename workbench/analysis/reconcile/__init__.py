@@ -35,7 +35,7 @@ from workbench.analysis.report import captions
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.report.totals import by_account as sums_by_account
 from workbench.analysis.rules import AMOUNT, BY_KEY, KEY, USUAL_DAYS, WITHOUT_KEYS, MatchRules, ruled, rules_of
-from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF, SIGNED
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.moments import LUSAKA
 from workbench.errors import ReconcileRefused
@@ -95,8 +95,11 @@ class Reconciliation(Reconciled):
 
         >>> result.sign(prepared_by="Ann").sign(reviewed_by="Ben").to_excel("january.xlsx")  # doctest: +SKIP
         """
-        today = on or datetime.now(LUSAKA).date()
-        return replace(self, signatures=self.signatures.signed(prepared_by, reviewed_by, today))
+        made = self.signatures.signed(prepared_by, reviewed_by, on or datetime.now(LUSAKA).date())
+        signed = [{"account": account, **made._asdict()} for account in self.proof["account"] if any(made)]
+        others = self.carry_forward.signed[~self.carry_forward.signed["account"].isin(self.proof["account"])]
+        kept = pd.concat([frame(signed, SIGNED), others], ignore_index=True).astype(dict(SIGNED))
+        return replace(self, signatures=made, carry_forward=replace(self.carry_forward, signed=kept))
 
     def decide(self, path: Path | str = "decisions.csv", *, who: str = "") -> deciding.DecisionTable:
         """A table to decide the open breaks in JupyterLab; a script calls its `decide(id, verdict, why=…)`.
@@ -144,7 +147,7 @@ class Reconciliation(Reconciled):
 
         `form` is `general`, `sage`, `xero` or `quickbooks`; `accounts` gives the codes of your books, such as
         `{"charges": "7901"}`, and `on` the day of all entries instead of each break's own.
-        Raises ReportRefused: there is no such form, or the file cannot be written in it.
+        Raises ReportRefused: there is no such form or account, or the file cannot be written in it.
         """
         from workbench.analysis.report import outputs
 
@@ -366,7 +369,7 @@ def _result(run: Run, found: Broken) -> Reconciliation:
         closed=deciding.closed_breaks(shown[done], met, decisions, found.settled),
         aside=proof.aside_of(met, rows, gone),
         told_again=sum(line["rows"] for line in run.again),
-        notes=tuple(_notes(run, found)),
+        notes=(*_notes(run, found, lines), *deciding.replaced_words(shown, told, run.brought.decisions)),
         matched_by=dict(by_rule),
         account_names=names,
         rows_read={side: sum(line["rows"] for line in run.totals[side]) for side in SIDES},
@@ -439,8 +442,11 @@ _FAR = 31
 """A gap before a file's last day is noted if it is of more days than this, and of more than all other days span."""
 
 
-def _notes(run: Run, found: Broken) -> Iterator[str]:
-    """Yields the notes in their order: on matches without a key, on days, on balances, on late rows, and on phones."""
+def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields the notes in their order: on matches without a key, on days, on balances, on late rows, and on phones.
+
+    `lines` are the rows of the proof.
+    """
     books, closing, files = run.inputs.ledger.read_from, run.closing, run.inputs.reported.values()
     names = books.account_names if books else {}
     yield from _matched(run.rules, found.settled, names)
@@ -454,6 +460,13 @@ def _notes(run: Run, found: Broken) -> Iterator[str]:
                 f"{books.name} has no balance for {' and '.join(silent)}: the statement's opening balance is used, so "
                 "the proof covers only the movements. To compare the openings, add a column balance or balance_minor."
             )
+    differ = [line["account"] for line in lines if line["opening_minor"] and run.begins_earlier(line["account"])]
+    if differ and run.brought.is_first:
+        yield (
+            f"The ledger of {' and '.join(names.get(account, account) for account in differ)} begins before the "
+            "statement, and the opening balances differ. Was an earlier period saved? Give its folder: --carry-forward "
+            "FOLDER (carry_forward in Python)."
+        )
     for account, rows in ((str(name), rows) for name, rows in run.ledger.late.groupby("account", observed=True)):
         many = captions.counted(len(rows), "row of the ledger is", "rows of the ledger are")
         close, first = run.brought.closed_of(account)["closing_date"], carrying.rows_named(rows)

@@ -40,7 +40,7 @@ from workbench.analysis.reconcile.inputs import (
     rows_of,
 )
 from workbench.analysis.report.captions import counted
-from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, COMPLETED, DAY, DECISION, READ, TOLD, Columns
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, COMPLETED, DAY, DECISION, READ, SIGNED, TOLD, Columns
 from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
@@ -58,18 +58,20 @@ _COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name,
 GIVE_THE_KEY: Final = "Use one key in every run: --phone-key FILE (phone_key in Python)."
 TOO_LATE: Final = "the day of the reconciliation"
 """The end of the problem of a row that is dated after `as_of`: for a later run the date may be right."""
+_RUN_AGAIN: Final = "To keep them, run again with --decisions and --reviewed-by."
 _CARRY_TO: Final = "Name the folder that --carry-to wrote in an earlier run."
 KEPT: Final[Mapping[str, Columns]] = {
     "rows": CARRIED, "closed": CLOSED, "ahead": AHEAD, "decisions": DECISION, "read": READ, "told": TOLD,
+    "signed": SIGNED,
 }  # fmt: skip
 """The tables that one run leaves for the next."""
-_LATER: Final = ("decisions", "read", "told")
+_LATER: Final = ("decisions", "read", "told", "signed")
 """The tables that an earlier version did not write."""
 
 
 @dataclass(frozen=True, repr=False)
 class CarryForward(Tabular):
-    """The tables of KEPT: open rows, closed accounts, later rows that match, decisions, rows read, lines settled.
+    """The tables of KEPT: open rows, closed accounts, later rows that match, decisions, and so on.
 
     Customers' numbers are masked, also in rows that an earlier version kept whole. Before the first run the tables
     are empty. Raises ReconcileRefused: a table lacks a column.
@@ -81,6 +83,7 @@ class CarryForward(Tabular):
     decisions: pd.DataFrame = field(default_factory=lambda: frame([], DECISION))
     read: pd.DataFrame = field(default_factory=lambda: frame([], READ))
     told: pd.DataFrame = field(default_factory=lambda: frame([], TOLD))
+    signed: pd.DataFrame = field(default_factory=lambda: frame([], SIGNED))
     unkeyed: int = field(default=0, kw_only=True)
     """The number of open rows whose customer's number was known whole, but whose hash no later run can compare."""
 
@@ -119,6 +122,27 @@ class CarryForward(Tabular):
         for name, shape in KEPT.items():
             with files.written_whole(Path(folder) / f"{name}{files.PARQUET}", makes_folder=True) as path:
                 files.write(getattr(self, name), path, shape)
+
+    def lost_words(self, folder: str | Path) -> str:
+        """A sentence on what `save` would overwrite: more decisions, or a review, of a period that ends as late.
+
+        Empty if the folder has nothing of this kind, or no carry-forward.
+        """
+        paths = {name: Path(folder) / f"{name}{files.PARQUET}" for name in ("closed", "decisions", "signed")}
+        try:
+            tables: dict[str, Any] = {name: files.read(at, KEPT[name]) for name, at in paths.items() if at.exists()}
+        except (OSError, ValueError):
+            return ""
+        before = CarryForward(**tables)
+        many, fewer = (counted(len(kept.decisions), "decision") for kept in (before, self))
+        by, now = (sorted({*kept.signed["reviewed_by"].dropna()} - {""}) for kept in (before, self))
+        ends = self.ends
+        is_later = any(ends.get(account, day) > day for account, day in before.ends.items())
+        if is_later or (len(before.decisions) <= len(self.decisions) and (now or not by)):
+            return ""
+        reviewed = (f", reviewed by {' and '.join(names)}" if names else ", not reviewed" for names in (by, now))
+        held, made = (f"{text}{more}" for text, more in zip((many, fewer), reviewed, strict=True))
+        return f"{folder} held a period with {held}, and is overwritten by this run with {made}. {_RUN_AGAIN}"
 
     @property
     def is_first(self) -> bool:

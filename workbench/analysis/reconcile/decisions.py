@@ -308,6 +308,29 @@ def applied(
     return shown, frame(made, DECISION)
 
 
+def replaced_words(breaks: pd.DataFrame, given: Sequence[Row], carried: pd.DataFrame) -> Iterator[str]:
+    """Yields a note for each earlier match that a `given` decision replaces and that leaves a break open again.
+
+    `breaks` have their decisions; `carried` are those of an earlier run (DECISION).
+    """
+    matches = _rows(carried[(carried["state"] == APPLIED) & (carried["verdict"] == "match")])
+    opened = breaks[breaks["verdict"].isna() & breaks["id"].isin([name for row in matches for name in ids_of(row)])]
+    left = {name: told or key_text(key) for name, key, told in python_rows(opened, "id", "key", "description")}
+    for new in given if left else ():
+        old = [row for row in matches if not {*ids_of(row)}.isdisjoint(ids_of(new))]
+        again = [name for row in old for name in ids_of(row) if name in left and name not in ids_of(new)]
+        if not again or new["verdict"] == WITHDRAWN:
+            continue
+        replaced = listed([f"{listed(ids_of(row))} by {row['who']} ({row['when']}: {row['why']})" for row in old])
+        named = listed([f"{name} ({visible(left[name])})" for name in again])
+        text = f"The {(new['verdict'] or '').replace('_', ' ')} by {new['who']} replaces the match of {replaced}, so "
+        text += f"{named} {'is' if len(again) == 1 else 'are'} open again."
+        if new["verdict"] == "match":
+            first, *others = ids_of(new)
+            text += f" To match all, name all partners in one decision: {first},match,{'; '.join([*others, *again])}"
+        yield text
+
+
 def _rows(decisions: pd.DataFrame) -> list[Row]:
     return [dict(zip(DECIDED, row, strict=True)) for row in python_rows(decisions, *DECIDED)]
 
@@ -474,9 +497,9 @@ def _instant(when: str) -> datetime:
 def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
     """A note on decided matches whose amounts differ; the remainder stays in the proof."""
     named = _rows(decisions[(decisions["state"] == APPLIED) & (decisions["verdict"] == "match")])
-    variance = breaks.set_index("id")["variance_minor"]
+    variance = dict(zip(breaks["id"], breaks["variance_minor"], strict=True))
     groups = {frozenset(ids_of(row)) for row in named}
-    odd = sorted(min(group) for group in groups if variance[[*group]].sum())
+    odd = sorted(min(group) for group in groups if sum(variance[name] for name in group))
     return [f"{', '.join(odd)} matched with another amount"] if odd else []
 
 
@@ -652,7 +675,9 @@ class _Form:
             before = self._decided.get(row["id"]) or {}
             labelled, opposite = {"description_width": "initial"}, partners[row["id"]]
             verdicts = [
-                verdict for verdict in _VERDICTS if opposite or verdict in {before.get("verdict"), *_VERDICTS[1:]}
+                verdict
+                for verdict in _VERDICTS
+                if opposite or row["side"] != "both" or verdict in {before.get("verdict"), *_VERDICTS[1:]}
             ]
             controls = {
                 "verdict": self._widgets.Dropdown(

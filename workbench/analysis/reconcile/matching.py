@@ -75,6 +75,8 @@ def found_among(
     matched: list[tuple[MatchRule, Pairs]] = []
     candidates: dict[int, Like] = {}
     for account, declared in rules.items():
+        if not declared[1:]:
+            continue
         free = np.flatnonzero(single & pc.equal(waiting["account"], account).to_numpy())
         for rule in declared[1:]:
             if rule.has_window:
@@ -257,7 +259,7 @@ def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple
 
     The description of a pair names no other ledger key, and no other description names the pair's key.
     """
-    is_ours = pc.is_valid(waiting["l_no"]).to_numpy()[free]
+    is_ours = pc.is_null(waiting["s_no"]).to_numpy()[free]
     booked, told = free[is_ours], free[~is_ours]
     keys = waiting["l_key"].take(pa.array(booked)).to_pylist()
     found_in = keys_in_texts(zip(keys, booked.tolist(), strict=True))

@@ -111,6 +111,12 @@ class Run:
         """The statements of an account, in the order of their days."""
         return [book for book in self.books if book.account == account]
 
+    def begins_earlier(self, account: str) -> bool:
+        """True if the ledger has a row dated before the account's first statement."""
+        first = self.books_of(account)[0].first_day
+        days = [line["day"] for line in of_account(self.totals[LEDGER], account)]
+        return first is not None and any(day is not None and day < first for day in days)
+
     def ends_before(self, side: str) -> dict[str, int]:
         """Account → its last day, of the accounts that have later rows on this side."""
         lines = self.totals[side]

@@ -112,13 +112,16 @@ def headline(result: Reconciled) -> str:
     notes = [note for (note,) in python_rows(result.proof, "note")]
     blank = [f"{note}." for note in notes if note and note.endswith(NOTHING_PROVEN)]
     codes = [code for code, verdict in python_rows(result.breaks, "code", "verdict") if verdict is None]
-    waiting, decided = codes.count(TIMING), len(result.breaks) - len(codes)
+    # Breaks that a decision closed in this period are decided too; a match by a rule or a key is no decision.
+    waiting, closed_ = codes.count(TIMING), int(result.closed["rule"].isna().sum())
+    decided = len(result.breaks) - len(codes) + closed_
     to_settle = len(codes) - waiting
     text = f"{counted(to_settle, 'break')} to settle" if to_settle else "Nothing to settle"
     if waiting:
         text += f", {'' if decided else 'and '}{counted(waiting, 'movement')} within the cut-off that may still follow"
     if decided:
         text += f", and {counted(decided, 'break is', 'breaks are')} decided"
+        text += f", {closed_:,} of them closed" if closed_ else ""
     if again := sum(
         count for code, count in python_rows(result.summary, "code", "statement_rows") if code == TOLD_AGAIN
     ):

@@ -11,6 +11,7 @@ global one has it too). In the United Kingdom the like is called "No VAT", in Au
 """
 
 import csv
+import difflib
 import json
 import re
 import sys
@@ -25,7 +26,7 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from workbench.analysis import files
-from workbench.analysis.break_codes import BOOKS
+from workbench.analysis.break_codes import BOOKS, has_key
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.report import captions, totals
 from workbench.analysis.report.page import write_page
@@ -34,7 +35,7 @@ from workbench.analysis.report.workbook import write_workbook
 from workbench.analysis.shapes import BREAK, JOURNAL, SUGGESTION, Columns
 from workbench.domain.money import major
 from workbench.errors import ReportRefused
-from workbench.visible import BLANKS, FORMULA_SIGNS, begins_as_formula
+from workbench.visible import BLANKS, FORMULA_SIGNS, armed, begins_as_formula
 
 XLSX, HTML = ".xlsx", ".html"
 _BEGINS_AGAIN: Final = re.compile(rf"([;\t\r\n][\"{BLANKS}]*)([{FORMULA_SIGNS}]?)")
@@ -190,7 +191,8 @@ _WRITE_OFF: Final = "write_off"
 _BOOKED: Final = ("accept", "expected")
 """The verdicts that are booked where the books have to change; a break that is written off is always booked."""
 _READ: Final = (
-    "id", "account", "key", "code", "side", "business_date", "currency", "variance_minor", "proposal", "verdict", "why",
+    "id", "account", "key", "code", "side", "business_date", "currency", "variance_minor", "description", "proposal",
+    "rule", "verdict", "why",
 )  # fmt: skip
 
 
@@ -202,16 +204,23 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
     `written off`; a difference of both the amount and the fee has a line for each. `accounts` has the codes of your
     books for any of these accounts; `on` is the day of all entries, such as a day of the open period. A break has no
     line if it moves nothing, has no key, waits for the other side, or no entry settles it.
+    Raises ReportRefused: `accounts` names an account that no entry can have.
     """
     codes, rows = accounts or {}, []
+    known = [*totals.named(result).proof["account"], CHARGES, ROUNDING, SUSPENSE, WRITTEN_OFF]
+    if odd := [name for name in codes if name not in known]:
+        near = difflib.get_close_matches(odd[0], known, n=1)
+        hint = f"{f'Did you mean {near[0]}? ' if near else ''}The names are {', '.join(known)}."
+        raise ReportRefused(f"No account of the journal is called {odd[0]!r}.", hint=hint)
     for row in captions.records(totals.named(result).breaks, *_READ):
         if _without_entry(row):
             continue
         name, verdict, variance = row["id"], row["verdict"], row["variance_minor"]
         against = {WRITTEN_OFF: variance} if verdict == _WRITE_OFF else _against(row["proposal"], variance)
-        told = totals.in_words(verdict, None, row["why"])
+        told = totals.in_words(verdict, None, row["why"] or row["rule"])
+        text = " ".join((row["description"] or "").split()) or (row["key"] if has_key(row["key"]) else row["code"])
         line = {"entry": name, "date": on or row["business_date"], "currency": row["currency"],
-                "reference": row["key"], "narrative": f"{row['code']} {name} {told}"}  # fmt: skip
+                "reference": row["key"], "narrative": armed(f"{text} ({told})")}  # fmt: skip
         # The ledger has too much where the variance is positive: the account is credited.
         for posted, minor in ((row["account"], -variance), *against.items()):
             debit, credit = max(minor, 0), max(-minor, 0)
@@ -245,13 +254,19 @@ def _without_entry(row: Mapping[str, Any]) -> str | None:
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-def journal_note(result: Reconciled) -> str:
-    """Counts decided breaks without a journal entry, by reason, and references that a spreadsheet would run."""
+def journal_note(result: Reconciled, form: str = "general", accounts: Mapping[str, str] | None = None) -> str:
+    """Counts decided breaks without a journal entry, by reason, and references that a spreadsheet would run.
+
+    For the `form` of a program that has codes of its own, the note lists the entries' accounts that `accounts` lacks.
+    """
     decided = [*captions.records(result.breaks[result.breaks["verdict"].notna()], *_READ)]
     reasons = Counter(map(_without_entry, decided))
     left = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if reason)
     risky = sum(begins_as_formula(row["key"]) for row in decided if not _without_entry(row))
+    posted = dict.fromkeys(journal(result)["account"] if form != "general" else ())
+    uncoded = totals.listed([name for name in posted if name not in (accounts or {})])
     told = {
+        f"The journal has no code for {uncoded}: give each with --journal-account NAME=CODE.": uncoded,
         f"Decided breaks that have no entry in the journal: {left}.": left,
         f"Import the journal, and do not open it in a spreadsheet, which would run {risky:,} of its references.": risky,
     }
@@ -261,17 +276,17 @@ def journal_note(result: Reconciled) -> str:
 FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "general": {
         "date": "{date}", "account": "{account}", "debit": "{debit}", "credit": "{credit}", "currency": "{currency}",
-        "narrative": "{narrative}", "reference": "{reference}",
+        "narrative": "{narrative} {entry}", "reference": "{reference}",
     },
     # Journals have no customer or supplier, and T9 is the tax code of what VAT does not touch.
     "sage": {
         "Type": "{type}", "Account Reference": "", "Nominal A/C Ref": "{account}", "Department Code": "0",
-        "Date": "{date:%d/%m/%Y}", "Reference": "{reference:.30}", "Details": "{narrative:.60}",
+        "Date": "{date:%d/%m/%Y}", "Reference": "{reference:.30}", "Details": "{narrative:.45} {entry}",
         "Net Amount": "{amount}", "Tax Code": "T9", "Tax Amount": "0.00",
     },
-    # Rows of one narration and date are one journal; a credit is below zero.
+    # Rows of one narration and date are one journal, so it names the entry; a credit is below zero.
     "xero": {
-        "*Narration": "{narrative}", "*Date": "{date:%d/%m/%Y}", "Description": "{reference}",
+        "*Narration": "{narrative} {entry}", "*Date": "{date:%d/%m/%Y}", "Description": "{reference}",
         "*AccountCode": "{account}", "*TaxRate": "Tax Exempt", "*Amount": "{signed}",
     },
     "quickbooks": {

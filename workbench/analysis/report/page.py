@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from workbench.analysis.break_codes import BREAK_CODES, has_key, partners_of
+from workbench.analysis.break_codes import BREAK_CODES, KEYLESS, has_key, partners_of
 from workbench.analysis.files import written_whole
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import captions, totals
@@ -32,12 +32,15 @@ _MAX_AT_ONCE: Final = 5_000
 """The most further breaks of a code that are decided at once."""
 _MAX_LENGTH: Final = 600
 """The most characters that a cell of the page shows; the workbook has the rest."""
+_MAX_LABEL: Final = 60
+"""The most characters of a narrative that names a break without a key."""
 _SIGNED: Final = re.compile(r"(?<![^\s(])[-+][^\s<)]+")
 _NET: Final = ("ledger_minor", "statement_minor")
 _PARTS: Final = tuple(f"{side}_{what}_minor" for side in ("ledger", "statement") for what in ("amount", "fee"))
+_REST: Final = ("id", "account", "key", "code", "description", "side", "variance_minor", "currency")
 _DECISION: Final = ("verdict", "partner", "who", "when", "why")
 _SHOWN: Final = (
-    "id", "statement", "line", "account", "key", "entry", "phone", "business_date", "currency", *_NET, *_PARTS,
+    "id", "statement", "side", "line", "account", "key", "entry", "phone", "business_date", "currency", *_NET, *_PARTS,
     "variance_minor", "age_days", "since_date", "rows", "description", "words", "reason", "settlement",
     *_DECISION,
 )  # fmt: skip
@@ -101,7 +104,10 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
         rows = captions.records(totals.settled(largest[code]), *_SHOWN)
         # A decision about a whole code is about its open breaks that are not listed, too.
         further = (breaks["code"] == code) & breaks["verdict"].isna() & ~breaks.index.isin(largest[code].index)
-        rest = python_rows(breaks[further].head(_MAX_AT_ONCE), "id", "account", "key", "code")
+        rest = [
+            (*row, _label(row[2], told), "" if side == "both" else signed_text(minor, currency))
+            for *row, told, side, minor, currency in python_rows(breaks[further].head(_MAX_AT_ONCE), *_REST)
+        ]
         yield {
             "code": code, "meaning": BREAK_CODES[code].meaning, "breaks": count, "settlement": to_do[code],
             "listed": [_listed(row, result.account_names, suggested, partners) for row in rows], "rest": _json(rest),
@@ -130,6 +136,7 @@ def _listed(
     currency, day, since = (row[name] for name in ("currency", "business_date", "since_date"))
     account, called = row["account"], names.get(row["account"], row["account"])
     amounts = ["" if row[name] is None else major_text(row[name], currency) for name in _NET]
+    amounts.append(signed_text(row["variance_minor"], currency))
     parts = [f"{captions.heading(name)} {major_text(row[name], currency)}" for name in _PARTS if row[name] is not None]
     more = [called, row["entry"], row["phone"], f"{row['rows']} rows" if row["rows"] > 1 else ""]
     said = [f"\u201c{row['description']}\u201d" if row["description"] else "", row["words"]]
@@ -137,6 +144,9 @@ def _listed(
         "data": {
             **{name: str(row[name] or "") for name in ("id", "account", "key", *_DECISION)},
             **({} if called == account else {"account-called": called}),
+            "side": row["side"],
+            "amount": amounts[-1],
+            "label": _label(row["key"], row["description"]),
             "since": "new" if since is None else "carried",
             "partners": " | ".join(partners.get(row["id"], ())),
         },
@@ -147,13 +157,18 @@ def _listed(
         "gross": ", ".join(parts),
         "date": "" if day is None else day.isoformat(),
         "since": "new" if since is None else f"carried since {since.isoformat()}",
-        "amounts": [*amounts, signed_text(row["variance_minor"], currency)],
+        "amounts": amounts,
         "age": "" if row["age_days"] is None else counted(row["age_days"], "day"),
         "said": " · ".join(_short(text) for text in said if text),
         "is_decided": row["verdict"] is not None,
         "suggested": _short(suggested.get(row["id"])),
         **{name: _short(row[name]) for name in ("reason", "settlement")},
     }
+
+
+def _label(key: str | None, description: str | None) -> str:
+    """The narrative of a break without a key, by which people know the break; empty if the break has a key."""
+    return "" if has_key(key) else shortened(description or "", _MAX_LABEL) or KEYLESS
 
 
 def _short(text: str | None) -> str:

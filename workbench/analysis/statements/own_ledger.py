@@ -365,12 +365,17 @@ def _column(name: str, field: pa.Field, values: pa.ChunkedArray, what: str, layo
         return Column.of(pa.array([value and str(value) for value in values.to_pylist()], pa.string()))
     if of.is_floating(kind):
         values = pc.if_else(pc.is_nan(values), None, values)
-    texts = values.cast(pa.string())
+    texts = values.cast(pa.string()) if kind != pa.float16() else _texts_of_halves(values)
     if what in AMOUNTS:
         return Column.of(texts, is_number=is_numeric or of.is_decimal(kind) or of.is_floating(kind))
     if is_numeric or of.is_decimal(kind):
         texts = pa.array([value and text_of(number_in(value)) for value in texts.to_pylist()], pa.string())
     return Column.of(texts)
+
+
+def _texts_of_halves(values: pa.ChunkedArray) -> pa.Array:
+    """The shortest decimals of floats of 16 bits: Arrow writes them with the digits of a wider float."""
+    return pa.array([None if value is None else str(np.float16(value)) for value in values.to_pylist()], pa.string())
 
 
 def _moments(name: str, column: pa.ChunkedArray, offset: timedelta) -> pa.ChunkedArray:

@@ -20,7 +20,7 @@ from jupyter_client.kernelspec import NATIVE_KERNEL_NAME
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from jupyterlab.labapp import LabApp
-from tornado.web import HTTPError, RedirectHandler, authenticated
+from tornado.web import HTTPError, authenticated
 from traitlets.config import Config
 
 from workbench.errors import LabRefused, NotFound
@@ -207,6 +207,18 @@ class _PageHandler(JupyterHandler):
         self.finish(body)
 
 
+class _FormerHandler(JupyterHandler):
+    """Redirects whoever has the token from the address of an earlier course's notebook to the one that replaces it."""
+
+    def initialize(self, url: str) -> None:
+        self._url = url
+
+    @authenticated
+    def get(self) -> None:
+        """Redirects to the notebook."""
+        self.redirect(self._url)
+
+
 def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Callable[[str], None]) -> None:
     """Serve JupyterLab at this address of the machine until somebody interrupts it, which ends its kernels too.
 
@@ -229,7 +241,7 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
     server.web_app.settings.setdefault("page_config_data", {})["workbenchPhone"] = "docked"
     os.environ[DOCKED] = "yes"  # its kernels inherit it
     former = [
-        (f"/lab/tree/{re.escape(old)}", RedirectHandler, {"url": f"/lab/tree/{quote(new)}", "permanent": False})
+        (f"/lab/tree/{re.escape(old)}", _FormerHandler, {"url": f"/lab/tree/{quote(new)}"})
         for old, new in _replaced(folder, former_names()).items()
     ]
     shown = [(address.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for address, show in pages.items()]

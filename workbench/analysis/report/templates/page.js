@@ -35,23 +35,62 @@
   const verdicts = [["", "not decided"], ["match", "match"], ["accept", "accept"], ["write_off", "write off"],
     ["ignore", "ignore"]];
   const split = (text) => text.toLowerCase().split(/[;,\s]+/).filter(Boolean);
-  const keys = new Map(rows.map(({ dataset: { id, key } }) => [id, key]));
-  const called = (id) => keys.get(id) || "a row without a key";
+  const byBreak = new Map(rows.map((row) => [row.dataset.id, row]));
+  const called = (id) => {
+    const { label, key } = byBreak.get(id)?.dataset ?? {};
+    return label || key || "a row without a key";
+  };
   const [controls, atOnce, wholes] = [new Map(), new Map(), new Map()];
+  const kept = JSON.parse(byId("deciding").dataset.others);
+
+  const MOST_PARTNERS = 50;
+  const number = (amount) => Number(amount.replaceAll(",", ""));
+  const oneSided = new Map();
+  // Account → its breaks that one side has, also those that are not listed: gathered when a partner is first looked for.
+  function gather() {
+    const listed = rows.filter(({ dataset }) => dataset.side !== "both")
+      .map(({ dataset: { id, account, amount } }) => [account, id, called(id), amount]);
+    const rest = [...document.querySelectorAll("section[data-code]")].flatMap(({ dataset }) => JSON.parse(dataset.rest))
+      .filter((each) => each[5]).map(([id, account, key, , label, amount]) => [account, id, label || key, amount]);
+    for (const [account, ...each] of [...listed, ...rest]) {
+      if (!oneSided.has(account)) oneSided.set(account, []);
+      oneSided.get(account).push(each);
+    }
+  }
+
+  // Open breaks that may be the partner of a row, as options; first those that cancel its variance best.
+  function further({ dataset: { id, account, amount } }) {
+    if (!oneSided.size) gather();
+    const isOpen = (other) => {
+      const row = byBreak.get(other);
+      const isOfRule = row?.dataset.verdict && !row.dataset.who;
+      return !isOfRule && ["", "match", undefined].includes(controls.get(row)?.verdict.value);
+    };
+    return (oneSided.get(account) ?? []).filter(([other]) => other !== id && isOpen(other))
+      .map((each) => [Math.abs(number(each[2]) + number(amount)), each]).sort(([one], [two]) => one - two)
+      .slice(0, MOST_PARTNERS).map(([, [other, label, its]]) => [other, `${label} ${its}`]);
+  }
+
   for (const row of rows) {
     const { id, verdict, partner, why } = row.dataset;
     const partners = row.dataset.partners.split(" | ").filter(Boolean);
     const named = (what) => ({ ariaLabel: `${what} of ${called(id)}` });
-    // A break with both sides is a pair already, and a break without a counterpart has nothing to match.
-    const offered = verdicts.filter(([each]) => each !== "match" || partners.length || verdict === "match");
+    // A break with both sides is a pair already.
+    const isMatchable = row.dataset.side !== "both" || partners.length || verdict === "match";
+    const offered = verdicts.filter(([each]) => each !== "match" || isMatchable);
     const fields = {
       verdict: make("select", named("Verdict"), offered),
       partner: make("input", { ...named("Partner's id"), placeholder: "partner's id", value: partner }),
       why: make("input", { ...named("Why"), placeholder: "why", value: why }),
     };
-    const options = partners.map((each) => [each, split(each).map(called).join(", ")]);
-    const known = make("datalist", { id: `partners-${id}` }, options);
+    const withAmount = (other) => `${called(other)} ${byBreak.get(other)?.dataset.amount ?? ""}`.trim();
+    const proposed = partners.map((each) => [each, split(each).map(withAmount).join(", ")]);
+    const known = make("datalist", { id: `partners-${id}` });
     fields.partner.setAttribute("list", known.id);
+    fields.partner.addEventListener("focus", () => {
+      const more = further(row).filter(([each]) => !partners.includes(each));
+      known.replaceChildren(...[...proposed, ...more].map(([value, text]) => new Option(text, value)));
+    });
     fields.verdict.value = offered.some(([each]) => each === verdict) ? verdict : "";
     const changed = () => {
       const isMatch = fields.verdict.value === "match";
@@ -72,7 +111,8 @@
 
   function count() {
     const made = [...controls.values()].filter((each) => each.verdict.value).length + atOnce.size;
-    byId("decided").textContent = `${made} decided.`;
+    const all = made && made + kept.length;
+    byId("decided").textContent = `${all} row${all === 1 ? "" : "s"} of decisions to download.`;
     byId("download").disabled = !made;
   }
 
@@ -85,19 +125,29 @@
     });
     wholes.set(section, all);
   }
-  verdicts.filter(([each]) => each !== "match")
-    .forEach(([value, text]) => byId("all-verdict").append(new Option(value ? text : "choose a verdict", value)));
+  verdicts.forEach(([value, text]) => byId("all-verdict").append(new Option(value ? text : "choose a verdict", value)));
   const isNarrowed = () => [...byId("filters").querySelectorAll("input, select")].some((each) => each.value);
+  const ticked = () => [...controls].filter(([row, { tick }]) => tick.checked && !row.hidden);
   function ready() {
-    const many = [...controls.values()].filter(({ tick }) => tick.checked).length;
+    const [selected, verdict] = [ticked(), byId("all-verdict")];
+    const [many, match] = [selected.length, verdict.querySelector("[value=match]")];
+    const isOneAccount = new Set(selected.map(([row]) => row.dataset.account)).size === 1;
+    match.hidden = match.disabled = !(many > 1 && isOneAccount);
+    if (match.disabled && verdict.value === "match") verdict.value = "";
     byId("apply").textContent = many ? `Decide ${many} selected` : "Decide selected";
-    byId("apply").disabled = !(many && byId("all-verdict").value && byId("all-why").value.trim());
+    byId("apply").disabled = !(many && verdict.value && byId("all-why").value.trim());
   }
   document.querySelector("main").addEventListener("input", ready);
   byId("apply").addEventListener("click", () => {
     const [verdict, why] = [byId("all-verdict").value, byId("all-why").value.trim()];
-    for (const [row, fields] of controls) {
-      if (!fields.tick.checked || row.hidden) continue;
+    const selected = ticked();
+    for (const [row, fields] of selected) {
+      if (verdict === "match") {
+        // Each is the partner of all others; a break with both sides had no match to choose.
+        if (!fields.verdict.querySelector("[value=match]")) fields.verdict.add(new Option("match", "match"), 1);
+        const others = selected.filter(([each]) => each !== row);
+        fields.partner.value = others.map(([{ dataset }]) => dataset.id).join("; ");
+      }
       Object.assign(fields.verdict, { value: verdict });
       Object.assign(fields.why, { value: why });
       fields.tick.checked = false;
@@ -105,12 +155,14 @@
     }
     for (const [section, all] of wholes) {
       if (!all.checked) continue;
-      if (!isNarrowed()) JSON.parse(section.dataset.rest).forEach((each) => atOnce.set(each[0], [each, verdict, why]));
+      const rest = verdict === "match" || isNarrowed() ? [] : JSON.parse(section.dataset.rest);
+      rest.forEach((each) => atOnce.set(each[0], [each.slice(0, 4), verdict, why]));
       all.checked = false;
     }
     count();
     ready();
   });
+  ready();
 
   // The fields that `workbench reconcile` would refuse in the file, each with what to do there.
   function problems() {
@@ -166,13 +218,13 @@
     for (const [[id, ...about], verdict, why] of atOnce.values()) {
       lines.push([id, verdict, "", byId("who").value.trim(), now, why, ...about]);
     }
-    lines.push(...JSON.parse(byId("deciding").dataset.others));
+    lines.push(...kept);
     const text = lines.map((line) => line.map(cell).join(",") + "\r\n").join("");
     const link = make("a", { download: "decisions.csv" });
     link.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" }));
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-    byId("decided").textContent = `Downloaded: ${lines.length - 1} decided.`;
+    byId("decided").textContent = `Downloaded: ${lines.length - 1} row${lines.length === 2 ? "" : "s"} of decisions.`;
   });
 
   addEventListener("beforeprint", () => document.querySelectorAll(".list details").forEach((each) => { each.open = true; }));
