@@ -45,7 +45,7 @@ def run_commands(driver: Driver, request: Request) -> Request:
 
 
 def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction) -> None:
-    """Run a command and count it in one commit. Raises StateConflict: the command's order was used for another charge."""
+    """Run a command and count it in one commit. Raises StateConflict: another charge used the command's order."""
     try:
         _DO[command.what](tx, caller, command)
     except IdempotencyKeyReused as error:
