@@ -386,7 +386,7 @@ def _running(tasks: Sequence[Task], results: Sequence[Result], jobs: int) -> str
 
 
 def run_summary(results: Sequence[Result], out: Path) -> tuple[Table, str]:
-    """A table of notebooks with their results, times and pages; and a line that counts passed and failed."""
+    """A table of notebooks with results, times and pages; and a line that counts passed and failed notebooks."""
     rows, passed = [], sum(result.passed for result in results)
     for result in results:
         page = out / f"{result.name}.html"

@@ -341,7 +341,7 @@ class Phone:
         self._path = "phones/" + quote(number, safe="+", errors="replace").replace(".", "%2E")
         # A number without a wallet is refused here, not when it is first shown.
         self.response = self._look()
-        """The sandbox's response to the last key press, or at first to a look, with the screen of that moment."""
+        """The sandbox's response to the last key press, or at first to the request for the screen."""
 
     @property
     def shown(self) -> dict[str, Any]:

@@ -212,7 +212,7 @@ def _order_results(exam: Exam, results: Sequence[Result]) -> Iterator[Result]:
 
 
 def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
-    """Check → its payment's order, read until two readings agree and hold what is expected, or for 5 seconds."""
+    """Check → its payment's order, read until two readings agree and hold the expected fulfilments, or for 5 s."""
     asked = [
         (result.row.name, result.payment.ids, result.check.order.fulfilled if result.row.verdict == PASSED else 0)
         for result in results if result.check.order and result.payment

@@ -164,7 +164,7 @@ class Exam:
     """The slowest response to a genuine message."""
     waited_ms: int = 0
     spelling: int | None = None
-    """The number of the JSON spelling whose bytes the shop verifies, as in `respellings`; None if it is not known."""
+    """The number of the JSON spelling whose bytes the shop verifies; None if it is not known."""
 
     def __post_init__(self) -> None:
         register = self.session.control.gaps()

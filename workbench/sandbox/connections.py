@@ -40,7 +40,7 @@ from workbench.sandbox.store.transaction import BUSY_S
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.01
-"""Seconds between two ticks of the server for each open stream, `_TICK_S` at most: with few streams it ticks faster."""
+"""Seconds between ticks per open stream, `_TICK_S` at most: the fewer the streams, the faster the server ticks."""
 _COMMENT_S: Final = 15
 """Seconds between comments on a stream without news, which show both ends that the other is there."""
 BODY_S: Final = 10

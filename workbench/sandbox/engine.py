@@ -216,10 +216,10 @@ _Rest = Callable[[], Response]
 
 
 class Application:
-    """The service.
+    """The HTTP service of a sandbox.
 
-    `admitted` decides which hosts it answers to, and which pages may call the operations of a publishable key. `door`
-    lets browsers into the console.
+    `admitted` decides which hosts the service answers to, and which pages may call the operations of a publishable
+    key. `door` lets browsers into the console.
     """
 
     def __init__(self, responder: Responder, driver: Driver, admitted: Admitted, door: Door | None = None) -> None:

@@ -100,8 +100,8 @@ def check_url(url: str, mounted: Container[str] = (), *, private: bool = False) 
     """Raises InvalidRequest unless `url` is http or https to a host that may be called.
 
     With `private`, the host may be in a private network too. Applications of this process answer for the hosts
-    `mounted`, which are never looked up. Raises NotLookedUp: the name must be looked up first. A name that does
-    not resolve within a second is accepted, as this machine may be offline; the look-up at each attempt decides.
+    `mounted`, which are never looked up. Raises NotLookedUp: the name must be looked up first. A name that does not
+    resolve within a second is accepted, as this machine may be offline; the look-up at each attempt decides.
     """
     host, port = split(url)
     numeric = _numeric(host)

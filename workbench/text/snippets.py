@@ -399,7 +399,7 @@ _SPANS = {"days": 86_400, "hours": 3600, "minutes": 60}
 
 
 def _typed(request: UnsentRequest) -> str | None:
-    """The typed call that sends this request, below its imports; None if no call sends the request."""
+    """The typed call that sends this request, below the import and the client that it needs; None if no call does."""
     calls: tuple[ClientCall | BenchCall, ...] = (*client_calls(), *BENCH_CALLS)
     for call in calls:
         found = re.fullmatch(_ID.sub(r"(?P<\1>[^/]+)", call.path), request.path)
@@ -552,7 +552,7 @@ class BenchCall(NamedTuple):
 
 
 def _of(kind: type) -> Callable[[Any], str | None]:
-    """A function that writes a value of this type as a literal, and returns None for other values."""
+    """A function that writes a value of this type as a literal, and returns None for other values and for True."""
     return lambda value: _literal(value) if isinstance(value, kind) and value is not True else None
 
 

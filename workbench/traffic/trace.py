@@ -388,7 +388,8 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 def _chosen(rows: AnyRows, name: str, value: str) -> AnyRows:
     """The rows of the kinds (separated by commas) or of the payment in `value`; `name` is `kind` or `payment`.
 
-    Filters here if all rows are held, or if `name` has been filtered before; otherwise the sandbox filters.
+    Filters here if all rows are held, `value` is empty, or `name` has been filtered before; otherwise the sandbox
+    filters.
     """
     if isinstance(rows, PagedRows) and len(rows) > len(rows.latest) and value and name not in rows.filters:
         return PagedRows(rows.ask, {**rows.filters, name: value}, rows.latest[-1]["seq"])

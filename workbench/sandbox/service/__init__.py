@@ -137,8 +137,7 @@ class Resource(NamedTuple, Generic[R, W]):
     ) -> Listed[W]:
         """The page that `query` asks for, of the caller's objects whose columns equal these and that meet `also`.
 
-        A filter of None is left out. Raises NotFound: a cursor is not the id of an object of the
-        caller.
+        A filter of None is left out. Raises NotFound: a cursor is not the id of an object of the caller.
         """
         table, equals = self.table(tx), {"account": caller.account, **asked_for(equals)}
         also = [*also, Condition("status <> ?", (self.gone,))] if self.gone else also

@@ -45,7 +45,10 @@ _CHANGES: Final = {
     "job": f"iif(kind = '{DELIVER}', 'delivery', ''), ref, {_OF_DELIVERY.format('job.ref')}",
     "event": "'', '', object_id", **dict.fromkeys(("payment_intent", "charge", "refund"), "'', '', id"),
 }  # fmt: skip
-"""Table → SQL for the kind and id of the thing that a new row changes, and for an object of its payment."""
+"""Table → SQL for the kind and id of the thing that a new row changes, and for the id of an object of its payment.
+
+Kind and id are empty if only the payment changes.
+"""
 UNWRITTEN: Final = (ServiceUnavailable, StorageFull)
 """Errors of a command that cannot be written; all its changes are undone."""
 _LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
