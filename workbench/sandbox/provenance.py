@@ -83,7 +83,7 @@ def _is_small_or_large(body: CreatePaymentIntent | CreateCharge, gaps: Gaps) -> 
 
 
 def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object, result: object = None) -> Rows:
-    """The rows that this request relied on, beyond those of every request to the operation.
+    """The rows that this request relied on, beyond the rows that every request to the operation relies on.
 
     With `result`, what the operation returned, the rows of `relied_by` follow.
     """
@@ -100,7 +100,7 @@ def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object, r
 
 
 def relied_by(operation: Operation, result: object, body: object = None) -> Rows:
-    """The rows that this success relied on, beyond those of every such response.
+    """The rows that this success relied on, beyond the rows that every such response relies on.
 
     The rows are about a decline, a warning, a wait for a customer, or a request that only the register allows.
     """

@@ -30,7 +30,7 @@ TRACE: Final = "_trace"
 MOST_BYTES: Final = 4 * 2**20
 """A reader skips a longer exchange: no payment is that long."""
 _SECRET_NAME = re.compile(r"secret|token|password|passwd|cookie|api.?key|^pin$|authorization|x.auth|jwt", re.IGNORECASE)
-# No character of a name in a query begins another name, so that a long text is read once, whatever stands in it.
+# In _IN_QUERY, no character of a name can begin another name, so that even a long text is read only once.
 _NAMED = re.compile(rf"""(?i)("[^"\\]{{0,60}}?(?:{_SECRET_NAME.pattern})[^"\\]{{0,60}}"\s*:\s*")(?:[^"\\]|\\.)*""")
 _IN_QUERY = re.compile(r"""(?:^|[?&#])[^=&?#"\s]*=[^&#"\s]*""")
 _FORM = "application/x-www-form-urlencoded"

@@ -1,4 +1,4 @@
-"""What a check says and looks at: verdicts, a person's lines, and the sales on a bench."""
+"""Verdicts of checks, lines printed for a person, and the sales on a bench that checks look at."""
 
 import json
 import re

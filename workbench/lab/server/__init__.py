@@ -208,7 +208,7 @@ class _PageHandler(JupyterHandler):
 
 
 class _FormerHandler(JupyterHandler):
-    """Redirects whoever has the token from the address of an earlier course's notebook to the one that replaces it."""
+    """Redirects whoever has the token from an earlier course's notebook to the notebook that replaces it."""
 
     def initialize(self, url: str) -> None:
         self._url = url

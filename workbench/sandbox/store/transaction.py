@@ -179,7 +179,7 @@ class Table(Generic[R]):
         self._known: dict[tuple[object, ...], list[R]] = {}
         """Query → its records."""
         self._rows: dict[str | int, R | None] = {}
-        """Key → its row as it is in the file, None if there is no such row."""
+        """Key → the row as it is in the file, None if there is no such row."""
         self._updates: dict[tuple[int, ...], str] = {}
         """Places of changed columns → the statement that sets them."""
         self._values = attrgetter(*names)
