@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    # Each by its own name once more: so a type checker knows that users import it from here.
+    # `X as X` tells type checkers that these names are exported.
     from IPython.core.interactiveshell import InteractiveShell
 
     from workbench.analysis import files as files

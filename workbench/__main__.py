@@ -1,4 +1,4 @@
-"""`python -m workbench`: the same as the command `workbench`."""
+"""`python -m workbench` runs the command `workbench`."""
 
 from workbench.cli import app
 

@@ -55,7 +55,7 @@ _SILENT: Final = {"rate_limit", "version_header"}
 
 
 def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Row → value: those that GAPS switches, overridden by `rows`. Raises GapRefused: GAPS holds no JSON object."""
+    """Row → value, as GAPS switches the rows, overridden by `rows`. Raises GapRefused: GAPS holds no JSON object."""
     try:
         within = dict(json.loads(os.environ.get(GAPS) or "{}"))
     except (ValueError, TypeError):

@@ -144,7 +144,7 @@ class Checklist(Tabular, tuple[Item, ...]):
 
     @property
     def guessed(self) -> list[str]:
-        """The names of the register's rows that no input has confirmed, those whose wrong guess costs most first."""
+        """The names of the register's rows that no input has confirmed, the most costly guesses first."""
         return [name for item in self.open for name in item.rows]
 
     @property
@@ -211,8 +211,8 @@ def checklist(
 def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
     """Yields the items that no input ticks off.
 
-    Their texts name values of the rows in force, and of intents, charges and plants those that the trace calls; all
-    three without a trace, or if it calls none of them.
+    Their texts name values of the rows in force, and which of intents, charges and plants the trace calls; they name
+    all three without a trace, or if the trace calls none of them.
     """
     waits, off_after_s = gaps.retry_schedule_s, gaps.endpoint_disable_after_s
     paths = None if trace is None else [row.detail["target"].partition(" ")[2] for row in trace if row.kind == CALL]

@@ -3,8 +3,8 @@
 import sys
 from typing import Any, Final, cast
 
-# A parser of internationalised addresses, which checks nothing in a notebook, takes a second to load in every process:
-# barred before the schema checker of nbformat, and of all that imports it, looks whether it is installed.
+# The schema checker of nbformat loads rfc3987_syntax if it is installed, which takes a second in every process. This
+# parser of internationalised addresses checks nothing in a notebook, so its import is barred before nbformat's.
 sys.modules.setdefault("rfc3987_syntax", cast("Any", None))  # None is how an import is barred
 import nbformat  # noqa: E402  see above
 

@@ -194,7 +194,7 @@ def execute(task: Task) -> Result:
 
 
 def _run(task: Task, written: Path) -> CellFailure | None:
-    """Execute a notebook into the file `written`; returns the failure, without its cell."""
+    """Execute a notebook into the file `written`; returns None, or its failure, to which `_placed` adds the cell."""
     from papermill import execute_notebook
     from papermill.exceptions import PapermillExecutionError, strip_color
 
@@ -309,7 +309,7 @@ def _coalesced(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNo
 
 
 def write_junit(results: Sequence[Result], path: Path) -> None:
-    """Write the results to `path` as JUnit's XML: a suite for each notebook, a case for each code cell; in seconds."""
+    """Write results to `path` as JUnit's XML: a suite per notebook, a case per code cell; times in seconds."""
     root = ET.Element("testsuites", name="notebooks")
     root.extend(map(_suite, results))
     ET.indent(root)
@@ -386,7 +386,7 @@ def _running(tasks: Sequence[Task], results: Sequence[Result], jobs: int) -> str
 
 
 def run_summary(results: Sequence[Result], out: Path) -> tuple[Table, str]:
-    """A table of the notebooks with their results, times and pages; and a line that counts those that passed."""
+    """A table of notebooks with results, times and pages; and a line that counts passed and failed notebooks."""
     rows, passed = [], sum(result.passed for result in results)
     for result in results:
         page = out / f"{result.name}.html"

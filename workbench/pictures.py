@@ -432,7 +432,7 @@ def _states(of: str, transitions: Transitions) -> Drawing:
 
 
 def _final_heights(exits: Sequence[_Exit]) -> dict[str, int]:
-    """Final state → the y of its top edge: in the middle of the lines to it, or lower, so that no two overlap."""
+    """Final state → the y of its top edge: level with the middle of its arrows, or lower, so that no boxes overlap."""
     middles = {}
     for final in dict.fromkeys(way.target for way in exits):
         at = [way.y for way in exits if way.target == final]
@@ -444,7 +444,7 @@ def _final_heights(exits: Sequence[_Exit]) -> dict[str, int]:
 
 
 def _lines_back(exits: Sequence[_Exit], tops: Mapping[str, int]) -> Iterator[str]:
-    """Lines to a state with exits that is not the next one, on the left of all states."""
+    """Lines, on the left of all states, to states that have exits and do not come next."""
     for place, target in enumerate(dict.fromkeys(way.target for way in exits)):
         here = [way for way in exits if way.target == target]
         yield from _bus(here, (_STATE_X, _BACK_X - _LANE * place, _STATE_X), tops[target] + 20)
@@ -485,7 +485,7 @@ class _Lane(NamedTuple):
 
 
 def _place(kind: ledger.AccountKind) -> _Lane:
-    """The holder and the place in the name of an account that is money in somebody's hands."""
+    """Reads the holder and the place from the name of an account that holds money."""
     return _Lane(kind.name.partition(":")[0], kind.name.rpartition(":")[2].replace("_", " "), is_ours=True)
 
 
@@ -525,7 +525,10 @@ def _booked(entry: LedgerEntry, postings: Sequence[LedgerPosting]) -> _Booked:
 
 
 def _flows(postings: Sequence[LedgerPosting]) -> Iterator[tuple[_Lane, _Lane, str]]:
-    """Flows of the accounts that hold money, with the other end; a flow between two such accounts occurs once."""
+    """Yields (from, to, amount) for each posting on an account that holds money.
+
+    A movement between two such accounts is yielded once.
+    """
     for posting in postings:
         if posting.code not in _PLACES:
             continue

@@ -36,7 +36,7 @@ class GapRow(Tabular, dict[str, Any]):
 
     @property
     def choices(self) -> list[Choice]:
-        """The row's values, the one in force first."""
+        """The row's values, the value in force first."""
         return choices_of(self)
 
     @property
@@ -192,7 +192,7 @@ _MOST_USES: Final = 3
 def letter(rows: Iterable[Record], seen: Mapping[str, str] | None = None) -> Letter:
     """A letter to the provider: the five most costly questions, and the others in an appendix, one line each.
 
-    `seen` is `Evidence.seen`: row → what recorded traffic shows, as a question. Of equally costly rows, those without
+    `seen` is `Evidence.seen`: row → what recorded traffic shows, as a question. Of equally costly rows, rows without
     traffic come first. For a row with `used_by`, the letter says what depends on the row.
     """
     known = seen or {}

@@ -1,4 +1,4 @@
-"""Files (shipped ones, TOML that a person wrote, files written whole), and a base for objects that hold resources."""
+"""Shipped files, reading TOML, writing files whole; and `Closing`, the base of objects to close."""
 
 import os
 import re

@@ -60,7 +60,10 @@ class SandboxControl:
         """Sends the calls."""
 
     def check(self) -> None:
-        """Raises UnexpectedResponse unless a sandbox answers; AuthenticationFailed or PermissionDenied: a wrong key."""
+        """Checks that a sandbox responds.
+
+        Raises UnexpectedResponse: it is no sandbox. Raises AuthenticationFailed or PermissionDenied: a wrong key.
+        """
         try:
             if self.clock().object == "clock":
                 return
@@ -92,7 +95,7 @@ class SandboxControl:
         return self.post(path, FaultyEndpoint, {"faults": faults})
 
     def sign(self, body: str, how: str, **more: str | int | None) -> SignedMessage:
-        """A message with this body, signed right or wrong as `how` says; `more` are further fields of `Sign`."""
+        """A message with this body, signed correctly or wrongly as `how` says; `more` are further fields of `Sign`."""
         made = self.post("sign", Signed, {"body": body, "how": how, **more})
         return SignedMessage(made.body.encode(), made.headers)
 
@@ -338,7 +341,7 @@ class Phone:
         self._path = "phones/" + quote(number, safe="+", errors="replace").replace(".", "%2E")
         # A number without a wallet is refused here, not when it is first shown.
         self.response = self._look()
-        """The sandbox's response to the last key press, with the screen of that moment."""
+        """The sandbox's response to the last key press, or at first to the request for the screen."""
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -524,9 +527,9 @@ class Session(Closing):
         self._quiet = self.client.in_mode(_QUIET, self.on_dashboard)
         is_whole = not self.on_dashboard and in_force.get("rate_limit", "none") == "none"
         self.acting = self.client if is_whole else self._quiet
-        """The client for what the bench itself does: `client`, or the one that `looking` returns.
+        """The client for the bench's own calls: `client`.
 
-        The latter where the interface lacks operations, or limits the merchant's calls.
+        If the interface lacks operations, or limits the merchant's calls, it is the client that `looking` returns.
         """
 
     def looking(self) -> PaymentsClient:
@@ -651,6 +654,6 @@ class Session(Closing):
         self.clock.advance(seconds)
 
     def _position(self) -> tuple[object, ...]:
-        """The sandbox's latest `seq`, and a manual clock's time; None for a running clock, whose time is no news."""
+        """The latest `seq`, and a manual clock's time in ms; None for a running clock, whose time always changes."""
         clock = self.untraced.clock()
         return (clock.seq, clock.now_ms if clock.mode == "manual" else None)

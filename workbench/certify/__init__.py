@@ -109,8 +109,8 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
 def _results(exam: Exam, until: float) -> Iterator[Result]:
     """Makes and judges the checks in turn, and yields a result for each.
 
-    At `until`, in seconds of the monotonic clock, the exam stops, or when the shop accepts no genuine message or no
-    longer responds: the other checks are not examined. If the endpoint itself used up the time, the last check fails.
+    The exam stops at `until`, in seconds of the monotonic clock, or when the shop accepts no genuine message or no
+    longer responds. Later checks are then not examined; if the endpoint itself used up the time, the last check fails.
     """
     timeouts, stopped = 0, ""
     for check in CHECKS:
@@ -212,7 +212,7 @@ def _order_results(exam: Exam, results: Sequence[Result]) -> Iterator[Result]:
 
 
 def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
-    """Check → its payment's order, read until two readings agree and expected fulfilments are in, or for 5 seconds."""
+    """Check → its payment's order, read until two readings agree and hold the expected fulfilments, or for 5 s."""
     asked = [
         (result.row.name, result.payment.ids, result.check.order.fulfilled if result.row.verdict == PASSED else 0)
         for result in results if result.check.order and result.payment
@@ -302,7 +302,7 @@ def _causes_of(exam: Exam, results: Iterable[Result]) -> dict[str, Row]:
 
 
 def _explained(row: Row, cause_by_check: Mapping[str, Row]) -> Row:
-    """The row. If a cause explains its failure, the row has the cause's `why` and `fix`."""
+    """Returns the row; if a cause explains the row's failure, with the `why` and `fix` of the cause."""
     cause = cause_by_check.get(row.name) or cause_by_check.get(row.name.partition(".")[0])
     if cause is None or row.verdict not in {FAILED, WARNING}:
         return row
@@ -310,7 +310,7 @@ def _explained(row: Row, cause_by_check: Mapping[str, Row]) -> Row:
 
 
 def _verified_spelling(exam: Exam, failed: Sequence[Result]) -> int | None:
-    """The place, as in `_rejected_spellings`, of the JSON spelling that the shop verifies; None if unknown.
+    """The number, as in `_rejected_spellings`, of the JSON spelling that the shop verifies; None if unknown.
 
     Sends a rejected genuine message again, signed over each spelling.
     """
@@ -327,7 +327,7 @@ def _verified_spelling(exam: Exam, failed: Sequence[Result]) -> int | None:
 
 
 def _rejected_spellings(exchange: Exchange) -> dict[int | None, bytes]:
-    """Place → the message's JSON as some library writes it, if its bytes differ from those sent.
+    """Number of a spelling → the message's JSON as some library writes it, if its bytes differ from the bytes sent.
 
     Empty if the shop did not reject the message.
     """

@@ -55,7 +55,7 @@ _CUSTOMERS: Final = {
     "failed": ("+260960000002", 6, ("failed",)),
     "late": ("+260960000010", 61, ("late_success",)),
 }
-"""Outcome → a customer's phone, the seconds to wait, and endings of the last event's type under any `event_types`.
+"""Outcome → a customer's phone, the seconds to wait, and how the last event's type may end, whatever `event_types` is.
 
 The customers approve after five seconds, have too little money, or approve a minute after the prompt has expired.
 """
@@ -164,7 +164,7 @@ class Exam:
     """The slowest response to a genuine message."""
     waited_ms: int = 0
     spelling: int | None = None
-    """The place, among the ways to write JSON, of the one whose bytes the shop verifies; None if it is not known."""
+    """The number of the JSON spelling whose bytes the shop verifies; None if it is not known."""
 
     def __post_init__(self) -> None:
         register = self.session.control.gaps()
@@ -222,9 +222,9 @@ class Exam:
         return payment, events
 
     def _checked_out(self, checkout: Callable[[str], object], phone: str) -> str:
-        """The id of the intent that the shop's checkout created, or else of the charge.
+        """Runs the shop's checkout, and returns the id of the intent that it created, or else of the charge.
 
-        Raises, if there is no new payment, the WorkbenchError of the checkout, or else NotExamined.
+        Raises WorkbenchError: the checkout failed and created no payment. Raises NotExamined: it created none.
         """
         known = self._ids()
         broke: WorkbenchError | None = None
@@ -239,7 +239,7 @@ class Exam:
         raise broke or NotExamined("the checkout created no payment in this sandbox: does it call PAYMENTS_BASE_URL?")
 
     def _ids(self) -> list[str]:
-        """The ids of the latest intents, then of the latest charges."""
+        """The ids of the latest 100 intents, then of the latest 100 charges."""
         client = self._client
         lists = (client.payment_intents.list(limit=100), client.charges.list(limit=100))
         return [payment.id for payments in lists for payment in payments]
@@ -533,7 +533,7 @@ _TOML: Final = Path(__file__).with_suffix(".toml").read_text("utf-8")
 _SHARED: Final = tomllib.loads(_TOML)["shared"]
 _TEXTS: Final = tomllib.loads(_TOML.format(**_SHARED, at_once=_AT_ONCE, burst=BURST, large_kib=LARGE_BYTES // 1024))
 REFUSED_BADLY: Final[tuple[str, str]] = (_SHARED["not_accepted"], _SHARED["catch"])
-"""Why and fix for a shop that rejects forged messages with another status than a 4xx."""
+"""The `why` and `fix` for a shop that rejects forged messages with another status than a 4xx."""
 
 
 def texts(kind: str) -> list[dict[str, Any]]:

@@ -332,7 +332,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
             **options,
         )
         result = result.sign(prepared_by=prepared_by, reviewed_by=reviewed_by)
-        # The journal comes first: a name of an account that it does not know is refused.
+        # The journal comes first: it refuses unknown names of accounts before any other file is written.
         entries = journal and outputs.write_journal(result, journal, journal_form, accounts=journal_accounts)
         written = []
         for out in outs:
@@ -626,7 +626,7 @@ def _named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> d
         raise click.UsageError(text)
     found = {path: made.get(path, bare[0] if bare else None) for path in statements}
     tables = [path for path in statements if path.suffix.lower() == ".parquet"]
-    # A value for all statements may meet a table among them, but not tables alone.
+    # A value for all statements skips tables among them; if all are tables, the value is useless.
     if useless := [path for path in tables if path in made or (bare and len(tables) == len(statements))]:
         why = f"{useless[0]} is a table whose columns are already named"
         raise click.UsageError(f"--{what} {found[useless[0]]}: {why}{', account too' * (what == 'account')}.")

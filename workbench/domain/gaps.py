@@ -678,7 +678,7 @@ def _gap_named(name: str) -> Gap:
 
 
 def _nearest(name: str) -> str | None:
-    """The name of the row that shares the most words with `name`, else of a row spelled like it; None if none is."""
+    """The name of the row that shares most words with `name`, else of a row spelled alike; None if there is none."""
     words = {*name.lower().split("_")}
     by_spelling = difflib.get_close_matches(name.lower(), _BY_NAME, n=len(_BY_NAME), cutoff=0)
     by_words = max(by_spelling, key=lambda row: len(words & {*row.split("_")}))

@@ -220,7 +220,7 @@ def _postings(
 
 
 def mirrored(postings: tuple[Posting, ...]) -> tuple[Posting, ...]:
-    """The postings that undo these."""
+    """Postings on the opposite sides, which undo the given postings."""
     return tuple(msgspec.structs.replace(posting, side=OPPOSITE[posting.side]) for posting in postings)
 
 
@@ -257,7 +257,7 @@ def check_chain(entries: Sequence[JournalEntry], *, start: str = GENESIS, before
     """Checks that every entry balances and follows the entry before; returns the hash of the last entry.
 
     `start` is the hash that the first entry follows, `before` the number of entries before the first.
-    Raises LedgerRefused: an entry was changed, and the error names the first, or an entry does not balance.
+    Raises LedgerRefused: an entry was changed (the error names the first such entry), or does not balance.
     """
     head = start
     for place, entry in enumerate(entries, start=before + 1):

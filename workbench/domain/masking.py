@@ -81,7 +81,7 @@ _BEFORE, _AFTER = 9, 25
 Before are `%252B0026`; after are nine digits, and eight gaps of two characters.
 """
 _BEHIND, _REACH = 2_000, 64
-"""`mask_beginning` masks `_BEHIND` characters behind its cut too; at least `_REACH` of the masked text must lie there.
+"""`mask_beginning` masks `_BEHIND` characters behind its cut too; at least `_REACH` of the masked text must follow.
 
 No number, token or prefix is longer than `_REACH`.
 """

@@ -287,7 +287,7 @@ USUAL_OF: Final = 20
 _LEAST: Final = 3
 """With fewer charges before it, no amount is usual yet."""
 _FAR: Final = 50
-"""An amount this many times the usual one, or this fraction of it, looks a hundred times wrong."""
+"""An amount this many times the usual amount or more, or this fraction of it or less, looks a hundred times wrong."""
 
 
 def far_from_usual(amount_minor: int, before_minor: Sequence[int]) -> int | None:

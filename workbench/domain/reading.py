@@ -64,7 +64,7 @@ def json_from(body: bytes) -> object:
 
 
 _Place = tuple[Any, str | int, object]
-"""The place around a value, the value's name there, and the value; only a refusal needs a pointer made from it."""
+"""(place around a value, the value's name there, the value); only a refusal makes a JSON pointer from the places."""
 
 
 def _check_values(value: object, *, texts: bool) -> None:

@@ -184,7 +184,7 @@ def formed(
     forms: Mapping[SignValue, Callable[[Body], object]],
     body_of: Callable[[ObservedCall], Body] = lambda call: call.body if call.ok else {},
 ) -> Shows:
-    """Shows the value whose form, a test for bodies, fits a body; Other if none fits, None if the body is empty.
+    """Shows the value whose test in `forms` a body passes; Other if it passes none, None if the body is empty.
 
     `body_of` chooses the body, by default that of a successful response.
     """
@@ -198,7 +198,7 @@ def formed(
 
 
 def has(names: str, *, only: bool = False) -> Callable[[Body], bool]:
-    """A test for bodies that have these members, or `only` these; `names` are separated by blanks."""
+    """A test for bodies that have these members and, if `only`, no others; `names` are separated by blanks."""
     return lambda body: {*body} == {*names.split()} if only else {*body} >= {*names.split()}
 
 
@@ -212,8 +212,8 @@ def states(
 ) -> Shows:
     """Shows the value of the first of an exchange's `objects` that shows one.
 
-    The status `added` shows the value of that name, which adds this state. A status that `known`, names separated by
-    blanks, lacks too shows Other. Any other object shows `default` if it passes `is_default`.
+    The status `added` shows the value of the same name. A status that is neither `added` nor in `known`, names
+    separated by blanks, shows Other. Any other object shows `default` if it passes `is_default`.
     """
 
     def shown(item: Body) -> Reading:
@@ -244,7 +244,7 @@ def channel_shown(call: ObservedCall) -> Reading:
     """Compares a charge's `channel` and `provider`, where the request named another operator than the number's.
 
     If both are the same, the value is `equal`; if the channel is as requested and the provider is the number's
-    operator, it is `asked_and_moved`. A charge in any other response shows a Part of the latter if the two differ.
+    operator, it is `asked_and_moved`. In other responses, a charge where both differ shows a Part of that value.
     """
     for charge in call.charges:
         channel, provider = (_IDS.get(str(charge.get(name)).lower()) for name in ("channel", "provider"))

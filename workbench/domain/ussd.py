@@ -119,7 +119,7 @@ def judged_pin(session: UssdSession, *, right: bool, refusal: str | None) -> str
 
 
 def after(session: UssdSession, given: str, *, reason: str | None = None) -> UssdSession:
-    """The session after the input `given` of TRANSITIONS; `reason` is why no money moves, None otherwise.
+    """The session after the input `given` of TRANSITIONS; `reason` is the reason why no money moves, or None.
 
     Raises IllegalTransition: the session's screen does not take this input.
     """

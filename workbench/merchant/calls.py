@@ -190,7 +190,7 @@ class Calls:
 
 
 def _written(body: Mapping[str, Any]) -> bytes:
-    """The members of a body as JSON, without those that are None. Raises InvalidRequest: JSON cannot hold a value."""
+    """The members of a body as JSON, without members that are None. Raises InvalidRequest: JSON cannot hold a value."""
     try:
         return to_json({name: value for name, value in body.items() if value is not None})
     except (ValueError, TypeError, NotImplementedError, RecursionError) as error:

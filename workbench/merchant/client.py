@@ -234,7 +234,7 @@ class Payouts(Retrieved[Payout]):
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Payout:
-        """Pay out `amount` kwacha at the coming midnight. Raises StateConflict: more than is available."""
+        """Pay out `amount` of the currency at the coming midnight. Raises StateConflict: more than is available."""
         body = {"amount": exact(amount), "currency": currency, "destination": destination, "metadata": metadata}
         return self._send("POST", Payout, idempotency_key=idempotency_key, body=body)
 
@@ -480,7 +480,7 @@ class Deliveries(Retrieved[Delivery]):
         return self._every(status=status, event=event, endpoint=endpoint)
 
     def replay(self, delivery_id: str) -> Delivery:
-        """Send a delivery again: same event id and body, new timestamp and signature; the retries start over."""
+        """Send a delivery again: the same body, a new timestamp and signature; the retries start over."""
         return self._send("POST", Delivery, delivery_id, "replay")
 
     def replay_dead_letters(self) -> List[Delivery]:

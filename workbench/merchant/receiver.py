@@ -255,7 +255,7 @@ class Receiver:
         except Exception as error:  # noqa: BLE001  whatever the merchant's code raises, the service must try again
             _LOG.exception("the handler of %s failed", visible(event.type))
             return Arrival(500, "failed", f"{type(error).__name__}: {error}", body, headers, error)
-        # Only now: a handler that failed gets the message again.
+        # Noted only now: after a handler failed, the message must be handled again.
         self._seen.add(message_id)
         self.events.append(event)
         if self.keep is not None and (older := len(self.events) - self.keep) > 0:

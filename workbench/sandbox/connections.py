@@ -40,9 +40,9 @@ from workbench.sandbox.store.transaction import BUSY_S
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.01
-"""Seconds between two ticks of the server for each open stream, `_TICK_S` at most: with few streams it ticks faster."""
+"""Seconds between ticks per open stream, `_TICK_S` at most: the fewer the streams, the faster the server ticks."""
 _COMMENT_S: Final = 15
-"""Seconds between comments on a stream without news, which show both ends that the other is there."""
+"""Seconds between comments on a stream without news, which show each end that the other end is there."""
 BODY_S: Final = 10
 """Seconds in which the whole of a body must arrive."""
 _IDLE_S: Final = 75
@@ -240,7 +240,7 @@ class _Connection(asyncio.Protocol):
             self._owe(self._arrived(error) if self._in_body else Arrived("", b"", {}, fault=error), _CLOSE)
 
     def _refuse_part(self, of_head: str) -> None:
-        """Refuse a request that broke off in its body, or in its head with the message `of_head`."""
+        """Refuse a request that broke off; `of_head` is the message if it broke off in its head."""
         of_body = "The connection ended, or the chunks broke off, before the body did."
         self._refuse(InvalidRequest(of_body, code="body_incomplete") if self._in_body else InvalidRequest(of_head))
 
@@ -512,7 +512,7 @@ class ConnectionServer:
         """Answer the requests that have come, close idle connections and the port; refuse requests that take longer."""
         self.is_ending = True
         await asyncio.sleep(_GRACE_S)
-        # Clients in the backlog would be reset when the port closes: no more get in, and those in it are taken.
+        # Clients in the backlog would be reset when the port closes: the backlog takes no more, and is emptied here.
         bound.listen(0)
         taken = list[socket.socket]()
         with suppress(OSError):  # nobody is left

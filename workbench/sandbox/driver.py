@@ -63,7 +63,7 @@ def _clear_and_pay(tx: Transaction, ref: str) -> None:
     moved = balances.clear_and_sweep(tx)
     paid = balances.pay_payouts_due(tx)
     asked = balances.request_daily_payouts(tx)
-    # After a night with anything to do comes another one, in which swept money is credited.
+    # If anything was done this night, the next night is scheduled too: it credits the swept money.
     tx.unschedule(ref)
     if moved or paid or asked:
         balances.expect_clearing(tx)

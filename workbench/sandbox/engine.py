@@ -212,11 +212,15 @@ class Door:
 
 
 _Rest = Callable[[], Response]
-"""Finishes a request that has to wait, outside of a transaction, and returns the response."""
+"""A function that finishes a waiting request outside of a transaction, and returns the response."""
 
 
 class Application:
-    """The service, which answers only to hosts that are admitted, and lets admitted pages call some operations."""
+    """The HTTP service of a sandbox.
+
+    `admitted` decides which hosts the service answers to, and which pages may call the operations of a publishable
+    key. `door` lets browsers into the console.
+    """
 
     def __init__(self, responder: Responder, driver: Driver, admitted: Admitted, door: Door | None = None) -> None:
         self._responder = responder
@@ -235,7 +239,7 @@ class Application:
     def begin(self, arrived: Arrived) -> Answer | Callable[[], Answer]:
         """The response; for a request that has to wait, a function that waits and returns the response.
 
-        A page of an allowed origin may read the response, and gets one to its preflight.
+        Pages of an allowed origin get the CORS headers, and a response to their preflight.
         """
         request, methods, fault = _request_of(arrived, self._paths)
         asked, origin = methods.get(request.method), arrived.headers.get("origin")
@@ -267,9 +271,9 @@ class Application:
     def _begun(
         self, arrived: Arrived, request: Request, methods: "_Methods", asked: "Operation | Page | None"
     ) -> Response | _Rest:
-        """Runs the operation or shows the page that is asked for, or refuses an unknown path or method.
+        """Runs the operation `asked`, or shows the page `asked`; None is refused as an unknown path or method.
 
-        `methods` are those of the path, which a refusal lists.
+        `methods` are the path's methods, which the refusal lists.
         """
         if isinstance(asked, Operation):
             if asked.gone:
@@ -327,7 +331,7 @@ class Application:
 
 
 def _answer(arrived: Arrived, response: Response, reads: str | None = None) -> Answer:
-    """The response as it is sent, with the headers that let a browser hand it to a page of the origin `reads`."""
+    """The response as it is sent. If `reads` is an origin, its pages may read the response (CORS)."""
     headers = [("content-type", response.content_type)]
     headers += [(name.lower(), value) for name, value in response.headers.items()]
     headers += shared_with(reads) if reads else ()
@@ -380,7 +384,7 @@ def _not_offered(request: Request, methods: _Methods) -> ApiError:
 
 @lru_cache
 def _lower(name: bytes) -> str:
-    """A header's name in lower case; cached, as the same few come with every call."""
+    """A header's name in lower case; cached, as the same few names come with every call."""
     return name.decode("latin-1").lower()
 
 

@@ -83,9 +83,9 @@ _QUOTAS: Final = {"100_per_60": (100, 60)}
 
 
 class _Call(msgspec.Struct):
-    """A request in progress, with its number, its caller and the scope of its idempotency key, once each is known.
+    """A request in progress; its number, caller and key scope are filled in on the way.
 
-    A failed call keeps its caller and scope for a second transaction, which gives the call a new number.
+    If the call fails, a second transaction records the refusal, for this caller and scope, under a new number.
     """
 
     request: Request
@@ -294,7 +294,7 @@ def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int)
 
 
 def _window(tx: Transaction, account: str) -> tuple[int, int, int, int]:
-    """The quota, calls in seconds, the calls that an account has left, and the full seconds until its window ends."""
+    """Returns (calls allowed, window in seconds, calls left, seconds until the window ends, rounded up)."""
     calls, window_s = _QUOTAS[tx.gaps.rate_limit]
     made, ends_ms = tx.last(_CALLS.format(account)), tx.last(_WINDOW.format(account)) + window_s * 1000
     if not made or tx.now_ms >= ends_ms:
@@ -476,7 +476,7 @@ def _run_operation(tx: Transaction, call: _Call, operation: Operation, caller: C
 
 
 def _body_of(tx: Transaction, request: Request, operation: Operation, ignored: list[str]) -> msgspec.Struct | None:
-    """The body as the operation's struct, None if it takes no body; names of unknown fields go into `ignored`.
+    """The body as the operation's struct; None if the operation takes none; unknown fields' names go into `ignored`.
 
     Raises InvalidRequest: the body is empty or does not fit. Raises UnsupportedMediaType: not JSON in UTF-8.
     """

@@ -153,7 +153,7 @@ ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], object]]] 
     "plain": ("application/json", lambda error, *_: PlantError(error.status, mask(str(error)))),
     "envelope": ("application/json", _envelope_members),
 }
-"""Choice of `error_format` → an error's media type, and what makes its members."""
+"""Choice of `error_format` → an error's media type, and the function that makes its members."""
 
 
 class Speaker:
@@ -191,7 +191,7 @@ class Speaker:
     def attempt(self, tx: Transaction, delivery_id: str, result: str) -> str:
         """The line about a delivery; empty if a reset has deleted the delivery.
 
-        `result` is a status or why no response came, empty if nothing was sent.
+        `result` is a status, or the reason why no response came; empty if nothing was sent.
         """
         if (message := tx.message(delivery_id)) is None:
             return ""  # the sandbox was reset meanwhile

@@ -45,7 +45,7 @@ def run_commands(driver: Driver, request: Request) -> Request:
 
 
 def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction) -> None:
-    """Run one command and count it in the same commit. Raises StateConflict: its order was used for another charge."""
+    """Run a command and count it in one commit. Raises StateConflict: another charge used the command's order."""
     try:
         _DO[command.what](tx, caller, command)
     except IdempotencyKeyReused as error:
@@ -54,9 +54,9 @@ def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction
 
 
 def _make_call(tx: Transaction, caller: Caller, operation: str, body: Mapping[str, object], **more: str) -> None:
-    """Make a merchant's call; `more` are its idempotency `key` and path values.
+    """Make a merchant's call; `more` are the call's idempotency `key` and path values.
 
-    Raises StateConflict: it is refused, other than by a decline.
+    Raises StateConflict: the call is refused, other than by a decline.
     """
     response = exchange.call_within(tx, caller, _OPERATIONS[operation], body, **more)
     if response.status >= _ERRORS and response.status != PaymentDeclined.status:

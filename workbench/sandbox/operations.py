@@ -1,4 +1,4 @@
-"""The table of operations under `/v1` and `/plants`, which are all that the service offers, and marks on them.
+"""The operations under `/v1` and `/plants`, all that the service offers, and how operations are marked as deprecated.
 
 A call of `/sandbox` marks an operation as deprecated, to try a client's reaction to the headers Deprecation (RFC 9745)
 and Sunset (RFC 8594); a reset forgets the marks.

@@ -100,7 +100,7 @@ def check_url(url: str, mounted: Container[str] = (), *, private: bool = False) 
     """Raises InvalidRequest unless `url` is http or https to a host that may be called.
 
     With `private`, the host may be in a private network too. Applications of this process answer for the hosts
-    `mounted`, which are never looked up. Raises NotLookedUp: another name, not looked up yet. A name that does not
+    `mounted`, which are never looked up. Raises NotLookedUp: the name must be looked up first. A name that does not
     resolve within a second is accepted, as this machine may be offline; the look-up at each attempt decides.
     """
     host, port = split(url)
@@ -223,7 +223,7 @@ class Reply(NamedTuple):
 
 
 def received(status_code: int, body: bytes, retry_after: str = "") -> Reply:
-    """The reply with a received status and the beginning of a body, masked."""
+    """The reply for a response: its status, and the first MAX_RESPONSE_BYTES of its body, masked."""
     return Reply(status_code, mask(body[:MAX_RESPONSE_BYTES].decode("utf-8", "replace")), retry_after)
 
 

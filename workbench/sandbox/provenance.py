@@ -1,4 +1,4 @@
-"""The register's rows that a response relied on, for its header Sandbox-Provenance, and those that a run relied on.
+"""The register's rows that a response relied on, for its header Sandbox-Provenance, and the rows that a run relied on.
 
 The column `relied` of a row names, in words that this module reads, the responses that rely on the row. A response
 is its status, media type and body here, without its headers and the moment of an effect. The column `happens` finds in
@@ -67,7 +67,7 @@ def _of_response(response: type) -> Iterator[str]:
 def refused_by(operation: Operation, code: str) -> Rows:
     """The register's rows that decide how a refusal with this error code looks.
 
-    First come those of the code itself, then those of the code in this operation's body.
+    First come the rows of the code itself, then the rows of the code in this operation's body.
     """
     struct = operation.body.__name__ if operation.body else ""
     return _SETTLING.get(code, ()) + _SETTLING.get(f"{struct} {code}", ())
@@ -83,7 +83,7 @@ def _is_small_or_large(body: CreatePaymentIntent | CreateCharge, gaps: Gaps) -> 
 
 
 def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object, result: object = None) -> Rows:
-    """The rows that this request relied on, beyond those of every request to the operation.
+    """The rows that this request relied on, beyond the rows that every request to the operation relies on.
 
     With `result`, what the operation returned, the rows of `relied_by` follow.
     """
@@ -100,7 +100,7 @@ def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object, r
 
 
 def relied_by(operation: Operation, result: object, body: object = None) -> Rows:
-    """The rows that this success relied on, beyond those of every such response.
+    """The rows that this success relied on, beyond the rows that every such response relies on.
 
     The rows are about a decline, a warning, a wait for a customer, or a request that only the register allows.
     """
@@ -138,7 +138,7 @@ _OPERATOR_CODES: Final = tuple(
 def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
     """Name of a row of the register → texts of what relied on it, the most frequent first: `POST /v1/charges (3)`.
 
-    They are calls, webhooks and the names in `Gap.happens`, each with its count, unless that is 1.
+    The texts name calls, webhooks and entries of `Gap.happens`; a count above 1 follows in brackets.
     """
     counts: dict[str, Counter[str]] = {}
     for row in trace:
@@ -151,7 +151,7 @@ def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
 
 
 def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
-    """Yields (row of the register, what relied on it), both by name, for each row of the register that `row` shows."""
+    """Yields (name of a register row, call or webhook that relied on it) for each register row that `row` shows."""
     own, fault, body, asked = _operation(row.what), "", "", False
     if row.kind == CALL:
         request, response = row.detail["request"], row.detail["response"]
@@ -172,6 +172,6 @@ def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
 
 
 def _operation(called: str) -> str:
-    """A call without its query, and with `…` in place of the ids in its path."""
+    """A call's method and path, without its query and with `…` for each id."""
     path = called.partition("?")[0].split("/")
     return "/".join("…" if "_" in part and any(map(str.isupper, part)) else part for part in path)

@@ -102,7 +102,7 @@ class Shape(NamedTuple):
 
     @property
     def lanes(self) -> dict[str, int]:
-        """Lane → its place across the picture; every lane has one at any width."""
+        """Lane → the x of its line; the picture has every lane at any width."""
         left = self.times + self.head / 2 + 2
         unit = (self.width - left - self.head / 2 - 2) / sum(self.shares)
         places = accumulate((unit * share for share in self.shares), initial=left)

@@ -44,7 +44,7 @@ class Snippet(NamedTuple):
     curl: str
     """A command for a shell with SECRET_KEY set and, for a sandbox in this process, BASE_URL."""
     javascript: str
-    """A call of `fetch` for a browser or Node, with the same names."""
+    """A call of `fetch` for a browser or Node, with variables of the same names."""
 
     def __str__(self) -> str:
         return "\n\n".join(self[:3])
@@ -116,7 +116,7 @@ _INDENT = "    "
 
 
 def _between_marks(value: object) -> msgspec.Raw:
-    """A variable as a string of JSON between NULs, of which JSON has none of its own."""
+    """Encodes a variable as JSON between NULs, where `_json_pieces` cuts the text; JSON escapes NULs of its own."""
     if isinstance(value, Variable):
         return msgspec.Raw(f'"\0{value}\0"'.encode())
     raise NotImplementedError(type(value).__name__)
@@ -128,7 +128,7 @@ _JSON = msgspec.json.Encoder(decimal_format="number", enc_hook=_between_marks)
 def _json_pieces(value: object) -> list[Piece]:
     """JSON with every digit of its numbers; a variable stands between quotes, as a string's content.
 
-    The bytes equal the client's: with another blank, an idempotency key would see another body.
+    The bytes equal the client's, so that a repeated idempotency key comes with the same body.
     """
     texts = _JSON.encode(value).decode().split("\0")
     return [Variable(text) if place % 2 else text for place, text in enumerate(texts)]
@@ -215,7 +215,7 @@ class UnsentRequest(NamedTuple):
 
 
 def _shown(text: str) -> str:
-    """A text with its secrets masked; half of a surrogate pair, which nobody can send, is replaced."""
+    """Masks the secrets in a text, and replaces halves of surrogate pairs, which UTF-8 cannot encode."""
     return mask_secrets(_SURROGATE.sub("\ufffd", text))
 
 
@@ -399,7 +399,7 @@ _SPANS = {"days": 86_400, "hours": 3600, "minutes": 60}
 
 
 def _typed(request: UnsentRequest) -> str | None:
-    """The call that sends this request, after the lines that the call needs; None if no call sends the request."""
+    """The typed call that sends this request, below the import and the client that it needs; None if no call does."""
     calls: tuple[ClientCall | BenchCall, ...] = (*client_calls(), *BENCH_CALLS)
     for call in calls:
         found = re.fullmatch(_ID.sub(r"(?P<\1>[^/]+)", call.path), request.path)
@@ -526,7 +526,10 @@ class BenchCall(NamedTuple):
     text: str
     """The expression, with ids of the path and the fields that it takes in braces."""
     takes: "Mapping[str, Callable[[Any], str | None]]" = MappingProxyType({})
-    """Field of the body, or of the query of a GET → a function that writes its value; None for a value not taken."""
+    """Field of the body (for a GET, of the query) → the function that writes its value as Python.
+
+    The function returns None for a value that the call does not take.
+    """
 
     def lines(self, request: UnsentRequest, ids: Mapping[str, str]) -> list[str]:
         """The expression that sends this request, as one line; empty if it would send another request."""
@@ -549,7 +552,7 @@ class BenchCall(NamedTuple):
 
 
 def _of(kind: type) -> Callable[[Any], str | None]:
-    """Writes a value of this type as a literal."""
+    """A function that writes a value of this type as a literal, and returns None for other values and for True."""
     return lambda value: _literal(value) if isinstance(value, kind) and value is not True else None
 
 
@@ -564,7 +567,7 @@ def _span(seconds: object) -> str | None:
 
 
 def _spread(values: object) -> str | None:
-    """A list as arguments."""
+    """Writes a list's items as separate arguments; None if the value is no list."""
     return ", ".join(map(_literal, values)) if isinstance(values, list) else None
 
 

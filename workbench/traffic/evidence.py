@@ -361,7 +361,7 @@ class Finding(NamedTuple):
 
     @property
     def value(self) -> Value | None:
-        """The register's value, if exactly one was shown."""
+        """The register's value, if traffic showed exactly this one; otherwise None."""
         only = next(iter(self.shown)) if self.result == "shown" else None
         return None if isinstance(only, Other) else only
 
@@ -387,7 +387,7 @@ class Finding(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Why traffic cannot show the row; empty if it can, or if something was seen."""
+        """The reason for which traffic cannot show the row; empty if it can, or if something was seen."""
         return "" if self.shown else self.gap.unseen.get(None, "")
 
     def as_record(self) -> dict[str, Any]:

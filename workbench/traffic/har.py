@@ -30,7 +30,7 @@ TRACE: Final = "_trace"
 MOST_BYTES: Final = 4 * 2**20
 """A reader skips a longer exchange: no payment is that long."""
 _SECRET_NAME = re.compile(r"secret|token|password|passwd|cookie|api.?key|^pin$|authorization|x.auth|jwt", re.IGNORECASE)
-# No character of a name in a query begins another name, so that a long text is read once, whatever stands in it.
+# In _IN_QUERY, no character of a name can begin another name, so that even a long text is read only once.
 _NAMED = re.compile(rf"""(?i)("[^"\\]{{0,60}}?(?:{_SECRET_NAME.pattern})[^"\\]{{0,60}}"\s*:\s*")(?:[^"\\]|\\.)*""")
 _IN_QUERY = re.compile(r"""(?:^|[?&#])[^=&?#"\s]*=[^&#"\s]*""")
 _FORM = "application/x-www-form-urlencoded"
@@ -153,7 +153,7 @@ def _text(content: _Content | None) -> str:
 
 
 def _hidden(text: str) -> str:
-    """Text without numbers and secrets: secrets known by their form, and values under a secret's name."""
+    """Masks phone numbers, secrets known by their form, and values under a secret's name."""
     named = _NAMED.sub(rf"\1{MARK}", mask(text))
     return _IN_QUERY.sub(lambda match: _without_secret(match[0]), named)
 

@@ -1,4 +1,4 @@
-"""The trace: every call, screen, ledger entry and webhook, in order, its secrets masked; and each call to look into."""
+"""The trace (calls, screens, ledger entries and webhooks in order, secrets masked), and `Exchange`, a call in full."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 
 def rows_of(reported: Iterable[wire.TraceRow]) -> Rows:
-    """The sandbox's rows as dicts, the rows of a trace: a notebook reads their fields by name."""
+    """The sandbox's trace rows as dicts, whose fields a notebook reads by name."""
     return [structs.asdict(row) for row in reported]
 
 
@@ -194,7 +194,7 @@ _T: Final = (
 
 
 class TAccounts:
-    """Every account posted to, from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `number`).
+    """T-accounts made from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `number`).
 
     Each amount has its entry's number beside it, in the form of `entry`.
     """
@@ -388,7 +388,8 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 def _chosen(rows: AnyRows, name: str, value: str) -> AnyRows:
     """The rows of the kinds (separated by commas) or of the payment in `value`; `name` is `kind` or `payment`.
 
-    Asks the sandbox, unless all rows are held here, or the rows have passed a filter of this name before.
+    Filters here if all rows are held, `value` is empty, or `name` has been filtered before; otherwise the sandbox
+    filters.
     """
     if isinstance(rows, PagedRows) and len(rows) > len(rows.latest) and value and name not in rows.filters:
         return PagedRows(rows.ask, {**rows.filters, name: value}, rows.latest[-1]["seq"])

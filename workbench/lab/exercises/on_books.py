@@ -228,7 +228,7 @@ def _looks_first(bench: Bench, charge_after_all: Callable[..., Any]) -> Iterator
     after = "server_error_after"
     orders = {"A": (approves, [after]), "B": (approves, ["server_error"]), "C": (waits, [after]), "D": (approves, [])}
     with fresh(bench) as sandbox:
-        # Each order, and each once more: by then other orders' charges are newer.
+        # Each order is tried twice: the second time, other orders' charges are newer.
         for place, reference in enumerate([*orders, *orders]):
             number, scenarios = orders[reference]
             order = {**_ORDER, "phone": number, "reference": reference}
@@ -331,7 +331,7 @@ def _what_is_left(second: Given, left_minor: SupportsIndex) -> Iterator[Verdict]
 
 
 def _net_by_operator(net_by_operator: Callable[..., Any]) -> Iterator[Verdict]:
-    # Figures of another size, so that no answer is typed, and then two refunds that are alike.
+    # Then figures of another size, so that a typed answer fails, and then two equal refunds.
     for times, one, other in ((1, 3_000, 2_000), (3, 3_000, 2_000), (1, 2_500, 2_500)):
         charges = _frame(
             id=["ch_1", "ch_2", "ch_3", "ch_4"], status=["succeeded", "succeeded", "failed", "succeeded"],
@@ -375,7 +375,7 @@ _CASES = (
     ("A1 A2 A4", "A3 A2 A1"), ("B1 B2 B4", "B3 B2 B1"), ("C4 C1 C2 C2 C4", "C1 C3 C2 C1 C3"), ("D1 - D4", "D3 D1"),
     ("E4 E1", "E1 - E3"), ("F1", "F1"),
 )  # fmt: skip
-"""The cases of `one_sided`: the keys of the ledger and those of the statement, with `-` for a row without a key.
+"""The cases of `one_sided`: the ledger's keys and the statement's keys, with `-` for a row without a key.
 
 Two cases have each key once; then come keys that a table repeats, a row without a key in the ledger, one on the
 statement, and tables that agree.

@@ -83,7 +83,7 @@ def _only_when_paid(bench: Bench, may_leave: Callable[..., Any]) -> Iterator[Ver
             yield from same(retrieve(intent_id).status, status, says, "pay.")
             says = f"The function returns {brief(repr(seen))} for an intent that is {status}{what}."
             is_paid = status == "succeeded"
-            # What returns nothing says no.
+            # A function that returns nothing says no.
             yield from same(seen if is_paid or seen is not None else False, is_paid, says, "status")
     yield done("Only a paid plant leaves the shop.")
 
@@ -145,7 +145,7 @@ def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterato
             if status == "canceled":
                 says = f"{what} The function cancels the payment instead of reporting what it knows."
                 yield wrong(says, status, "an open payment", ".cancel(")
-            # Of a function that waits longer: that attempt has failed, and late money may still come.
+            # "failed" is right if the function waited until the attempt had failed; late money may still come.
             if not (seen == "failed" and status == "requires_payment_method"):
                 says = f"{what} The function returns {brief(repr(seen))} while the intent is {status}."
                 yield from same(seen, right, says, f"return {json.dumps(seen)}" if isinstance(seen, str) else "return")
@@ -328,7 +328,7 @@ def _of_pauses(waited: list[Any]) -> Iterator[Verdict]:
 
 
 def _of_two_payments(bench: Bench) -> tuple[list[Any], list[Any]]:
-    """The events that a shop gets of two orders, and those of them that say that an order is paid."""
+    """All events that a shop gets about two paid orders, and the events among them that report a payment."""
     with fresh(bench) as sandbox:
         for _ in range(2):
             intent = sandbox.client.payment_intents.create(amount=Decimal(150))

@@ -116,7 +116,7 @@ def charges(bench: Bench, **fields: str) -> "list[Charge]":
 
 
 def best_of(tries: Iterable[Iterator[Verdict]], none_yet: Verdict) -> Iterator[Verdict]:
-    """Yields the verdicts on right tries, else on the last and newest try; then `none_yet`."""
+    """Yields the verdicts on right tries, else the verdict on the last (newest) try; then `none_yet`."""
     verdicts = [next(verdict) for verdict in tries]
     yield from [verdict for verdict in verdicts if verdict.state is State.DONE] or verdicts[-1:]
     yield none_yet

@@ -149,7 +149,7 @@ def _renamed_in_layouts(folder: Path, was: Mapping[str, Sequence[str]]) -> None:
 
 
 def _outcome(target: Path, shipped: str, brought: str | None) -> str:
-    """The field of Copies for the notebook at `target`: `shipped` and `brought` are hashes to compare its own with."""
+    """The field of Copies for the notebook at `target`, whose hash is compared with `shipped` and `brought`."""
     if not os.path.lexists(target):
         return "new"
     found = _hash(target.read_bytes()) if target.is_file() and not target.is_symlink() else None
@@ -208,7 +208,7 @@ class _PageHandler(JupyterHandler):
 
 
 class _FormerHandler(JupyterHandler):
-    """Redirects whoever has the token from the address of an earlier course's notebook to the one that replaces it."""
+    """Redirects whoever has the token from an earlier course's notebook to the notebook that replaces it."""
 
     def initialize(self, url: str) -> None:
         self._url = url
@@ -222,8 +222,8 @@ class _FormerHandler(JupyterHandler):
 def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Callable[[str], None]) -> None:
     """Serve JupyterLab at this address of the machine until somebody interrupts it, which ends its kernels too.
 
-    It opens the course's first notebook, or else the folder's first by name. `pages` are the documentation; `tell`
-    receives the address to open.
+    JupyterLab opens the course's first notebook, or else the folder's first by name. `pages` are the documentation;
+    `tell` receives the address to open.
 
     Raises LabRefused: no notebook is in the folder.
     """

@@ -67,7 +67,7 @@ def examples_of_run() -> dict[str, Schema]:
 
 
 def offered(gaps: Gaps) -> list[Operation]:
-    """The operations that a sandbox with this register describes: its own, and those of the service."""
+    """The operations that a sandbox with this register describes: the service's, and its own below `/sandbox`."""
     return [row for row in (*operations.in_force(gaps), *controls.OPERATIONS) if not row.gone]
 
 

@@ -92,7 +92,7 @@ def _shared(shape: type[Struct], kind: type[Struct]) -> tuple[tuple[str, ...], C
 
 
 def view_of(shape: type[V], stored: Struct, **others: object) -> V:
-    """The view of a stored object: fields of the same names, creation in seconds, failure message, and `others`.
+    """The view of a stored object: its fields of the same names, `created` in seconds, `failure_message`, and `others`.
 
     `payments` builds the frequent views of intents and charges by hand, which is twice as quick.
     """
@@ -106,7 +106,7 @@ def view_of(shape: type[V], stored: Struct, **others: object) -> V:
 
 
 def asked_for(equals: dict[str, Filters]) -> dict[str, Filters]:
-    """The filters that a query gives: those that are not None."""
+    """The filters that a query gives; a filter of None is left out."""
     return {name: value for name, value in equals.items() if value is not None}
 
 
@@ -137,8 +137,7 @@ class Resource(NamedTuple, Generic[R, W]):
     ) -> Listed[W]:
         """The page that `query` asks for, of the caller's objects whose columns equal these and that meet `also`.
 
-        A column that is to equal None is not asked for. Raises NotFound: a cursor is not the id of an object of the
-        caller.
+        A filter of None is left out. Raises NotFound: a cursor is not the id of an object of the caller.
         """
         table, equals = self.table(tx), {"account": caller.account, **asked_for(equals)}
         also = [*also, Condition("status <> ?", (self.gone,))] if self.gone else also
@@ -268,7 +267,7 @@ def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn
 
 
 def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:
-    """The warning that a number is not of the operator asked for. Raises InvalidRequest: the register refuses that."""
+    """A warning if the number is not of the operator asked for. Raises InvalidRequest: the register refuses that."""
     if asked == phone.operator:
         return ()
     mismatch = f"{param} is {asked.id}, and the number belongs to {phone.operator.id}"
@@ -278,7 +277,7 @@ def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple
 
 
 def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tuple[str, ...]:
-    """The warning that a charge looks a hundred times too large or small beside earlier ones in its currency."""
+    """A warning if a charge looks a hundred times too large or small beside earlier charges in its currency."""
     usual = far_from_usual(money.amount_minor, before_minor)
     if usual is None:
         return ()

@@ -46,7 +46,7 @@ def create_key(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire
 
 
 def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
-    """POST /v1/api_keys/{key_id}/roll: replace a key by a new one; the old one ends at once."""
+    """POST /v1/api_keys/{key_id}/roll: replace a key by a new one; the old one ends at once, or a day later."""
     key = KEYS.find(tx, caller, key_id)
     if key.status != ACTIVE:
         raise _not_active(key)

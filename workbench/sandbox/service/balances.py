@@ -36,7 +36,7 @@ def expect_clearing(tx: Transaction) -> None:
 
 
 def clear_and_sweep(tx: Transaction) -> bool:
-    """Clear every merchant's pending money, and sweep the money of before today from every float; True if any moved.
+    """Clear every merchant's pending money, and sweep money received before today from every float; True if any moved.
 
     The bank first credits the money that was swept the night before.
     """

@@ -185,11 +185,11 @@ def _post_settlement(tx: Transaction, body: wire.Settle) -> JournalEntry:
 def _settled_amount(
     tx: Transaction, body: wire.Settle, row: ledger.Settlement, currency: str, occurred_ms: int
 ) -> JournalEntry:
-    """Post and return the entry that settles a difference, of the body's account and amounts.
+    """Post and return the entry that settles a difference, with the account and amounts of the body.
 
-    `row` is the recipe's. Raises InvalidRequest: no account with statements, no reference, no amount, or a fee that the
-    recipe does not take. Raises NotFound: no such entry. Raises StateConflict: the difference was settled before, or
-    the moment is in the future.
+    `row` describes the recipe. Raises InvalidRequest: no account with statements, no reference, no amount, or a fee
+    that the recipe does not take. Raises NotFound: no such entry. Raises StateConflict: the difference was settled
+    before, or the moment is in the future.
     """
     if body.account is None or body.account not in TRACKED:
         message = f"account must be one of which an operator or bank issues statements: {', '.join(TRACKED)}."
@@ -313,4 +313,4 @@ _MADE: Final[Mapping[str, Callable[[Transaction, JournalEntry], Made]]] = {
     "suspense_returned": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_returned"),
     _RETURNED: _from_bank,
 }
-"""Recipe → the function that makes the postings and the id that settle an entry; `_from_bank` changes its payout."""
+"""Recipe → the function that makes the settling postings and their id; `_from_bank` also changes its payout."""

@@ -395,7 +395,7 @@ def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, sh
     """Apply an input to a session, its charge and its intent; returns the changed session.
 
     Inputs are a judged PIN, `cancel` or `ignore` by the customer, `timeout` by the clock, `reject` by the operator
-    and `withdraw` by the service. The record has `shown` instead, to hide a PIN.
+    and `withdraw` by the service. The stored screen has `shown` in place of the input, to hide a PIN.
     """
     scenario = SCENARIOS[session.scenario]
     refused = given == "right_pin_refused" and scenario.refusal

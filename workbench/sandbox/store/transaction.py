@@ -34,7 +34,7 @@ BUSY_S: Final = 30
 _SHORTEST_PAUSE_S: Final = timedelta(milliseconds=1).total_seconds()
 _LONGEST_PAUSE_S: Final = timedelta(milliseconds=20).total_seconds()
 _LOOK_S: Final = timedelta(milliseconds=5).total_seconds()
-"""Seconds that even a thread that never waits gives another thread's command to end."""
+"""Even a thread that never waits gives another thread's command this many seconds to end."""
 DELIVER: Final = "deliver"
 """The kind of job that makes the next attempt of a delivery."""
 _OF_DELIVERY: Final = "(SELECT object_id FROM event JOIN delivery AS way ON event.id = way.event WHERE way.id = {})"
@@ -45,7 +45,10 @@ _CHANGES: Final = {
     "job": f"iif(kind = '{DELIVER}', 'delivery', ''), ref, {_OF_DELIVERY.format('job.ref')}",
     "event": "'', '', object_id", **dict.fromkeys(("payment_intent", "charge", "refund"), "'', '', id"),
 }  # fmt: skip
-"""Table → SQL for the kind and id of the thing that a new row changes, and for an object of its payment."""
+"""Table → SQL for the kind and id of the thing that a new row changes, and for the id of an object of its payment.
+
+Kind and id are empty if only the payment changes.
+"""
 UNWRITTEN: Final = (ServiceUnavailable, StorageFull)
 """Errors of a command that cannot be written; all its changes are undone."""
 _LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -132,7 +135,7 @@ def credentials(draws: Draws, gaps: Gaps) -> Credentials | None:
 
 @lru_cache(maxsize=64)
 def secret_digest(secret: str) -> str:
-    """The stored SHA-256 of a key or token, remembered because the same key comes with every call."""
+    """The SHA-256 by which a key or token is stored; cached, because the same key comes with every call."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -176,7 +179,7 @@ class Table(Generic[R]):
         self._known: dict[tuple[object, ...], list[R]] = {}
         """Query → its records."""
         self._rows: dict[str | int, R | None] = {}
-        """Key → its row as it is in the file, None if there is no such row."""
+        """Key → the row as it is in the file, None if there is no such row."""
         self._updates: dict[tuple[int, ...], str] = {}
         """Places of changed columns → the statement that sets them."""
         self._values = attrgetter(*names)
@@ -193,7 +196,7 @@ class Table(Generic[R]):
         self._rows.clear()
 
     def create(self, **columns: object) -> R:
-        """Insert and return a record of these columns with a new place, moment and, unless given, id."""
+        """Insert and return a record of these columns with a new `seq`, the moment now and, unless given, a new id."""
         tx, prefix = self._tx, self._prefix
         if prefix and "id" not in columns:
             columns["id"] = tx.draws.identifier(prefix, tx.count_up(prefix))
