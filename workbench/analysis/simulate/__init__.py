@@ -79,13 +79,13 @@ class Making(NamedTuple):
     new_key: Callable[[Row], str]
     end_ms: int
 
-    def between(self, low: int, high: int, why: str) -> int:
-        """A number from `low` to `high`, drawn by the word `why` and the movement's row."""
-        return self.chances.between((low, high), "plant", why, self.known.rows[0].natural_key)
+    def between(self, low: int, high: int, why: str, row: Row) -> int:
+        """A number from `low` to `high`, drawn by the word `why` and the row, of which a movement may have several."""
+        return self.chances.between((low, high), "plant", why, row.natural_key)
 
     def later(self, row: Row, low_ms: int, high_ms: int, why: str) -> Row:
         """The row, later by a draw from `low_ms` to `high_ms`, but not after the end."""
-        return row._replace(at_ms=min(self.end_ms, row.at_ms + self.between(low_ms, high_ms, why)))
+        return row._replace(at_ms=min(self.end_ms, row.at_ms + self.between(low_ms, high_ms, why, row)))
 
     def marked(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
         """The row with the kind's mark and other changes."""
@@ -148,20 +148,20 @@ def _changed(change: Callable[[Row, Making], Mapping[str, Any]]) -> Plant:
 
 def _other_amount(row: Row, making: Making) -> Mapping[str, Any]:
     """An amount that is up to a tenth more or less, and differs by a ngwee at least."""
-    off = making.between(1, max(2, row.amount_minor // 10), "off")
-    more = row.amount_minor - off <= row.fee_minor or making.between(0, 1, "more")
+    off = making.between(1, max(2, row.amount_minor // 10), "off", row)
+    more = row.amount_minor - off <= row.fee_minor or making.between(0, 1, "more", row)
     return {"amount_minor": row.amount_minor + (off if more else -off)}
 
 
 def _other_date(row: Row, making: Making) -> Mapping[str, Any]:
     """A moment two to four days later, but within the period."""
-    days = making.between(_TOLERATED_DAYS + 1, _TOLERATED_DAYS + 3, "days")
+    days = making.between(_TOLERATED_DAYS + 1, _TOLERATED_DAYS + 3, "days", row)
     last_ms = making.end_ms - (making.end_ms - row.at_ms) % DAY_MS
     return {"at_ms": min(row.at_ms + days * DAY_MS, last_ms)}
 
 
 def _next_morning(row: Row, making: Making) -> Mapping[str, Any]:
-    after_ms = making.between(_MINUTE_MS, 120 * _MINUTE_MS, "next morning")
+    after_ms = making.between(_MINUTE_MS, 120 * _MINUTE_MS, "next morning", row)
     return {"at_ms": min(making.end_ms, day_start_ms(row.at_ms, days_on=1) + after_ms)}
 
 
@@ -180,7 +180,7 @@ def _ambiguous(row: Row, making: Making) -> tuple[Row, ...]:
 def _unheard(row: Row, making: Making) -> tuple[Row, ...]:
     """The row, and a second payment of the same customer, of another amount, that the ledger lacks."""
     other = making.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "unheard")
-    amount_minor = row.amount_minor + making.between(101, 9_999, "unheard")
+    amount_minor = row.amount_minor + making.between(101, 9_999, "unheard", row)
     return row, making.marked(other, key=making.new_key(other), amount_minor=amount_minor)
 
 
@@ -192,14 +192,14 @@ def _part_differs(_: Row, making: Making) -> tuple[Row, ...]:
 
 
 def _invalid(row: Row, making: Making) -> tuple[Row, ...]:
-    cells = _BAD_CELLS[making.between(0, len(_BAD_CELLS) - 1, "bad")]
+    cells = _BAD_CELLS[making.between(0, len(_BAD_CELLS) - 1, "bad", row)]
     bad = making.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "invalid")
     return row, making.marked(bad, key=None if "key" in cells else making.new_key(bad), cells=cells)
 
 
 def _both_reverse(row: Row, making: Making) -> tuple[Row, ...]:
     """The row, and its reversal, less the fee, which the operator gives back; its batch is the payment's key."""
-    at_ms = max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back"))
+    at_ms = max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row))
     net_minor = row.amount_minor - row.fee_minor
     return row, making.reversal_of(row, at_ms=at_ms, amount_minor=net_minor, batch=row.key)
 
@@ -225,11 +225,13 @@ BREAKS: Final[Mapping[str, Kind]] = {
     codes.AMBIGUOUS: Kind(_ambiguous, by_default=1, is_alone=True, lacks_line=True),
     "currency_mismatch": Kind(_changed(lambda *_: {"currency": "USD"})),
     "status_mismatch": Kind(
-        _changed(lambda _, making: {"status": ("failed", "pending")[making.between(0, 1, "status")]})
+        _changed(lambda row, making: {"status": ("failed", "pending")[making.between(0, 1, "status", row)]})
     ),
     "direction_mismatch": Kind(_changed(lambda *_: {"direction": OUT}), by_default=1),
     "amount_mismatch": Kind(_changed(_other_amount)),
-    "fee_mismatch": Kind(_changed(lambda row, making: {"fee_minor": row.fee_minor + making.between(1, 50, "fee")})),
+    "fee_mismatch": Kind(
+        _changed(lambda row, making: {"fee_minor": row.fee_minor + making.between(1, 50, "fee", row)})
+    ),
     codes.WRONG_REFERENCE: Kind(_changed(lambda row, making: {"key": making.new_key(row)}), is_alone=True),
     codes.REVERSED_UNMATCHED: Kind(
         lambda row, making: (row, making.reversal_of(making.later(row, 5 * _MINUTE_MS, 600 * _MINUTE_MS, "back"))),
