@@ -452,7 +452,7 @@ def _lines_back(exits: Sequence[_Exit], tops: Mapping[str, int]) -> Iterator[str
 
 
 def _lines_on(exits: Sequence[_Exit], finals: Mapping[str, int]) -> Iterator[str]:
-    """Lines to the final states."""
+    """Yields the arrows from states to the final states, with the names of events; `finals` is state → y of its box."""
     right = _STATE_X + _STATE_WIDTH
     for place, (target, top) in enumerate(finals.items()):
         here = [way for way in exits if way.target == target]

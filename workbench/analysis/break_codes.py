@@ -112,7 +112,7 @@ _WHOM: Final = {"operator:": "the operator", "bank:": "the bank"}
 
 
 def proposals_of(pairs: pa.Table) -> Values:
-    """A JSON list of bodies for each of these pairs, all of one code; null where no entry settles the pair."""
+    """The proposed entries of each pair as a JSON list of bodies; null where none settles it. All have one code."""
     proposed = [propose(pairs) for propose in BREAK_CODES[pairs["code"][0].as_py()].propose]
     bodies = [pc.if_else(pc.is_valid(body), _joined(", ", body), "") for body in proposed]
     listed = _joined("[", *bodies, pa.array([""] * len(pairs)), "]")

@@ -62,7 +62,7 @@ class PhoneKey:
 
     @property
     def of_rows(self) -> str:
-        """The secret under which the rows of a ledger are hashed: customers' numbers do not follow from it."""
+        """A secret derived from the key, for hashing a ledger's rows; nobody can test customers' numbers with it."""
         return hmac.digest(self._secret, b"rows of a ledger", "sha256").hex()
 
     def __repr__(self) -> str:

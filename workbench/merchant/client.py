@@ -539,10 +539,10 @@ class PaymentsClient(Closing):
         self.plants = Plants(self)
 
     def in_mode(self, headers: Mapping[str, str], on_dashboard: tuple[str, ...] = ()) -> "PaymentsClient":
-        """A copy of this client in another mode, with the same key and connection.
+        """A copy of this client, with the same key and connection, that adds `headers` to every request.
 
-        `headers` go with every request; groups whose paths begin with one of `on_dashboard` are called on a sandbox's
-        dashboard, where the interface lacks them.
+        A group that the interface does not show is called on a sandbox's dashboard, if its path begins with one of
+        `on_dashboard`.
         """
         other = copy(self)
         other.owns_http, other.headers, other.on_dashboard = False, headers, on_dashboard

@@ -310,7 +310,7 @@ class Driver:
 
     @contextmanager
     def _command(self) -> Iterator[Transaction]:
-        """One transaction; its lines are reported, and a job's bug is raised, after the commit."""
+        """Opens a transaction; after the commit, reports its lines and raises the exception of a job that failed."""
         self._lines = []
         with self._store.transaction() as tx:
             yield tx

@@ -358,10 +358,10 @@ def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame)
 
 
 def groups_closed(breaks: pd.DataFrame) -> pd.Series:
-    """For each break that is decided to zero the ids of all breaks decided together; null for every other break.
+    """The group of each break whose decision leaves nothing to book: the ids decided together; null for other breaks.
 
-    Matched breaks are decided to zero if they add up to zero in each account and currency, and so is an accepted
-    date: nothing is left to book.
+    Such a decision is a `match` whose variances add up to zero in each account and currency, or an accepted
+    `date_mismatch`.
     """
     is_dated = (breaks["code"] == "date_mismatch") & (breaks["verdict"] == "accept")
     is_match = breaks["verdict"] == "match"

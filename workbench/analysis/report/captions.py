@@ -238,7 +238,7 @@ def open_breaks(result: Reconciled, width: int | None, file: Path | None = None)
 
 
 def _moved(row: Mapping[str, Any]) -> str:
-    """The effect of a break by the side that has it; both effects if they differ."""
+    """A break's signed amount as text; both sides', with ≠ between them, if they differ."""
     sides = dict.fromkeys(row[name] for name in _CLOSINGS)
     texts = [signed_text(minor, row["currency"]) for minor in sides if minor is not None]
     return f"{' ≠ '.join(texts)} {row['currency'] or ''}".rstrip()

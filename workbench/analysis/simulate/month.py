@@ -433,7 +433,7 @@ class Month:
             yield self._command(payment, "pin")
 
     def drive(self, session: Session, *, show_progress: bool) -> None:
-        """Send the commands to the sandbox, in each call about as many as the calls before did.
+        """Send the month's commands to the sandbox, in calls of about as many as the calls before carried out.
 
         With `show_progress`, standard error shows each tenth of the payments that is done.
         """

@@ -418,9 +418,9 @@ def _lines(draft: Draft) -> None:
 
 
 def _keys(draft: Draft) -> None:
-    """Doubts keys that rows share, declares `makes_keys` if rows lack a key, and proposes patterns for narratives.
+    """Adds a doubt if rows share a key, and declares `makes_keys` if rows lack one.
 
-    A proposed `key_pattern`, which is a doubt, would find keys or customers' numbers in the narratives.
+    Suggests, as doubts, each `key_pattern` that would find keys or customers' numbers in the narratives.
     """
     keys = [text for line, text in draft.texts("key") if line in draft.moving]
     of_rows, lacking = f"of {len(draft.moving)} rows", len(draft.moving) - len(keys)

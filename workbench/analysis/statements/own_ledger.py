@@ -393,7 +393,7 @@ def _moments(name: str, column: pa.ChunkedArray, offset: timedelta) -> pa.Chunke
 
 
 def _are_days(column: Column, layout: Layout) -> bool:
-    """True if every moment is a midnight, and the layout has a format of days: a file would have days."""
+    """True if a column of moments holds only dates: all are midnight, and the layout has a format without a time."""
     moments, formats = column.different, map(DateFormat, layout.dates)
     is_midnight = pc.equal(moments, pc.floor_temporal(moments, unit="day"))
     return pc.all(is_midnight).as_py() and not all(by.has_time for by in formats)
@@ -470,7 +470,7 @@ def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tu
 def _declared_opening(
     found: Found, groups: Sequence[tuple[Cell, ...]], minor: int, currency: str, told: str | None
 ) -> dict[int, int]:
-    """Code → the opening balance that stands above the header.
+    """Place of an account and currency in `groups` → the opening balance above the header, `minor`.
 
     `told` is the currency named by the caller or above the header; None if only the layout names one.
     Raises StatementRefused: there are rows of several accounts.

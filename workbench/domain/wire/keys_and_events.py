@@ -158,7 +158,7 @@ class NewPlant(View):
 
 
 class Plant(View):
-    """A plant, without the id that the request gave it (section 2.4)."""
+    """A plant of the provider's sample store, without the id that the request gave it (section 2.4)."""
 
     __source__ = Source("2.4", ("name", "tag"))
     name: Annotated[str, meaning("Name of the plant.")]

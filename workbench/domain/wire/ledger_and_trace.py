@@ -56,7 +56,7 @@ class LedgerEntry(OfSandbox):
 
 
 class LedgerPosting(OfSandbox):
-    """One side of one account."""
+    """One debit or credit of an entry to one account."""
 
     entry: str
     number: int

@@ -419,12 +419,12 @@ def _source_of(operation: Operation) -> Schema:
 
 
 def _documented(section: str) -> Schema:
-    """The marks of a part that a section of the interface shows."""
+    """OpenAPI members of a field or operation that a section of the interface shows, with a link to the section."""
     return {"x-provenance": "documented", "x-section": section, "externalDocs": {"url": link_to(section)}}
 
 
 def _open_in(section: str) -> Schema:
-    """The marks of a part that a section of the interface leaves open; for "", of a part that no real service has."""
+    """OpenAPI members of a field or operation that a section leaves open; for "", of one that no real service has."""
     return _documented(section) | {"x-provenance": "assumed"} if section else {"x-provenance": "sandbox"}
 
 

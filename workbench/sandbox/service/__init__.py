@@ -242,7 +242,10 @@ def charge_money(gaps: Gaps, amount: int, currency: Currency) -> Money:
 
 
 def whole_units(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
-    """The money of a decimal in whole units of charges. Raises InvalidRequest: not an amount, or not whole."""
+    """Reads the amount of a charge's refund, a whole number in the unit of charges, as money.
+
+    Raises InvalidRequest: not an amount, or not whole.
+    """
     # The size is checked before the amount becomes an integer: 1e999999 never should.
     check_size(amount, MAX_MAJOR_DIGITS + currency.decimals)
     if amount != amount.to_integral_value():

@@ -126,7 +126,7 @@ class Credentials(NamedTuple):
 
 
 def credentials(draws: Draws, gaps: Gaps) -> Credentials | None:
-    """The merchant's credentials, drawn from the seed; None if any e-mail address and password do."""
+    """The merchant's e-mail address and password, drawn from the seed; None if the register accepts almost any."""
     if gaps.token_credentials != "one_account":
         return None
     name = f"{MERCHANT_ID}-{draws.token('email', MERCHANT_ID)[:6].lower()}"
