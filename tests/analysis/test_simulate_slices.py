@@ -76,7 +76,7 @@ class SingleCalls(SandboxControl):
         self.bench.client.payment_intents.confirm(self.intents[each.order], phone=each.phone, provider=each.provider)
 
     def pin(self, each: SimulatedCommand) -> None:
-        self.enter(each.phone, SANDBOX_PIN)
+        self.bench.phone(each.phone).enter_pin(SANDBOX_PIN)
 
     def refund(self, each: SimulatedCommand) -> None:
         if each.order in self.charges:

@@ -65,7 +65,9 @@ class TestSection2Resources:
             assert response.json()["payment_method"]["mobile_money"]["provider"] == provider
 
     def test_a_charge_answers_the_six_shown_fields_and_echoes_the_six_that_were_asked(self, wire: Wire):
-        charge = wire.charge(reference='"order-77"').json()
+        response = wire.charge(reference='"order-77"')
+        assert content(response) == (200, "application/json")
+        charge = response.json()
         assert {name: type(charge[name]) for name in CHARGE_FIELDS} == CHARGE_FIELDS
         asked = {"amount": 15_000, "currency": "zmw", "channel": "mtn", "reference": "order-77"}
         assert {**charge, "status": "succeeded", **asked, "provider": "mtn"} == charge
@@ -189,6 +191,9 @@ class TestSection5Authentication:
 
 
 class TestSection6Events:
+    def test_the_publishable_key_is_for_the_client_side(self, wire: Wire):
+        assert wire.post("/v1/payment_intents", wire.intent().request.content, wire.publishable).status_code == 403
+
     def test_a_webhook_comes_after_the_pin_without_the_client_secret(self, wire: Wire):
         messages = arrived(wire, wire.paid())
         assert json.loads(messages[-1].body)["type"] == "payment_intent.succeeded"
@@ -250,6 +255,16 @@ class TestSection7Errors:
             assert {name: type(each) for name, each in error.items()} == {"error": int, "message": str}
             assert error["error"] in INT32
             assert error["message"]
+
+    def test_the_sandbox_produces_a_failure_on_demand(self, wire: Wire):
+        response = wire.charge(phone='"+260960000002"')
+        assert response.status_code == 402
+        assert response.json()["decline_code"] == "insufficient_funds"
+
+    def test_errors_of_payments_carry_the_documented_members_too(self, wire: Wire):
+        error = wire.intent(amount="0").json()
+        assert error["error"] == 400
+        assert error["message"]
 
 
 class TestSection8Limits:
