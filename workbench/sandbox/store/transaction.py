@@ -5,7 +5,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
@@ -429,7 +429,8 @@ class Transaction:
         self._counted: set[str] = set()
         """Counters that the command has changed."""
         self._shared = shared
-        self._read_ids, self._read_ids_before = Counter[str](), Counter[str]()
+        self._read_ids: dict[str, int] = {}
+        self._read_ids_before: dict[str, int] = {}
         """Kind → the number of ids that reads of this opening of a shared file were given."""
         self._later: deque[rows.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
         self.draws = draws
@@ -654,7 +655,7 @@ class Transaction:
         """
         if not self._shared:
             return self.new_id(kind)
-        self._read_ids[kind] += 1
+        self._read_ids[kind] = self._read_ids.get(kind, 0) + 1
         return self.draws.identifier(kind, self.opening * _READS_OF_AN_OPENING + self._read_ids[kind])
 
     def trace(self, call: rows.StoredCall) -> None:
