@@ -525,7 +525,6 @@ def read_rows(
             further[name], bad = fields.values(name)
             problems += [(row, f"{layout.columns.get(name, name)} {why}") for row, why in bad]
         problems = [(int(body.lines[row]), why) for row, why in problems if not is_opening[row]]
-    fields.cells.clear()
     release_unused()
     absent = dates.local == ABSENT
     utc = dates.local - (0 if dates.by.has_zone else offset_ms)
