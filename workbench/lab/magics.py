@@ -269,4 +269,4 @@ def _exchange(session: Session, raw: RawRequest, response: httpx.Response) -> Ex
         "request": {"headers": {name: mask(value) for name, value in raw.headers}, "body": mask(body)},
         "response": {"status": response.status_code, "headers": headers, "body": text},
     }
-    return Exchange({"seq": None, "at": None, "detail": detail}, session.trace_context)
+    return Exchange({"seq": None, "at": None, "detail": detail}, session.base_url)

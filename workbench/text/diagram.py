@@ -243,18 +243,6 @@ class SequenceDiagram:
         return f'<div role="img" aria-label="{label}; the table below has the same">{made}</div>'
 
     @property
-    def mermaid(self) -> str:
-        """The diagram for a Markdown page that draws Mermaid: put it between "```mermaid" and "```"."""
-        used = {lane for step in self.steps for lane in (step.source, step.target)}
-        lanes = {lane: f"lane{place}" for place, lane in enumerate(LANES) if lane in used}
-        lines = ["sequenceDiagram", *(f"    participant {name} as {lane}" for lane, name in lanes.items())]
-        for step in self.steps:
-            (label, response), source, target = crossed(step), lanes[step.source], lanes[step.target]
-            lines.append(f"    {source}->>{target}: {_in_mermaid(label)}")
-            lines += [f"    {target}-->>{source}: {_in_mermaid(response)}"] if response else []
-        return "\n".join(lines) + "\n"
-
-    @property
     def table(self) -> Table:
         """The steps as a table, one row for each step."""
         rows = [(clock_of(step.at), step.source, step.target, *crossed(step)) for step in self.steps]
@@ -267,11 +255,6 @@ class SequenceDiagram:
         data, metadata = svg.Drawing(self.svg, repr(self))._repr_mimebundle_()
         metadata["image/svg+xml"]["tight"] = self.tight
         return data, metadata
-
-
-def _in_mermaid(text: str) -> str:
-    """Text with Mermaid's own signs as codes; a hyphen for an empty text, which Mermaid rejects."""
-    return re.sub(r"[#;<>&%$\\]", lambda sign: f"#{ord(sign[0])};", text) or "-"
 
 
 def crossed(step: TraceStep) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from workbench.domain.wire import ledger_and_trace as wire
 from workbench.domain.wire.sandbox_controls import Payment
 from workbench.errors import InvalidRequest, NotFound
 from workbench.merchant.calls import checked_text
-from workbench.session import SandboxControl, TraceContext, receipt
+from workbench.session import SandboxControl, receipt
 from workbench.text import svg
 from workbench.text.diagram import MASK_NOTE, MOST_ROWS, TIME, SequenceDiagram, clock_of, short, utc_of
 from workbench.text.render import Column, Saved, Table, Tabular, bundle, indented, is_live, preformatted, table
@@ -103,10 +103,10 @@ AnyRows: TypeAlias = Rows | PagedRows
 class Exchange:
     """One HTTP request and its response, as sent, with keys and numbers masked. The repr shows controls as symbols."""
 
-    def __init__(self, row: dict[str, Any], context: TraceContext) -> None:
+    def __init__(self, row: dict[str, Any], base_url: str = "") -> None:
         self._row = row
         self._call = wire.call_of(row)
-        self._context = context
+        self._base_url = base_url
 
     @property
     def request(self) -> str:
@@ -123,14 +123,6 @@ class Exchange:
     def status(self) -> int:
         """The response's status."""
         return self._call.response.status
-
-    @property
-    def latency_ms(self) -> int | None:
-        """Milliseconds that this bench waited for the response; None for another client's call.
-
-        In a headless run it is None too, so that two runs of one notebook print the same.
-        """
-        return self._context.latencies.of(self._call.response.headers.get("Request-Id", "")) if is_live() else None
 
     @property
     def python(self) -> str:
@@ -163,20 +155,17 @@ class Exchange:
         if masked == number or call == self._call:
             message = f"number is not one that is masked in this call: {masked} does not occur in it."
             raise InvalidRequest(message, code="parameter_invalid", param="number")
-        return Exchange({**self._row, "detail": to_builtins(call)}, self._context)
+        return Exchange({**self._row, "detail": to_builtins(call)}, self._base_url)
 
     @cached_property
     def _snippet(self) -> Snippet:
-        return snippet_of(self._call, self._context.base_url)
+        return snippet_of(self._call, self._base_url)
 
     def __repr__(self) -> str:
         return visible(f"{self.request}\n\n{self.response}", lines=True)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        html = preformatted(self.request, "request") + preformatted(self.response, "response")
-        if self.latency_ms is not None:
-            html += f"<p>answered in {self.latency_ms} ms</p>"
-        return bundle(repr(self), html)
+        return bundle(repr(self), preformatted(self.request, "request") + preformatted(self.response, "response"))
 
 
 def _message(first_line: str, sent: wire.TracedRequest | wire.TracedResponse) -> str:
@@ -244,8 +233,8 @@ def _lines_of(account: TAccount) -> Iterator[tuple[str, ...]]:
 class Exchanges(Sequence[Exchange]):
     """The calls of a trace, each as raw request and response."""
 
-    def __init__(self, rows: AnyRows, context: TraceContext) -> None:
-        self._rows, self._context = rows, context
+    def __init__(self, rows: AnyRows, base_url: str) -> None:
+        self._rows, self._base_url = rows, base_url
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -256,8 +245,8 @@ class Exchanges(Sequence[Exchange]):
     def __getitem__(self, place: slice) -> list[Exchange]: ...
     def __getitem__(self, place: int | slice) -> Exchange | list[Exchange]:
         if isinstance(place, slice):
-            return [Exchange(row, self._context) for row in self._rows[place]]
-        return Exchange(self._rows[place], self._context)
+            return [Exchange(row, self._base_url) for row in self._rows[place]]
+        return Exchange(self._rows[place], self._base_url)
 
     def __repr__(self) -> str:
         return repr([*self])
@@ -300,9 +289,9 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
     A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
     """
 
-    def __init__(self, rows: AnyRows, context: TraceContext | None = None) -> None:
+    def __init__(self, rows: AnyRows, base_url: str = "") -> None:
         self._rows = rows
-        self._context = context or TraceContext()
+        self._base_url = base_url
 
     def for_(self, payment: str) -> "Trace":
         """The rows of one payment, by the id of its intent, its charge or its refund, or the rows of one payout."""
@@ -318,7 +307,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
     @property
     def exchanges(self) -> Exchanges:
         """The calls, each as raw request and response; the last is `exchanges[-1]`."""
-        return Exchanges(_chosen(self._rows, "kind", wire.CALL), self._context)
+        return Exchanges(_chosen(self._rows, "kind", wire.CALL), self._base_url)
 
     @property
     def sequence(self) -> SequenceDiagram:
@@ -350,7 +339,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
 
         Raises TrafficRefused: the file cannot be written.
         """
-        har.write(Path(file), self._rows, self._context.base_url or "http://sandbox")
+        har.write(Path(file), self._rows, self._base_url or "http://sandbox")
 
     @overload
     def __getitem__(self, place: int) -> dict[str, Any]: ...
@@ -368,7 +357,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         return len(self._rows)
 
     def _with(self, rows: AnyRows) -> "Trace":
-        return Trace(rows, self._context)
+        return Trace(rows, self._base_url)
 
     def _table(self) -> Table:
         rows = self._rows[-PAGE:]
