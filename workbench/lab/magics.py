@@ -1,8 +1,6 @@
 """`%%http` sends a request that is written as it goes over the wire, and shows it with the response."""
 
-import keyword
 import re
-import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -22,7 +20,7 @@ from workbench.visible import visible
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 COMPUTED: Final = ("content-length", "transfer-encoding", "connection")
 """Headers that follow from the body; the HTTP client sets them."""
-HELP: Final = """%%http [BENCH] [-o NAME]
+HELP: Final = """%%http [BENCH]
 
 Send a raw HTTP request to the sandbox, as it is written in the cell:
 
@@ -37,12 +35,11 @@ body. $name and $name.attribute are filled in from the notebook's variables; $$ 
 header is sent that you do not write. Without a Content-Type, a body that begins with { or [ is sent as
 application/json; Content-Length is worked out. Lines that begin with # before the request are comments.
 
-BENCH    the variable that holds the Workbench; `bench`, or the only one there is, if it is left out
--o NAME  keep the httpx response in a variable; the last one is in _ anyway"""
+BENCH is the variable that holds the Workbench; `bench`, or the only one there is, if it is left out. The httpx response
+is in _ afterwards."""
 _MOST_TEXT = 2000
 _OF_THE_SERVER = {"date", "server", *COMPUTED}
 """Headers that are about the server and differ from run to run."""
-_ALONE = re.compile(r"%%http\b[^\n]*")
 _TYPED = re.compile(r'("text"\s*:\s*)"[^"]*"')
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -169,61 +166,26 @@ def _line(place: int) -> str:
 def load(shell: InteractiveShell) -> None:
     """Registers the magic `%%http` in a shell."""
 
-    def http(line: str, cell: str = "") -> httpx.Response | None:
+    def http(line: str, cell: str) -> httpx.Response:
         try:
-            bench_name, keep_as, wants_help = _options(line)
-            if wants_help:
-                print(HELP)  # noqa: T201  a person asked for it
-                return None
-            session = _session(shell.user_ns, bench_name)
-            response = _sent(session, read(cell, shell.user_ns, session.base_url))
+            session = _session(shell.user_ns, line)
+            return _sent(session, read(cell, shell.user_ns, session.base_url))
         except Mistyped as error:
             # A UsageError shows as one line without a traceback; a headless run of the notebook stops there.
             raise UsageError(visible(str(error))) from None
-        if keep_as:
-            shell.user_ns[keep_as] = response
-        return response
 
     http.__doc__ = HELP
-    shell.magics_manager.register_function(http, magic_kind="line_cell", magic_name="http")
-    if _with_a_body not in shell.input_transformers_cleanup:
-        shell.input_transformers_cleanup.append(_with_a_body)
+    shell.magics_manager.register_function(http, magic_kind="cell", magic_name="http")
 
 
-def _with_a_body(lines: list[str]) -> list[str]:
-    """Turns a lone `%%http` into a line magic, which shows help: IPython refuses a cell magic without a body."""
-    written = "".join(lines).strip()
-    return [f"{written[1:]}\n"] if _ALONE.fullmatch(written) else lines
-
-
-def _options(line: str) -> tuple[str, str, bool]:
-    """The bench's name, the variable for the response, and True if help is asked for; the names may be empty.
-
-    Raises Mistyped: the line has another form than `%%http [BENCH] [-o NAME]`.
-    """
-    try:
-        words = shlex.split(line)
-    except ValueError as error:
-        raise Mistyped(f"%%http {line}: {error}.") from None
-    if {"-h", "--help"} & set(words):
-        return "", "", True
-    keep_as = ""
-    if "-o" in words:
-        place = words.index("-o")
-        keep_as = words[place + 1] if place + 1 < len(words) else ""
-        if not keep_as.isidentifier() or keyword.iskeyword(keep_as):
-            raise Mistyped("-o needs a name for the response, such as: %%http -o answer")
-        words[place : place + 2] = []
-    if len(words) > 1 or any(word.startswith("-") for word in words):
-        raise Mistyped(f"%%http {line}: use %%http [BENCH] [-o NAME]. The request begins on the next line.")
-    return "".join(words), keep_as, False
-
-
-def _session(names: dict[str, Any], bench_name: str) -> Session:
-    """The session of the Workbench in the variable `bench_name`; if that is empty, in `bench`, or the only Workbench.
+def _session(names: dict[str, Any], line: str) -> Session:
+    """The session of the Workbench in the variable that `line` names; if that is empty, in `bench`, or the only one.
 
     Raises Mistyped: no variable of this name holds a Workbench, or without a name there is none, or are several.
     """
+    bench_name, *more = line.split() or [""]
+    if more or bench_name.startswith("-"):
+        raise Mistyped(f"%%http {line}: use %%http [BENCH]. The request begins on the next line; its response is in _.")
     # The check by type runs no code of the notebook's objects.
     benches: dict[str, Session] = {
         name: bench for name, bench in names.items() if name[0] != "_" and issubclass(type(bench), Session)
