@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from msgspec import structs, to_builtins
 
-from workbench.domain.ledger import CHART, DEBIT, TAccount, t_accounts
+from workbench.domain.ledger import CHART, TAccount, t_accounts
 from workbench.domain.masking import mask
 from workbench.domain.moments import lusaka_text
 from workbench.domain.money import money_text
@@ -189,13 +189,13 @@ class TAccounts:
     """
 
     def __init__(self, postings: Iterable[Mapping[str, Any]], *, entry: str = "#{}") -> None:
-        self._accounts = t_accounts({**row, "entry": entry.format(row["number"])} for row in postings)
+        self.accounts = t_accounts({**row, "entry": entry.format(row["number"])} for row in postings)
 
     @property
     def html(self) -> str:
         """The accounts as tables in the form of a T."""
         made = ""
-        for account in self._accounts:
+        for account in self.accounts:
             *lines, total = (f"<tr><td>{debit}</td><td>{credit}</td></tr>" for debit, credit in _lines_of(account))
             made += (
                 '<table style="display:inline-table;margin:0 1.5em 1em 0;vertical-align:top" class="wb-t">'
@@ -207,7 +207,7 @@ class TAccounts:
 
     def __repr__(self) -> str:
         made, rule = [], "─" * _HALF
-        for account in self._accounts:
+        for account in self.accounts:
             *lines, total = (f"{debit:>{_HALF}} │{credit:>{_HALF}}".rstrip() for debit, credit in _lines_of(account))
             made.append("\n".join([title_of(account), f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total]))
         return "\n\n".join(made) or "(no postings yet)"
@@ -219,6 +219,17 @@ class TAccounts:
 def title_of(account: TAccount) -> str:
     """An account's code, name and currency."""
     return visible(f"{account.code} {account.account} ({account.currency})")
+
+
+def sums_of(accounts: Iterable[TAccount]) -> Iterator[tuple[str, str]]:
+    """Yields the sum of all debits and the sum of all credits of the accounts, for each currency."""
+    sums: dict[str, list[int]] = {}
+    for account in accounts:
+        sides = sums.setdefault(account.currency, [0, 0])
+        for place, side in enumerate((account.debits, account.credits)):
+            sides[place] += sum(posting.money.amount_minor for posting in side)
+    for currency, (debits, credits_) in sums.items():
+        yield money_text(debits, currency), money_text(credits_, currency)
 
 
 def _lines_of(account: TAccount) -> Iterator[tuple[str, ...]]:
@@ -398,16 +409,15 @@ def _filtered(rows: AnyRows, name: str, value: str) -> Rows:
 
 def _accounts_of(entries: Rows) -> tuple[TAccounts, str, str]:
     """The accounts of some entries, the sums of both sides by currency, and the entries' names."""
-    postings, sums = list[dict[str, Any]](), dict[str, list[int]]()
-    for place, row in enumerate(entries, start=1):
-        for side, account, minor, currency in wire.entry_of(row).postings:
-            code = next((code for name, code in _CODES.items() if name.fullmatch(account)), 0)
-            posting = {"account": account, "code": code, "side": side, "amount_minor": minor, "currency": currency}
-            postings.append({**posting, "number": place})
-            sums.setdefault(currency, [0, 0])[side != DEBIT] += minor
+    postings = [
+        {
+            "account": account, "side": side, "amount_minor": minor, "currency": currency, "number": place,
+            "code": next((code for name, code in _CODES.items() if name.fullmatch(account)), 0),
+        }
+        for place, row in enumerate(entries, start=1)
+        for side, account, minor, currency in wire.entry_of(row).postings
+    ]  # fmt: skip
+    made = TAccounts(postings, entry="({})")
+    totals = ", ".join(f"debits {debits}, credits {credits_}" for debits, credits_ in sums_of(made.accounts))
     named = "; ".join(f"({place}) {visible(row['what'])}" for place, row in enumerate(entries, start=1))
-    totals = ", ".join(
-        f"debits {money_text(debits, currency)}, credits {money_text(credits_, currency)}"
-        for currency, (debits, credits_) in sums.items()
-    )
-    return TAccounts(postings, entry="({})"), f"Ledger: {totals}", named
+    return made, f"Ledger: {totals}", named
