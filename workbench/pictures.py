@@ -1,6 +1,6 @@
 """Pictures of how payments work, drawn from this sandbox's own tables: its transitions, schedule, ledger and messages.
 
-Each picture is a `Drawing`: an SVG, and a text that says the same.
+Each picture is a `Drawing`, an SVG and a text that says the same, except for the T-accounts of a payment.
 """
 
 import re
@@ -14,8 +14,8 @@ from msgspec.structs import asdict
 
 from workbench.domain import ledger, payments
 from workbench.domain.gaps import Gaps
-from workbench.domain.ledger import DEBIT, KIND_BY_CODE, TAccount, t_accounts
-from workbench.domain.masking import shortened
+from workbench.domain.ledger import DEBIT, KIND_BY_CODE
+from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import lusaka_text, milliseconds, span, utc_text
 from workbench.domain.money import Money, money_text
 from workbench.domain.payments import Transitions, offer_again_s
@@ -26,9 +26,9 @@ from workbench.domain.wire.ledger_and_trace import LedgerEntry, LedgerPosting
 from workbench.merchant.receiver import Arrival
 from workbench.session import Session
 from workbench.text import svg
-from workbench.text.render import Column, table
+from workbench.text.render import table
 from workbench.text.svg import Drawing
-from workbench.traffic.trace import sums_of, title_of
+from workbench.traffic.trace import TAccounts
 from workbench.visible import visible
 
 if TYPE_CHECKING:
@@ -201,26 +201,12 @@ class Pictures:
         says = [title, *(line for name, lines in blocks.items() for line in (f"{name}:", *lines)), ends]
         return svg.drawing(title, "\n".join(says), y + 26, parts)
 
-    def ledger(self, payment: str) -> Drawing:
+    def ledger(self, payment: str) -> TAccounts:
         """The T-accounts of one payment, by the id of an intent, of a charge without an intent, or of a payout."""
         entries, postings = self._journal(payment)
-        title = f"The ledger of {svg.shown_as(payment, 60)}"
-        lines = [f"#{entry.number} {entry.kind}: {svg.shown_as(entry.description)}" for entry in entries]
-        lines = lines or ["No entry names it."]
-        accounts = t_accounts({**asdict(posting), "entry": f"#{posting.number}"} for posting in postings)
-        parts = [svg.text(svg.EDGE, 50 + 20 * place, shortened(line, 100), svg.INK) for place, line in enumerate(lines)]
-        y = 64 + 20 * len(lines)
-        for pair in (accounts[place : place + 2] for place in range(0, len(accounts), 2)):
-            for account, x in zip(pair, (svg.EDGE, svg.WIDTH - svg.EDGE - _T_WIDTH), strict=False):
-                parts += _t_account(account, x, y)
-            y += 70 + 20 * max(map(_lines_of, pair))
-        sums = [f"Debits {debits} = credits {credits_}" for debits, credits_ in sums_of(accounts)]
-        for total in sums:
-            parts.append(svg.text(svg.EDGE, y + 8, total, svg.INK, font_weight=600))
-            y += 20
-        columns = ("account", "entry", Column("debit", numeric=True), Column("credit", numeric=True))
-        says = table("", columns, (row for account in accounts for row in _account_rows(account)))
-        return svg.drawing(title, "\n".join([title, *lines, *([str(says)] if accounts else []), *sums]), y + 8, parts)
+        lines = [f"#{entry.number} {entry.kind}: {mask(entry.description)}" for entry in entries]
+        notes = [f"The ledger of {svg.shown_as(payment, 60)}", *(lines or ["No entry names it."])]
+        return TAccounts(map(asdict, postings), notes=notes)
 
     def money_flow(self) -> Drawing:
         """The latest entries of the ledger, each with the money that changed hands and the claims that changed."""
@@ -558,39 +544,6 @@ def _in_words(entry: _Booked) -> str:
         for source, target, amount in entry.flows
     ]
     return "\n    ".join([f"{entry.title}, {entry.at}", *flows, *([", ".join(entry.claims)] if entry.claims else [])])
-
-
-# The accounts of a payment
-
-_T_WIDTH: Final = 318
-
-
-def _account_rows(account: TAccount) -> Iterator[tuple[str, str, str, str]]:
-    """An account's rows of account, entry, debit and credit: its postings, then its balance."""
-    name = title_of(account)
-    yield from ((name, posting.entry, posting.money.plain, "") for posting in account.debits)
-    yield from ((name, posting.entry, "", posting.money.plain) for posting in account.credits)
-    yield (name, "balance", *account.balance)
-
-
-def _lines_of(account: TAccount) -> int:
-    return max(len(account.debits), len(account.credits))
-
-
-def _t_account(account: TAccount, x: int, y: int) -> Iterator[str]:
-    """Debits left, credits right, and the balance below on the side where it stands."""
-    middle, end, bottom = x + _T_WIDTH / 2, x + _T_WIDTH, y + 30 + 20 * _lines_of(account)
-    yield svg.text(x, y + 12, title_of(account), svg.INK, font_weight=600)
-    yield svg.line(x, y + 22, end, y + 22, svg.INK)
-    yield svg.line(middle, y + 22, middle, bottom + 22, svg.INK)
-    yield svg.line(x, bottom, end, bottom, svg.RULE)
-    for side, left, right in ((account.debits, x, middle - 12), (account.credits, middle + 12, end)):
-        for place, posting in enumerate(side):
-            down = y + 40 + 20 * place
-            yield svg.text(left, down, posting.entry, svg.FAINT)
-            yield svg.text(right, down, posting.money.plain, svg.INK, text_anchor="end")
-    for words, right in zip(account.balance, (middle - 12, end), strict=True):
-        yield svg.text(right, bottom + 17, words, svg.INK, text_anchor="end", font_weight=600)
 
 
 # Rows that belong together

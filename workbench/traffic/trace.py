@@ -175,6 +175,7 @@ def _message(first_line: str, sent: wire.TracedRequest | wire.TracedResponse) ->
 
 
 _HALF: Final = 18
+_NO_POSTING: Final = "(no postings yet)"
 _T: Final = (
     "<style>.wb-t{border-collapse:collapse}.wb-t :is(th,td){text-align:right;min-width:8em;padding:2px 8px;border:0}"
     ".wb-t :is(th,td):first-child{border-right:2px solid}.wb-t thead th{border-bottom:2px solid}"
@@ -185,51 +186,52 @@ _T: Final = (
 class TAccounts:
     """T-accounts made from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `number`).
 
-    Each amount has its entry's number beside it, in the form of `entry`.
+    Each amount has its entry's number beside it, in the form of `entry`. `notes` stand above the accounts, and the sums
+    of both sides below.
     """
 
-    def __init__(self, postings: Iterable[Mapping[str, Any]], *, entry: str = "#{}") -> None:
-        self.accounts = t_accounts({**row, "entry": entry.format(row["number"])} for row in postings)
+    def __init__(self, postings: Iterable[Mapping[str, Any]], *, entry: str = "#{}", notes: Sequence[str] = ()) -> None:
+        self._accounts = t_accounts({**row, "entry": entry.format(row["number"])} for row in postings)
+        self._notes = [visible(note) for note in notes]
+
+    @property
+    def _sums(self) -> str:
+        sums: dict[str, list[int]] = {}
+        for account in self._accounts:
+            sides = sums.setdefault(account.currency, [0, 0])
+            for place, side in enumerate((account.debits, account.credits)):
+                sides[place] += sum(posting.money.amount_minor for posting in side)
+        totals = ([money_text(side, currency) for side in sides] for currency, sides in sums.items())
+        return "; ".join(f"Debits {debits} = credits {credits_}" for debits, credits_ in totals)
 
     @property
     def html(self) -> str:
         """The accounts as tables in the form of a T."""
-        made = ""
-        for account in self.accounts:
+        made = f"{_T}<p>{'<br>'.join(map(escape, self._notes))}</p>" if self._notes else _T
+        for account in self._accounts:
             *lines, total = (f"<tr><td>{debit}</td><td>{credit}</td></tr>" for debit, credit in _lines_of(account))
             made += (
                 '<table style="display:inline-table;margin:0 1.5em 1em 0;vertical-align:top" class="wb-t">'
-                f'<caption style="white-space:nowrap">{escape(title_of(account))}</caption>'
+                f'<caption style="white-space:nowrap">{escape(_title_of(account))}</caption>'
                 '<thead><tr><th scope="col">Debit</th><th scope="col">Credit</th></tr></thead>'
                 f"<tbody>{''.join(lines)}</tbody><tfoot>{total}</tfoot></table>"
             )
-        return made and f"{_T}{made}"
+        return f"{made}<p>{self._sums or _NO_POSTING}</p>"
 
     def __repr__(self) -> str:
-        made, rule = [], "─" * _HALF
-        for account in self.accounts:
+        made, rule = ["\n".join(self._notes)] if self._notes else [], "─" * _HALF
+        for account in self._accounts:
             *lines, total = (f"{debit:>{_HALF}} │{credit:>{_HALF}}".rstrip() for debit, credit in _lines_of(account))
-            made.append("\n".join([title_of(account), f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total]))
-        return "\n\n".join(made) or "(no postings yet)"
+            made.append("\n".join([_title_of(account), f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total]))
+        return "\n\n".join([*made, self._sums or _NO_POSTING])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return bundle(repr(self), self.html)
 
 
-def title_of(account: TAccount) -> str:
+def _title_of(account: TAccount) -> str:
     """An account's code, name and currency."""
     return visible(f"{account.code} {account.account} ({account.currency})")
-
-
-def sums_of(accounts: Iterable[TAccount]) -> Iterator[tuple[str, str]]:
-    """Yields the sum of all debits and the sum of all credits of the accounts, for each currency."""
-    sums: dict[str, list[int]] = {}
-    for account in accounts:
-        sides = sums.setdefault(account.currency, [0, 0])
-        for place, side in enumerate((account.debits, account.credits)):
-            sides[place] += sum(posting.money.amount_minor for posting in side)
-    for currency, (debits, credits_) in sums.items():
-        yield money_text(debits, currency), money_text(credits_, currency)
 
 
 def _lines_of(account: TAccount) -> Iterator[tuple[str, ...]]:
@@ -331,9 +333,9 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         latest, steps = [*self._rows[-MOST_ROWS:]], self._table()
         texts, came = [str(steps)], ""
         if entries := [row for row in latest if row["kind"] == wire.ENTRY]:
-            accounts, sums, named = _accounts_of(entries)
-            texts.append(f"{sums}\n{named}\n\n{accounts!r}")
-            came += f"<section><p>{sums}</p><div>{escape(named)}</div>{accounts.html}</section>"
+            accounts = _accounts_of(entries)
+            texts.append(repr(accounts))
+            came += f"<section>{accounts.html}</section>"
         if screens := [row for row in latest if row["kind"] == wire.SCREEN]:
             at, screen = screens[-1]["at"], wire.screen_of(screens[-1])
             number, lines = visible(screen.phone), [visible(line) for line in screen.words.split("\n")]
@@ -407,8 +409,8 @@ def _filtered(rows: AnyRows, name: str, value: str) -> Rows:
     return [row for row in rows if row["payment"] in related]
 
 
-def _accounts_of(entries: Rows) -> tuple[TAccounts, str, str]:
-    """The accounts of some entries, the sums of both sides by currency, and the entries' names."""
+def _accounts_of(entries: Rows) -> TAccounts:
+    """The accounts of some entries, below the entries' names."""
     postings = [
         {
             "account": account, "side": side, "amount_minor": minor, "currency": currency, "number": place,
@@ -417,7 +419,5 @@ def _accounts_of(entries: Rows) -> tuple[TAccounts, str, str]:
         for place, row in enumerate(entries, start=1)
         for side, account, minor, currency in wire.entry_of(row).postings
     ]  # fmt: skip
-    made = TAccounts(postings, entry="({})")
-    totals = ", ".join(f"debits {debits}, credits {credits_}" for debits, credits_ in sums_of(made.accounts))
-    named = "; ".join(f"({place}) {visible(row['what'])}" for place, row in enumerate(entries, start=1))
-    return made, f"Ledger: {totals}", named
+    named = "; ".join(f"({place}) {row['what']}" for place, row in enumerate(entries, start=1))
+    return TAccounts(postings, entry="({})", notes=[f"Ledger: {named}"])
