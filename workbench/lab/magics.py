@@ -44,12 +44,12 @@ _TYPED = re.compile(r'("text"\s*:\s*)"[^"]*"')
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _VARIABLE = re.compile(r"\$(?:\$|([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*))")
-_Write: TypeAlias = Callable[[str, object, int], str]
-"""Name, value and line of a variable → the value's text; name and line are for messages."""
+_Write: TypeAlias = Callable[[str, object], str]
+"""Name and value of a variable → the value's text; the name is for messages."""
 
 
 class Mistyped(Exception):
-    """The cell is no request. The message names the line and the right form."""
+    """The cell is no request. The message names the right form and, raised by `read`, the line."""
 
 
 class RawRequest(NamedTuple):
@@ -71,96 +71,97 @@ def read(text: str, names: Mapping[str, Any], base_url: str) -> RawRequest:
     if start is None:
         raise Mistyped("The cell is empty. Begin with a method and a path, such as: GET /v1/balance")
     end = next((place for place in range(start, len(lines)) if not lines[place].strip()), len(lines))
-    method, target = _request_line(_filled(lines[start], names, _in_path, start), start, base_url)
-    headers = [_header(_filled(lines[place], names, _as_text, place), place) for place in range(start + 1, end)]
-    body_text = "\n".join(lines[end + 1 :]).rstrip("\n")
-    body = _filled(body_text, names, _in_body, end + 1) if body_text.strip() else None
-    named = {name.lower() for name, _ in headers}
+    method, target, headers, body = "", "", list[tuple[str, str]](), list[str]()
+    for place, line in enumerate(lines[start:], start):
+        try:
+            if place == start:
+                method, target = _request_line(_filled(line, names, _in_path), base_url)
+            elif place < end:
+                headers.append(_header(_filled(line, names, _as_text)))
+            elif place > end:
+                body.append(_filled(line, names, _in_body))
+        except Mistyped as error:
+            # The first line of the cell is `%%http`.
+            raise Mistyped(f"Line {place + 2}: {error}") from None
+    written = "\n".join(body).rstrip("\n")
+    if not written.strip():
+        return RawRequest(method, target, headers, None)
     # Faulty JSON gets the header too: the service then says where the fault is, not that a header is missing.
-    if body is not None and "content-type" not in named and body.lstrip().startswith(("{", "[")):
+    if written.lstrip().startswith(("{", "[")) and "content-type" not in {name.lower() for name, _ in headers}:
         headers.append(("Content-Type", "application/json"))
-    return RawRequest(method, target, headers, None if body is None else body.encode("utf-8", "surrogatepass"))
+    return RawRequest(method, target, headers, written.encode("utf-8", "surrogatepass"))
 
 
-def _request_line(line: str, place: int, base_url: str) -> tuple[str, str]:
+def _request_line(line: str, base_url: str) -> tuple[str, str]:
     method, *rest = line.split()
     if method not in METHODS:
         meant = f"Did you mean {method.upper()}?" if method.upper() in METHODS else f"Use {', '.join(METHODS)}."
-        raise Mistyped(f"{_line(place)} {method[:40]!r} is no method. {meant}")
+        raise Mistyped(f"{method[:40]!r} is no method. {meant}")
     match rest:
         case [target]:
-            return method, _local(target, place, base_url)
+            return method, _local(target, base_url)
         case [target, version] if version.upper().startswith("HTTP/"):
-            return method, _local(target, place, base_url)
-    raise Mistyped(f"{_line(place)} a request line is a method and a path, such as: {method} /v1/balance")
+            return method, _local(target, base_url)
+    raise Mistyped(f"a request line is a method and a path, such as: {method} /v1/balance")
 
 
-def _local(target: str, place: int, base_url: str) -> str:
+def _local(target: str, base_url: str) -> str:
     """The path and query of a target. Raises Mistyped: it is on another host, or its path does not begin with /."""
     base = base_url.rstrip("/")
     if target == base or target.startswith((f"{base}/", f"{base}?")):
         target = target.removeprefix(base) or "/"
     if "://" in target.partition("?")[0] or target.startswith("//"):
-        message = f"{_line(place)} that is another host, and nothing leaves the sandbox. Write the path alone, from /."
-        raise Mistyped(message)
+        raise Mistyped("that is another host, and nothing leaves the sandbox. Write the path alone, from /.")
     if not target.startswith("/"):
-        raise Mistyped(f"{_line(place)} a path begins with /, such as /v1/balance, and this is {target[:60]!r}.")
+        raise Mistyped(f"a path begins with /, such as /v1/balance, and this is {target[:60]!r}.")
     return target
 
 
-def _header(line: str, place: int) -> tuple[str, str]:
+def _header(line: str) -> tuple[str, str]:
     name, colon, value = line.partition(":")
     if not colon or not _HEADER_NAME.fullmatch(name):
         hint = "An empty line goes before the body." if line.lstrip().startswith(("{", "[")) else ""
-        raise Mistyped(f"{_line(place)} a header is a name, a colon and a value: Name: value. {hint}".rstrip())
+        raise Mistyped(f"a header is a name, a colon and a value: Name: value. {hint}".rstrip())
     return name, value.strip()
 
 
-def _filled(text: str, names: Mapping[str, Any], write: _Write, place: int) -> str:
+def _filled(line: str, names: Mapping[str, Any], write: _Write) -> str:
     def found(match: re.Match[str]) -> str:
-        if match[1] is None:
-            return "$"
-        line = place + text.count("\n", 0, match.start())
-        return write(match[1], _looked_up(match[1], names, line), line)
+        return "$" if match[1] is None else write(match[1], _looked_up(match[1], names))
 
-    return _VARIABLE.sub(found, text)
+    return _VARIABLE.sub(found, line)
 
 
-def _looked_up(path: str, names: Mapping[str, Any], place: int) -> object:
+def _looked_up(path: str, names: Mapping[str, Any]) -> object:
     first, *attributes = path.split(".")
     if first not in names:
-        raise Mistyped(f"{_line(place)} there is no variable {first} here. For a dollar sign write $$.")
+        raise Mistyped(f"there is no variable {first} here. For a dollar sign write $$.")
     value = names[first]
     for attribute in attributes:
         if not hasattr(value, attribute):
-            raise Mistyped(f"{_line(place)} ${path}: a {type(value).__name__} has no {attribute}.")
+            raise Mistyped(f"${path}: a {type(value).__name__} has no {attribute}.")
         value = getattr(value, attribute)
     return value
 
 
-def _as_text(name: str, value: object, place: int) -> str:
+def _as_text(name: str, value: object) -> str:
     text = str(value)
     if _CONTROL.search(text):
-        raise Mistyped(f"{_line(place)} ${name} holds a line break or another control character.")
+        raise Mistyped(f"${name} holds a line break or another control character.")
     return text
 
 
-def _in_path(name: str, value: object, place: int) -> str:
-    return quote(_as_text(name, value, place), safe="/")
+def _in_path(name: str, value: object) -> str:
+    return quote(_as_text(name, value), safe="/")
 
 
-def _in_body(_name: str, value: object, _place: int) -> str:
+def _in_body(_name: str, value: object) -> str:
     """A string as it is within the quotes of JSON; objects, arrays, true, false and null as JSON; a number as text."""
     if isinstance(value, str):
         return to_json(str(value)).decode()[1:-1]
     if value is None or isinstance(value, bool | Mapping | list | tuple):
         return to_json(value).decode()
     return str(value)
-
-
-def _line(place: int) -> str:
-    """`Line N:` for the place of a line, from 0, below the cell's first line `%%http`."""
-    return f"Line {place + 2}:"
 
 
 def load(shell: InteractiveShell) -> None:
