@@ -319,12 +319,7 @@ def _suite(result: Result) -> ET.Element:
 
 
 def run(
-    notebooks: Sequence[Path],
-    *,
-    parameters: Mapping[str, str] | None = None,
-    out: Path = Path("executed"),
-    jobs: int = 2,
-    solutions: bool = False,
+    notebooks: Sequence[Path], *, parameters: Mapping[str, str], out: Path, jobs: int, solutions: bool
 ) -> list[Result]:
     """Execute `notebooks`, `jobs` at a time; the results are in the order of the notebooks.
 
@@ -333,7 +328,7 @@ def run(
     exercises; a check that does not pass then fails.
     Raises RunRefused: a missing notebook, a parameter that no notebook takes, or no folder to write to.
     """
-    tasks = _tasks(notebooks, parameters or {}, out, solutions=solutions)
+    tasks = _tasks(notebooks, parameters, out, solutions=solutions)
     names = [task.name for task in tasks]
     try:
         out.mkdir(parents=True, exist_ok=True)

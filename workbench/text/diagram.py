@@ -224,13 +224,8 @@ class SequenceDiagram:
 
     def _drawn(self, shape: Shape, top: int, title: str, note: str) -> str:
         parts, height = _drawing(self.steps, shape)
-        told = ((step, *crossed(step)) for step in self.steps)
-        spoken = (
-            f"{clock_of(step.at)}: {step.source} to {step.target}: {label}{response and f', answered {response}'}."
-            for step, label, response in told
-        )
         size, moved = (shape.width, top + height + 8), svg.group(parts, transform=f"translate(0 {top})")
-        return svg.drawn(title, f"{_TITLE}. {len(self.steps)} steps.", " ".join(spoken), size, [moved], note=note)
+        return svg.drawn(title, f"{_TITLE}. {len(self.steps)} steps.", repr(self), size, [moved], note=note)
 
     @property
     def html(self) -> str:
