@@ -12,7 +12,7 @@ from workbench.domain.masking import shortened
 from workbench.domain.moments import lusaka_text, milliseconds, utc_text
 from workbench.domain.wire.ledger_and_trace import CALL, ENTRY, SCREEN, WEBHOOK, TraceStep, call_of, screen_of
 from workbench.text import svg
-from workbench.text.render import Table, table
+from workbench.text.render import Column, Table, table
 from workbench.visible import visible
 
 MERCHANT, SERVICE, PHONE, LEDGER, RECEIVER = LANES = (
@@ -63,7 +63,7 @@ def _step(row: Row, source: str, target: str, label: str, response: str = "", *,
 
 
 MASK_NOTE = "secrets masked"
-TIME: Final = "time (Lusaka)"
+TIME: Final = Column("time (Lusaka)", in_lusaka=True)
 
 
 def clock_of(at: str) -> str:

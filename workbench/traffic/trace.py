@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from html import escape
 from http.client import responses
@@ -375,8 +374,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
     def _table(self) -> Table:
         rows = self._rows[-PAGE:]
         note = f"the last {PAGE} of {len(self):,} rows, " if len(rows) < len(self) else ""
-        hovers = tuple(("", utc_of(row["at"])) for row in rows)
-        return replace(table(f"Trace, in order, {note}{MASK_NOTE}", _COLUMNS, map(_cells, rows)), hovers=hovers)
+        return table(f"Trace, in order, {note}{MASK_NOTE}", _COLUMNS, map(_cells, rows))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         shown = self.saved
