@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     metavar="NAME[=VALUE]",
     help="Switch only this row, or only to this value, written as in the result. May be repeated.",
 )
-@click.option("--section", metavar="NUMBER", help="Switch only rows of this section of the interface, such as 2.5.")
 @click.option(
     "--jobs",
     type=click.IntRange(1, 64),
@@ -69,7 +68,6 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     *,
     command: tuple[str, ...],
     names: tuple[str, ...],
-    section: str | None,
     jobs: int,
     junit: Path | None,
     webhook: str,
@@ -94,7 +92,7 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     Exit status 0 when nothing fails under an alternative, 1 when something does, 2 when the first run fails or cannot
     start, 130 after Ctrl-C.
     """
-    rows = _chosen(names, section)
+    rows = _chosen(names)
     if webhook and not webhook.startswith("/"):
         raise click.UsageError("--webhook is a path on the port in PORT, such as /webhooks.")
     if " " in command[0] and shutil.which(command[0]) is None:
@@ -120,19 +118,15 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     sys.exit(status)
 
 
-def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Value"]]:
-    """Row of the register → the alternatives to run under, chosen by `--row` and `--section`.
+def _chosen(names: tuple[str, ...]) -> dict[str, list["Value"]]:
+    """Row of the register → the alternatives to run under, chosen by `--row`.
 
     Raises UsageError: a row does not have the value, or no chosen row has an alternative.
     """
-    from workbench.domain.gaps import Gaps, rows_named, written
-    from workbench.register import GapRows
+    from workbench.domain.gaps import rows_named, written
 
     asked = [(name.strip(), value.strip()) for name, _, value in (text.partition("=") for text in names)]
     rows = {row.name: [*row.alternatives] for row in rows_named([name for name, _ in asked]) if row.alternatives}
-    if section is not None:
-        chosen = {row["name"] for row in GapRows(Gaps().as_records()).section(section)}
-        rows = {name: values for name, values in rows.items() if name in chosen}
     for name, values in rows.items():
         if wanted := {value for row, value in asked if row == name and value}:
             rows[name] = [value for value in values if written(value) in wanted]
