@@ -600,7 +600,7 @@ def test_of_many_small_exchanges_the_first_are_looked_at(tmp_path: Path, monkeyp
     charge = entry("POST", CHARGES, 200, {}, {"id": "c", "status": "succeeded"})
     found = fit(saved(tmp_path / "a.har", *[charge] * 50))
     assert (found.read, found.left_out) == (5, True)
-    assert "there were more" in repr(found)
+    assert "there were more" in " ".join(repr(found).split())
 
 
 @pytest.mark.parametrize(

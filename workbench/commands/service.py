@@ -206,8 +206,8 @@ def fit(*, recordings: tuple[Path, ...], out: Path | None, letter_file: Path | N
     """Fit the sandbox to recorded traffic of the real service.
 
     FILE is a HAR file, or a folder of them. The table says of each row of the register whether the exchanges show its
-    value, contradict each other, or leave the row open, and what was seen of it. In a pipe or a file the table
-    shortens long texts. Keys, secrets and phone numbers are masked before anything is read.
+    value, contradict each other, or leave the row open, and what was seen of it. Keys, secrets and phone numbers are
+    masked before anything is read.
 
     Exit status 0 when the files were read, 2 when one is rejected.
     """
