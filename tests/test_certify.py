@@ -602,10 +602,8 @@ REFUSED = [
     ("http://127.0.0.1:99999/ --secret-env A_SECRET", "not a plain http:// address"),
     (NOWHERE, "Give the endpoint's signing secret"),
     (f"{NOWHERE} --secret-env A_SECRET", f"Nothing listens at {NOWHERE}"),
-    (f"{NOWHERE} --secret-env A_SECRET --secret-file x", "not both"),
     (f"{NOWHERE} --secret-env UNSET", "UNSET is not set"),
     (f"{NOWHERE} --secret-env NO_SECRET", "not whsec_ and the base64 of 24 to 64 bytes"),
-    (f"{NOWHERE} --secret-file nowhere.txt", "nowhere.txt cannot be read"),
     (f"{NOWHERE} --secret-env A_SECRET --report x.pdf", "x.pdf ends in none of .html, .json, .xml, .txt"),
     (f"{NOWHERE} --secret-env A_SECRET --report nowhere/x.json", "nowhere/x.json cannot be written"),
 ]
