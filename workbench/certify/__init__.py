@@ -117,10 +117,11 @@ def _results(exam: Exam, until: float) -> Iterator[Result]:
         if not stopped and time.monotonic() > until:
             stopped = _TIME_UP
         if stopped:
+            verdict, came = NOT_EXAMINED, stopped
             # The endpoint, not the making of payments, has used more than half of the time.
-            is_slow = stopped == _TIME_UP and check is CHECKS[-1] and exam.waited_ms > _EXAM_S * 500
-            slowest = f"{_TIME_UP}; the slowest response took {exam.slowest.reply.latency_ms} ms"
-            yield Result(check, check.ended(FAILED, slowest) if is_slow else check.ended(NOT_EXAMINED, stopped))
+            if stopped == _TIME_UP and check is CHECKS[-1] and exam.waited_ms > _EXAM_S * 500:
+                verdict, came = FAILED, f"{_TIME_UP}; the slowest response took {exam.slowest.reply.latency_ms} ms"
+            yield Result(check, check.ended(verdict, came))
             continue
         exam.exchanges, payment = [], None
         exam.printed()
@@ -171,8 +172,7 @@ def _judged(exam: Exam, check: Check, payment: Payment | None) -> Result:
     ]
     row = check.ended(WARNING if check.warns else FAILED, some(came, "; "), exam.printed())
     result = Result(check, row, payment, [*chain.from_iterable(faults.values())])
-    why, fix = checks.REFUSED_BADLY if result.is_refused else (row.why, row.fix)
-    return result._replace(row=row._replace(why=why, fix=fix))
+    return result._replace(row=row._replace(**checks.REFUSED_BADLY)) if result.is_refused else result
 
 
 # Orders

@@ -532,8 +532,8 @@ _RUNS: Final[Mapping[str, tuple[Run, Judge]]] = {
 _TOML: Final = Path(__file__).with_suffix(".toml").read_text("utf-8")
 _SHARED: Final = tomllib.loads(_TOML)["shared"]
 _TEXTS: Final = tomllib.loads(_TOML.format(**_SHARED, at_once=_AT_ONCE, burst=BURST, large_kib=LARGE_BYTES // 1024))
-REFUSED_BADLY: Final[tuple[str, str]] = (_SHARED["not_accepted"], _SHARED["catch"])
-"""The `why` and `fix` for a shop that rejects forged messages with another status than a 4xx."""
+REFUSED_BADLY: Final[Mapping[str, str]] = {"why": _SHARED["not_accepted"], "fix": _SHARED["catch"]}
+"""The texts for a shop that rejects forged messages with another status than a 4xx."""
 
 
 def texts(kind: str) -> list[dict[str, Any]]:

@@ -16,19 +16,7 @@ from workbench.domain.gaps import REGISTER, Gap, rows_named, written
 from workbench.domain.money import MAX_MAJOR_DIGITS
 from workbench.domain.payments import BOUNDS_MAJOR
 from workbench.domain.phones import EVERY_OPERATOR
-from workbench.domain.signs import (
-    CENT,
-    SUCCESS,
-    WEBHOOK,
-    ObservedCall,
-    Other,
-    Part,
-    Reading,
-    Value,
-    number_in,
-    tried,
-    within,
-)
+from workbench.domain.signs import CENT, WEBHOOK, ObservedCall, Other, Part, Reading, Value, number_in, tried, within
 from workbench.domain.webhooks import TOLD_AS
 from workbench.errors import TrafficRefused
 from workbench.sandbox.operations import OPERATIONS
@@ -287,7 +275,7 @@ def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
 
     A schedule is a Part unless every attempt failed, and the recording goes on for two days more, until `ended_s`.
     """
-    failed = next((at for at, attempt in enumerate(tries) if attempt.status in SUCCESS), len(tries))
+    failed = next((at for at, attempt in enumerate(tries) if attempt.is_success), len(tries))
     waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
     is_over = failed == len(tries) and ended_s - tries[-1].at_s > _GAVE_UP_S
 
