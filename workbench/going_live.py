@@ -244,13 +244,13 @@ def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None)
     left = [row for row in rows if row["name"] not in settled and (used is None or row["name"] in used)]
     for row in left[:_MOST_ROWS]:
         by = f" Your run relied on it: {', '.join(used[row['name']][:_MOST_USES])}." if used else ""
-        item = _made("guess", **{**row, "does": row.cells["does"], "used": by})
+        item = _made("guess", **{**row, "does": row.does, "used": by})
         yield item._replace(cost=row["cost"], rows=(row["name"],))
     if rest := left[_MOST_ROWS:]:
         item = _made("more_guesses", count=len(rest))
         yield item._replace(cost=rest[0]["cost"], rows=tuple(row["name"] for row in rest))
     if otherwise := [row for row in answered if row.is_changed]:
-        listed = "; ".join(f"{row['name']}: {row.cells['does']}" for row in otherwise)
+        listed = "; ".join(f"{row['name']}: {row.does}" for row in otherwise)
         yield _made("answered_otherwise", listed=listed)._replace(cost=otherwise[0]["cost"])
     if as_assumed := [row["name"] for row in answered if not row.is_changed]:
         yield _made("answered_as_assumed", listed=", ".join(as_assumed))._replace(rows=tuple(as_assumed))

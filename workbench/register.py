@@ -1,6 +1,5 @@
 """The register as a table, and as a letter of questions to the provider."""
 
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -8,21 +7,15 @@ from workbench.domain.gaps import PAGE, Choice, choices_of, written
 from workbench.domain.wire.ledger_and_trace import TraceRow
 from workbench.errors import GapRefused
 from workbench.resources import notebook_name
-from workbench.text.render import Column, Table, Tabular, bundle, preformatted, table
+from workbench.text.render import Column, Table, Tabular, beside, bundle, preformatted, table
 
 Record = Mapping[str, Any]
 """A row of `GET /sandbox/gaps`."""
 
-COLUMNS: Final = {
-    "section": "section", "name": "name", "shows": "what the interface shows", "does": "what the sandbox does",
-    "else": "what else it may do", "why": "why", "code": "where in the code", "notebook": "notebook",
-}  # fmt: skip
-"""Column → its heading."""
-_CAPTION: Final = "What the interface leaves open"
-_SHORT: Final = ("section", "name", "does", "else")
-"""The columns of the table as text."""
-_WIDTH, _LABEL = 80, 12
-"""The usual width, and the columns beside the texts of a row."""
+_WIDTH: Final = 80
+"""The columns of a text by default."""
+_LABEL, _BESIDE = 8, 12
+"""The width of a label in the text of a row, and all columns beside the labelled text."""
 
 
 # A row
@@ -42,32 +35,22 @@ class GapRow(Tabular, dict[str, Any]):
         return written(self["value"]) != written(self["default"])
 
     @property
-    def cells(self) -> dict[str, str]:
-        """Column of COLUMNS → the row's text in it."""
-        does, *others = self.choices
-        return {
-            **{name: self[name] for name in ("section", "name", "shows", "why")},
-            "notebook": notebook_name(self["notebook"]),
-            "does": str(does._replace(is_default=False)), "else": "; ".join(map(str, others)),
-            "code": ", ".join(self["code"]),
-        }  # fmt: skip
+    def does(self) -> str:
+        """The value in force and its meaning."""
+        return str(self.choices[0]._replace(is_default=False))
 
     def text(self, width: int | None = None) -> str:
         """The row in lines of at most `width` columns, 80 by default."""
         does, *others = [f"{choice.value}: {choice._replace(value='')}" for choice in self.choices]
-        cells = self.cells
         parts = [
             ("shows", self["shows"]), ("asks", self["asks"]), ("does", does), *(("or", other) for other in others),
-            ("why", cells["why"]), ("here", self["here"]), *((name, cells[name]) for name in ("code", "notebook")),
-            ("page", self["page"]),
+            ("why", self["why"]), ("here", self["here"]), ("code", ", ".join(self["code"])),
+            ("notebook", notebook_name(self["notebook"])), ("page", self["page"]),
             ("used by", ", ".join(self.get("used_by", ()))),
         ]  # fmt: skip
-        lines = [f"{self['name']} (section {self['section']})"]
-        for name, text in parts:
-            # An empty text has no line.
-            for number, line in enumerate(textwrap.wrap(text, (width or _WIDTH) - _LABEL, break_on_hyphens=False)):
-                lines.append(f"  {'' if number else name:<9} {line}")
-        return "\n".join(lines)
+        widths = (_LABEL, (width or _WIDTH) - _BESIDE)
+        lines = [f"  {line}" for part in parts if part[1] for line in beside(part, widths)]
+        return "\n".join([f"{self['name']} (section {self['section']})", *lines])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return bundle(repr(self), preformatted(repr(self), self["name"]))
@@ -114,16 +97,14 @@ class GapRows(Tabular):
         return letter(self.used)
 
     def text(self, width: int | None = None) -> str:
-        """The rows with their values, in lines of at most `width` columns, 80 by default."""
-        return self._with(_SHORT).text(width or _WIDTH)
+        """The table in lines of at most `width` columns, 80 by default."""
+        return super().text(width or _WIDTH)
 
     def _table(self) -> Table:
-        return self._with(COLUMNS)
-
-    def _with(self, names: Iterable[str]) -> Table:
-        links = {"section": f"{self._page}#section-{{}}"}
-        columns = [Column(COLUMNS[name], link=links.get(name, "")) for name in names]
-        return table(_CAPTION, columns, ([row.cells[name] for name in names] for row in self))
+        section = Column("section", link=f"{self._page}#section-{{}}")
+        headings = (section, "name", "what the sandbox does", "what else it may do")
+        rows = [(row["section"], row["name"], row.does, "; ".join(map(str, row.choices[1:]))) for row in self]
+        return table("What the interface leaves open", headings, rows)
 
 
 # The letter

@@ -117,11 +117,10 @@ def _results(exam: Exam, until: float) -> Iterator[Result]:
         if not stopped and time.monotonic() > until:
             stopped = _TIME_UP
         if stopped:
-            verdict, came = NOT_EXAMINED, stopped
             # The endpoint, not the making of payments, has used more than half of the time.
-            if stopped == _TIME_UP and check is CHECKS[-1] and exam.waited_ms > _EXAM_S * 500:
-                verdict, came = FAILED, f"{_TIME_UP}; the slowest response took {exam.slowest.reply.latency_ms} ms"
-            yield Result(check, check.ended(verdict, came))
+            is_slow = stopped == _TIME_UP and check is CHECKS[-1] and exam.waited_ms > _EXAM_S * 500
+            slowest = f"{_TIME_UP}; the slowest response took {exam.slowest.reply.latency_ms} ms"
+            yield Result(check, check.ended(FAILED, slowest) if is_slow else check.ended(NOT_EXAMINED, stopped))
             continue
         exam.exchanges, payment = [], None
         exam.printed()
