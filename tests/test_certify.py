@@ -356,6 +356,17 @@ def test_a_flaw_fails_on_its_check_alone(flaw: str, monkeypatch: pytest.MonkeyPa
     assert ("MAX_CONTENT_LENGTH in Flask" in str(report)) is (flaw == "large")
 
 
+def first_of(*names: str) -> Flaw:
+    """Several flaws in one shop: the first that decides a message."""
+    return lambda *message: next((status for name in names if (status := FLAWS[name](*message)) is not None), None)
+
+
+@pytest.mark.parametrize("names", [("stale", "future"), ("refund_first", "late_success")])
+def test_failures_that_look_alike_have_no_cause_of_other_checks(names: tuple[str, ...]):
+    report = examined(first_of(*names))
+    assert (failed(report), report.causes) == ([*names], ())
+
+
 @LATER
 @pytest.mark.parametrize(
     ("restart", "came"),
