@@ -413,7 +413,7 @@ class Evidence(Tabular):
         return f"What {self.read} recorded exchange{' shows' if self.read == 1 else 's show'}"
 
     def _table(self) -> Table:
-        kinds, rows = ("shown", "contradicted", "open"), []
+        kinds, rows = ("shown", "contradicted", "open"), list[tuple[str, ...]]()
         for finding in sorted(self.findings, key=lambda finding: (kinds.index(finding.result), not finding.shown)):
             lines = [f"{text} ({places[0]})" for text, _, places in finding.says]
             lines = lines or [finding.why and f"unseen: {finding.why}"]
