@@ -132,8 +132,9 @@ def test_a_bench_has_them_as_rows_and_html():
         gaps = bench.gaps
         page = gaps._repr_mimebundle_()["text/html"]
         (row,) = (row for row in gaps if row.is_changed)
-        with pytest.raises(GapRefused):
-            gaps["no_such_row"]
+        for other in ("no_such_row", 0, slice(3)):
+            with pytest.raises(GapRefused, match=r"\[\*bench\.gaps\]"):
+                gaps[other]
     assert [each["name"] for each in gaps] == NAMES
     assert [row.does, *map(str, row.choices[1:])] == [
         "1: one try", "3: three tries, then wrong_pin fails the attempt (default)",

@@ -68,20 +68,21 @@ class GapRows(Tabular):
     def __init__(
         self, rows: Iterable[Record], trace: Callable[[], Iterable[TraceRow]] = tuple, page: str = PAGE
     ) -> None:
-        self._by_name = {row["name"]: GapRow(row) for row in rows}
+        self._rows = [*map(GapRow, rows)]
         self._trace, self._page = trace, page
 
     def __iter__(self) -> Iterator[GapRow]:
-        return iter(self._by_name.values())
+        return iter(self._rows)
 
     def __len__(self) -> int:
-        return len(self._by_name)
+        return len(self._rows)
 
     def __getitem__(self, name: str) -> GapRow:
         """The row with this name. Raises GapRefused: no row here has it."""
-        if name not in self._by_name:
-            raise GapRefused(f"There is no gap named {name!r} here.", name=name)
-        return self._by_name[name]
+        for row in self._rows:
+            if row["name"] == name:
+                return row
+        raise GapRefused(f"There is no gap named {name!r} here.", hint="`[*bench.gaps]` lists the rows.", name=name)
 
     @property
     def used(self) -> "GapRows":
