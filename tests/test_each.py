@@ -287,6 +287,8 @@ def test_a_report_of_an_earlier_run_is_not_taken_for_this_ones(run: Each, tmp_pa
         ("import time; time.sleep(60)", ("--timeout", "0.2"), PYTHON, "(not ended after 0 s); it printed: (nothing)"),
         ("", (), PYTHON, "The command called no sandbox"),
         ("", ("--row", "clear"), PYTHON, "There is no gap named"),
+        ("", ("--section", "99"), PYTHON, "no section '99'"),
+        ("", ("--row", "clearing", "--section", "9"), PYTHON, "None of the chosen rows has an alternative."),
         ("", ("--row", "key_revocation"), PYTHON, "None of the chosen rows has an alternative."),
         ("", ("--junit", "x", "--jobs", "2"), PYTHON, "--junit is one place for all runs"),
         ("", ("--webhook", "hook"), PYTHON, "--webhook is a path on the port in PORT"),

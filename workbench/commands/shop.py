@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     metavar="NAME[=VALUE]",
     help="Switch only this row, or only to this value, written as in the result. May be repeated.",
 )
+@click.option("--section", metavar="NUMBER", help="Switch only rows of this section of the interface, such as 2.5.")
 @click.option(
     "--jobs",
     type=click.IntRange(1, 64),
@@ -68,6 +69,7 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     *,
     command: tuple[str, ...],
     names: tuple[str, ...],
+    section: str | None,
     jobs: int,
     junit: Path | None,
     webhook: str,
@@ -92,7 +94,7 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     Exit status 0 when nothing fails under an alternative, 1 when something does, 2 when the first run fails or cannot
     start, 130 after Ctrl-C.
     """
-    rows = _chosen(names)
+    rows = _chosen(names, section)
     if webhook and not webhook.startswith("/"):
         raise click.UsageError("--webhook is a path on the port in PORT, such as /webhooks.")
     if " " in command[0] and shutil.which(command[0]) is None:
@@ -118,15 +120,21 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     sys.exit(status)
 
 
-def _chosen(names: tuple[str, ...]) -> dict[str, list["Value"]]:
-    """Row of the register → the alternatives to run under, chosen by `--row`.
+def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Value"]]:
+    """Row of the register → the alternatives to run under, chosen by `--row` and `--section`; section 2 holds 2.5.
 
-    Raises UsageError: a row does not have the value, or no chosen row has an alternative.
+    Raises UsageError: there is no such section, a row does not have the value, or no chosen row has an alternative.
     """
-    from workbench.domain.gaps import rows_named, written
+    from workbench.domain.gaps import REGISTER, rows_named, written
 
     asked = [(name.strip(), value.strip()) for name, _, value in (text.partition("=") for text in names)]
-    rows = {row.name: [*row.alternatives] for row in rows_named([name for name, _ in asked]) if row.alternatives}
+    chosen = rows_named([name for name, _ in asked])
+    if section is not None:
+        sections = sorted({number for row in REGISTER for number in (row.section, row.section.partition(".")[0])})
+        if section not in sections:
+            raise click.UsageError(f"The register has no section {section!r}; it has {', '.join(sections)}.")
+        chosen = [row for row in chosen if section in (row.section, row.section.partition(".")[0])]
+    rows = {row.name: [*row.alternatives] for row in chosen if row.alternatives}
     for name, values in rows.items():
         if wanted := {value for row, value in asked if row == name and value}:
             rows[name] = [value for value in values if written(value) in wanted]
