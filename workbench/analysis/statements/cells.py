@@ -56,8 +56,8 @@ Quick = Mapping[str, Callable[[pa.Array], tuple[pa.Array, Mask]]]
 
 The reader returns one value per text, and a mask of the texts that it could read; ignore the other values.
 """
-_SAMPLE_ROWS: Final = 1 << 16
-_MANY_DIFFERENT: Final = 0.9
+_SAMPLE_ROWS: Final = 1 << 13
+_MANY_DIFFERENT: Final = 0.998
 
 
 class Column:
