@@ -144,10 +144,7 @@ def _csv(source: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         source,
         parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         convert_options=pyarrow.csv.ConvertOptions(
-            column_types=schema,
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
+            column_types=schema, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
         ),
     )
 

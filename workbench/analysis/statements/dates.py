@@ -13,16 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from workbench.analysis.statements.cells import (
-    Cell,
-    Column,
-    Wrong,
-    distinct_rows,
-    matched,
-    refused,
-    shown,
-    text_of,
-)
+from workbench.analysis.statements.cells import Cell, Column, Wrong, distinct_rows, matched, refused, shown, text_of
 from workbench.domain.moments import milliseconds, moment
 from workbench.errors import StatementRefused
 
@@ -288,10 +279,7 @@ def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
 
 
 def _read(
-    by: DateFormat,
-    column: Column,
-    known: NDArray[np.int64],
-    said: Callable[[NDArray[np.int64]], list[str | datetime]],
+    by: DateFormat, column: Column, known: NDArray[np.int64], said: Callable[[NDArray[np.int64]], list[str | datetime]]
 ) -> NDArray[np.int64]:
     """The milliseconds of a column's different cells: `known`, or read by this format, or ABSENT."""
     if (known != ABSENT).all():

@@ -470,13 +470,7 @@ class Rows(NamedTuple):
 
 
 def read_rows(
-    found: Found,
-    formats: Sequence[str],
-    currency: str,
-    key: PhoneKey,
-    account: str,
-    *,
-    is_ledger: bool = False,
+    found: Found, formats: Sequence[str], currency: str, key: PhoneKey, account: str, *, is_ledger: bool = False
 ) -> Rows:
     """The rows of a file on this account, in this currency if they name no other.
 
