@@ -67,18 +67,11 @@ def _fault(rows: Iterator[list[str]], schema: pa.Schema) -> str | None:
         if row and len(row) != len(header):
             return f"line {begins} has {len(row)} cells and the header {len(header)}"
         for field in schema if row else ():
-            if why := _why_not(row[places[field.name]], field):
-                return f"line {begins}, {field.name}: {why}"
+            cell, (pattern, wanted) = row[places[field.name]], _WRITTEN.get(field.type, ("(?s:.*)", ""))
+            if (cell or not field.nullable) and not re.fullmatch(pattern, cell):
+                return f"line {begins}, {field.name}: {cell[:_MOST_SHOWN]!r} is not {wanted}"
         begins = rows.line_num + 1  # type: ignore[attr-defined]  # the reader of the csv module has it
     return None
-
-
-def _why_not(cell: str, field: pa.Field) -> str | None:
-    written = _WRITTEN.get(field.type)
-    if written is None or (not cell and field.nullable):
-        return None
-    pattern, wanted = written
-    return None if re.fullmatch(pattern, cell) else f"{cell[:_MOST_SHOWN]!r} is not {wanted}"
 
 
 def write(rows: pd.DataFrame, path: Path | str, columns: Columns, *, marked: bool = False) -> None:
