@@ -11,8 +11,8 @@ ALL: Final = "all"
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "analyst": ("duckdb", "narwhals", "python_calamine", "xlsxwriter"),
     "lab": (
-        "IPython", "anywidget", "ipykernel", "ipywidgets", "jupyterlab", "jupyterlab_server", "nbclient", "nbconvert",
-        "nbformat", "papermill", "traitlets",
+        "IPython", "anywidget", "ipykernel", "ipywidgets", "jupyterlab", "jupyterlab_server", "nbconvert", "nbformat",
+        "papermill", "traitlets",
     ),
     ALL: ("matplotlib", "pandas", "pyarrow", "rich"),
     "spark": ("pyspark",),

@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from itertools import chain, groupby
 from mimetypes import guess_type
 from multiprocessing import get_context
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Final, NamedTuple
@@ -39,8 +40,10 @@ _CHECK = re.compile(r'^exercises\.check\(\s*"(\w+)"', re.MULTILINE)
 _CELL_TIMEOUT_S = 600
 _RUN_METADATA = ("papermill", "execution", "widgets")
 _INJECTED = "injected-parameters"
-_FAILED = "failure"
-"""The tag of the link to the cell that failed."""
+_ERROR_TAG = "papermill-error-cell-tag"
+_MAY_RAISE = "raises-exception"
+"""Jupyter's tag for a cell that may raise; papermill runs the rest of the notebook, and then reports the error."""
+_UNEXPLAINED = "CellExecutionError: "
 
 
 def _typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path, dict[str, object]]:
@@ -171,15 +174,50 @@ def execute(task: Task) -> Result:
     page = written.with_suffix(".html")
     for earlier in (written, page):
         earlier.unlink(missing_ok=True)
-    failure, timings = None, list[Timing]()
-    try:
-        node = _prepared(task)
-        failure, timings = _run(task, node)
-        nbformat.write(node, written)
-        write_notebook_page(node, page, folder=task.notebook.parent)
-    except Exception as error:  # noqa: BLE001  a file that is no notebook, a kernel that does not start: the rest run
-        failure = failure or _failed(task, error)
-    return Result(task.name, time.monotonic() - started, tuple(timings), failure)
+    failure = _run(task, written)
+    timings: tuple[Timing, ...] = ()
+    if written.is_file():
+        try:
+            node = nbformat.read(written, as_version=4)
+            timings = tuple(_timings(node))
+            failure = failure and _placed(failure, node)
+            nbformat.write(_cleaned(node), written)
+            write_notebook_page(node, page, folder=task.notebook.parent)
+        except Exception as error:  # noqa: BLE001  what was executed is no notebook: this one failed, the rest run
+            failure = failure or _failed(task, error)
+    return Result(task.name, time.monotonic() - started, timings, failure)
+
+
+def _run(task: Task, written: Path) -> CellFailure | None:
+    """Execute a notebook into the file `written`; returns None, or its failure, to which `_placed` adds the cell."""
+    from papermill import execute_notebook
+    from papermill.exceptions import PapermillExecutionError, strip_color
+
+    # A check that does not pass raises in a run with the solutions. Else it prints, as for a person.
+    os.environ[MUST_BE_DONE] = "1" if task.solutions else "0"
+    for may_repeat in (True, False):
+        try:
+            execute_notebook(
+                solved(nbformat.read(task.notebook, as_version=4)) if task.solutions else str(task.notebook),
+                str(written),
+                parameters=task.parameters,
+                kernel_name="python3",
+                language="python",
+                cwd=str(task.notebook.parent),
+                progress_bar=False,
+                # Saved after each cell: a kernel that dies leaves its outputs, and which cell it was at.
+                request_save_on_cell_execute=True,
+                execution_timeout=_CELL_TIMEOUT_S,
+                extra_arguments=["--log-level=CRITICAL", "--IPKernelApp.extra_extensions=workbench.asserts"],
+            )
+            break
+        except PapermillExecutionError as error:
+            trace = strip_color("\n".join(error.traceback))
+            return CellFailure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
+        except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: the rest run
+            if not (may_repeat and _died_at_its_start(error, written)):
+                return _failed(task, error)
+    return None
 
 
 def _failed(task: Task, error: Exception) -> CellFailure:
@@ -188,95 +226,70 @@ def _failed(task: Task, error: Exception) -> CellFailure:
     return CellFailure(task.name, 0, "", f"{type(error).__name__}: {message}", "")
 
 
-def _prepared(task: Task) -> nbformat.NotebookNode:
-    """The notebook to run: without earlier outputs, with its parameters in a cell of their own, exercises solved."""
-    from papermill.translators import PythonTranslator
-
-    node: nbformat.NotebookNode = nbformat.v4.upgrade(nbformat.read(task.notebook, as_version=4))
-    nbformat.validate(node)
-    for part in (node, *node.cells):
-        for name in _RUN_METADATA:
-            part.metadata.pop(name, None)
-    node.metadata.setdefault("language_info", {"name": "python"})
-    node.cells = [cell for cell in node.cells if not _has_tag(cell, _INJECTED)]
-    for cell in node.cells:
-        if cell.cell_type == "code":
-            cell |= {"outputs": [], "execution_count": None}
-    if task.solutions:
-        solved(node)
-    if task.parameters:
-        source = PythonTranslator.codify(task.parameters, "Parameters")
-        injected = nbformat.v4.new_code_cell(source, id=_INJECTED, metadata={"tags": [_INJECTED]})
-        declared = next(place for place, cell in enumerate(node.cells) if _has_tag(cell, "parameters"))
-        node.cells.insert(declared + 1, injected)
-    return node
+def _died_at_its_start(error: Exception, written: Path) -> bool:
+    """True if a kernel died before its first cell: two kernels that start at once may choose one port."""
+    if not isinstance(error, RuntimeError) or not written.is_file():
+        return False
+    cells = nbformat.read(written, as_version=4).cells
+    return not any(cell.metadata.get("papermill", {}).get("start_time") for cell in cells)
 
 
-def _run(task: Task, node: nbformat.NotebookNode) -> tuple[CellFailure | None, list[Timing]]:
-    """Execute the notebook in place, up to the cell that fails; returns this failure, and each code cell's timing.
-
-    A failed notebook begins with a link to the cell.
-    """
-    from nbclient import NotebookClient
-
-    # A check that does not pass raises in a run with the solutions. Else it prints, as for a person.
-    os.environ[MUST_BE_DONE] = "1" if task.solutions else "0"
-    client = NotebookClient(
-        node,
-        kernel_name="python3",
-        timeout=_CELL_TIMEOUT_S,
-        record_timing=False,
-        resources={"metadata": {"path": str(task.notebook.parent)}},
-        extra_arguments=["--log-level=CRITICAL", "--IPKernelApp.extra_extensions=workbench.asserts"],
-    )
-    failure, timings, place, is_over = None, list[Timing](), 0, False
-    with ExitStack() as kernel:
-        try:
-            kernel.enter_context(client.setup_kernel())
-        except RuntimeError:
-            # Two kernels that start at once may choose one port.
-            kernel.enter_context(client.setup_kernel())
-        for index, cell in enumerate(node.cells):
-            is_own, began = not _has_tag(cell, _INJECTED), time.monotonic()
-            place += is_own
-            if not is_over:
-                try:
-                    client.execute_cell(cell, index)
-                except Exception as error:  # noqa: BLE001  a cell that raises, takes too long, or ends its kernel
-                    is_over, failure = True, _of_cell(_failed(task, error), place, cell, error)
-            if is_own and cell.cell_type == "code":
-                ran = cell.execution_count is not None
-                timings.append(Timing(place, _first_line(cell), time.monotonic() - began, ran))
-    for cell in node.cells:
-        if cell.cell_type == "code":
-            cell["outputs"] = _coalesced(cell.outputs)
-    if failure:
-        own = [cell for cell in node.cells if not _has_tag(cell, _INJECTED)]
-        link = f"**Cell {failure.cell} failed:** [to the cell](#cell-id={own[failure.cell - 1]['id']})"
-        node.cells.insert(0, nbformat.v4.new_markdown_cell(link, id=_FAILED, metadata={"tags": [_FAILED]}))
-    return failure, timings
-
-
-def _of_cell(failure: CellFailure, place: int, cell: nbformat.NotebookNode, error: Exception) -> CellFailure | None:
-    """The failure with its cell; None if the cell ended the notebook by `sys.exit()`."""
-    from nbclient.exceptions import CellExecutionError
-    from nbconvert.filters import strip_ansi
-
-    failure = failure._replace(cell=place, source=cell.source)
-    if not isinstance(error, CellExecutionError):
-        return failure
-    if error.ename == "SystemExit" and error.evalue in {"", "0"}:
-        return None
-    trace = strip_ansi("\n".join(chain.from_iterable(output.get("traceback", ()) for output in cell.outputs)))
-    return failure._replace(error=f"{error.ename}: {error.evalue}", traceback=trace)
-
-
-def _first_line(cell: nbformat.NotebookNode) -> str:
-    return next(iter(cell.source.strip().splitlines()), "")
+def _own_code(node: nbformat.NotebookNode) -> Iterator[tuple[int, nbformat.NotebookNode]]:
+    """Place and cell of each code cell; places count all cells of the user's own file from 1, none of papermill's."""
+    own = (cell for cell in node.cells if not _has_tag(cell, _INJECTED, _ERROR_TAG))
+    return ((place, cell) for place, cell in enumerate(own, start=1) if cell.cell_type == "code")
 
 
 def _has_tag(cell: nbformat.NotebookNode, *tags: str) -> bool:
     return not {*tags}.isdisjoint(cell.metadata.get("tags", ()))
+
+
+def _placed(failure: CellFailure, node: nbformat.NotebookNode) -> CellFailure | None:
+    """The failure with its cell: the cell that raised, or the last one begun when the kernel died.
+
+    None if only cells that may raise have raised; papermill's notes about the failure then leave the notebook.
+    """
+    raising = [cell for _, cell in _own_code(node) if any(output.output_type == "error" for output in cell.outputs)]
+    if failure.source and raising and all(_has_tag(cell, _MAY_RAISE) for cell in raising):
+        node.cells = [cell for cell in node.cells if not _has_tag(cell, _ERROR_TAG)]
+        return None
+    began = [
+        (bool(cell.metadata.papermill.exception), place, cell)
+        for place, cell in _own_code(node)
+        if cell.metadata.get("papermill", {}).get("start_time")
+    ]
+    if not began:
+        return failure
+    raised, place, cell = max(began, key=itemgetter(0, 1))
+    # A magic that refuses has no error output; its message is on stderr.
+    written = [line for output in cell.outputs if output.get("name") == "stderr" for line in output.text.splitlines()]
+    error = written[-1] if raised and written and failure.error.startswith(_UNEXPLAINED) else failure.error
+    return failure._replace(cell=place, source=cell.source, error=error)
+
+
+def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:
+    for place, cell in _own_code(node):
+        line = next(iter(cell.source.strip().splitlines()), "")
+        seconds = cell.metadata.get("papermill", {}).get("duration") or 0.0
+        yield Timing(place, line, seconds, cell.execution_count is not None)
+
+
+def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The notebook without metadata that differs from run to run, so that two runs write the same bytes."""
+    for part in (node, *node.cells):
+        for name in _RUN_METADATA:
+            part.metadata.pop(name, None)
+    node.metadata.get("language_info", {}).pop("version", None)
+    for place, cell in enumerate(node.cells):
+        if not cell.metadata.get("tags", True):
+            del cell.metadata["tags"]  # papermill puts an empty list where there was none
+        if _has_tag(cell, _INJECTED):
+            cell["id"] = _INJECTED
+        if _has_tag(cell, _ERROR_TAG):
+            cell["id"] = f"error-{place}"
+        if cell.cell_type == "code":
+            cell["outputs"] = _coalesced(cell.outputs)
+    return node
 
 
 def _coalesced(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
@@ -492,7 +505,7 @@ def _with_folds(node: nbformat.NotebookNode, resources: dict[str, Any]) -> tuple
 
 
 def _summary(cell: nbformat.NotebookNode, tags: list[str], *, is_setup: bool) -> str:
-    first = _first_line(cell)
+    first = next(iter(cell.source.strip().splitlines()), "")
     if first.startswith("# "):
         return first.removeprefix("# ")
     if is_setup:
