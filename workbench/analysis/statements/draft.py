@@ -26,7 +26,7 @@ from workbench.analysis.statements.layouts import (
     plain,
 )
 from workbench.analysis.statements.own_ledger import Ledger, read_ledger
-from workbench.analysis.statements.recognising import pairs_of
+from workbench.analysis.statements.preamble import pairs_of
 from workbench.analysis.statements.statement import Reading, Statement, read_statement, reasons_in
 from workbench.analysis.statements.writing import absent
 from workbench.domain.masking import mask, mask_accounts, shortened

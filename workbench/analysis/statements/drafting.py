@@ -23,6 +23,7 @@ from workbench.analysis.statements.columns import (
     readings_of,
     time_of,
 )
+from workbench.analysis.statements.csv_files import cell_rows_of, digest_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.draft import (
     MOST_ROWS,
@@ -52,15 +53,8 @@ from workbench.analysis.statements.layouts import (
     plain,
     tried_layouts,
 )  # fmt: skip
-from workbench.analysis.statements.recognising import (
-    HEADER_WITHIN,
-    cell_rows_of,
-    code_in,
-    digest_of,
-    head_of,
-    headings_of,
-    recognised,
-)
+from workbench.analysis.statements.preamble import code_in
+from workbench.analysis.statements.recognising import HEADER_WITHIN, head_of, headings_of, recognised
 from workbench.analysis.statements.statement import Reading
 from workbench.domain.moments import DAY_MS, moment
 from workbench.domain.money import ZMW
