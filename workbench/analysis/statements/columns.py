@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -85,16 +85,16 @@ class Cut(NamedTuple):
         """Field → the headings under which it is found in such a file."""
         return LEDGER_HEADINGS if self.is_ledger else HEADINGS
 
-    def column(self, heading: str) -> list[tuple[int, Cell]]:
-        """The line of each row and its cell under a heading, empty in a short row; no rows for an unknown heading."""
+    def column(self, heading: str) -> dict[int, Cell]:
+        """Line → the cell of its row under a heading, empty in a short row; no rows for an unknown heading."""
         if not heading or heading not in self.headings:
-            return []
+            return {}
         place = self.headings.index(heading)
-        return [(line, cells[place] if place < len(cells) else "") for line, cells in self.rows]
+        return {line: cells[place] if place < len(cells) else "" for line, cells in self.rows}
 
-    def texts(self, heading: str) -> list[tuple[int, str]]:
-        """The line and the text of each filled cell under a heading."""
-        return [(line, text) for line, cell in self.column(heading) if (text := text_of(cell).strip())]
+    def texts(self, heading: str) -> dict[int, str]:
+        """Line → the text of its row's cell under a heading, for cells that are filled."""
+        return {line: text for line, cell in self.column(heading).items() if (text := text_of(cell).strip())}
 
     def labelled(self) -> Iterator[tuple[int, str, str, Cell]]:
         """Yields line, label, the label's meaning (empty if unknown) and value for each value above the header."""
@@ -139,7 +139,7 @@ def _named_currency(file: Cut) -> tuple[str, str] | None:
     told = [(code[1], f"heading {name!r}") for name in file.headings if (code := _OF_A_HEADING.search(name))]
     for name in file.headings:
         pattern = re.compile("([A-Za-z]{3})") if plain(name) in HEADINGS["currency"].split(", ") else _OF_AN_AMOUNT
-        texts = [(pattern.fullmatch(text), f"line {line} {text!r}") for line, text in file.texts(name)]
+        texts = [(pattern.fullmatch(text), f"line {line} {text!r}") for line, text in file.texts(name).items()]
         told += [(code[1], where) for code, where in texts if code]
     values = [(line, text_of(value)) for line, _, meaning, value in file.labelled() if meaning == "currency"]
     told += [(text.strip(), f"line {line} {text!r}") for line, text in values]
@@ -180,20 +180,20 @@ def _is_amount(cell: Cell) -> bool:
     return isinstance(cell, Decimal) or _LIKE_AN_AMOUNT.fullmatch(text_of(cell).strip()) is not None
 
 
-def readings_of(texts: Iterable[tuple[int, str]]) -> dict[DateFormat, dict[int, int]]:
-    """Format → line or place → milliseconds, for each format of a day with each format of a time in the texts.
+def readings_of(texts: Mapping[int, str]) -> dict[DateFormat, dict[int, int]]:
+    """Format → line → milliseconds, for each format of a day with each format of a time in the texts.
 
-    `texts` are pairs of a line or place and a text; a format lacks the texts that it cannot read. A midnight that a
-    spreadsheet put after every day becomes fixed text of the format.
+    A format lacks the lines whose text it cannot read. A midnight that a spreadsheet put after every day becomes fixed
+    text of the format.
     """
-    days = [(place, text) for place, text in texts if re.search("[0-9]", text)]
-    midnights = [found[0] for _, text in days if (found := _MIDNIGHT.search(text))]
-    times = dict.fromkeys(midnights if len(midnights) == len(days) else (time_of(text) for _, text in days))
+    days = {line: text for line, text in texts.items() if re.search("[0-9]", text)}
+    midnights = [found[0] for found in map(_MIDNIGHT.search, days.values()) if found]
+    times = dict.fromkeys(midnights if len(midnights) == len(days) else map(time_of, days.values()))
     made: dict[DateFormat, dict[int, int]] = {}
     for pattern in (day + time for day in DAYS for time in times):
         with suppress(StatementRefused):
             by = DateFormat(pattern)
-            made[by] = {place: at for place, text in days if (at := by.read(text)) is not None}
+            made[by] = {line: at for line, text in days.items() if (at := by.read(text)) is not None}
     return made
 
 
@@ -243,17 +243,15 @@ class _Sample:
     def __init__(self, file: Cut) -> None:
         self.headings = [name for name in file.headings if name and (not file.rows or file.texts(name))]
         head = file._replace(rows=file.rows[:_SAMPLE])
-        days = {name: found for name in self.headings if (found := _days([cell for _, cell in head.column(name)]))}
-        dated = sorted({place for readings in days.values() for read in readings for place in read})
-        self.file = head._replace(rows=tuple(head.rows[place] for place in dated))
-        self.lines = [line for line, _ in self.file.rows]
+        days = {name: found for name in self.headings if (found := _days(head.column(name)))}
+        dated = {line for readings in days.values() for read in readings for line in read}
+        self.file = head._replace(rows=tuple(row for row in head.rows if row[0] in dated))
+        self.lines = sorted(dated)
         self.days = {name: [[*read.values()] for read in readings] for name, readings in days.items()}
         """Heading → its moments as each of the likeliest formats reads them."""
-        self.cells: dict[str, list[Cell]] = {
-            "": [""] * len(dated),
-            **{name: [cell for _, cell in self.file.column(name)] for name in self.headings},
-        }
-        self.texts = {name: [text for _, text in self.file.texts(name)] for name in self.headings}
+        columns = {name: [*self.file.column(name).values()] for name in self.headings}
+        self.cells: dict[str, list[Cell]] = {"": [""] * len(dated), **columns}
+        self.texts = {name: [*self.file.texts(name).values()] for name in self.headings}
         """Heading → the cells that are not blank, as text."""
         self.said = {name: [heading_key(text_of(cell)) for cell in cells] for name, cells in self.cells.items()}
         """Heading → the text of each row's cell in the form of `heading_key`."""
@@ -268,8 +266,10 @@ class _Sample:
 
     def fits(self, field: str, heading: str) -> bool:
         """True if the cells of a column can hold a field; without rows any column can."""
-        if not self.lines or field not in ("moment", *AMOUNTS):
+        if not self.lines or field not in ("moment", "time", *AMOUNTS):
             return True
+        if field == "time":
+            return all(map(_TIME.match, self.texts[heading]))
         if field == "moment":
             return heading in self.days or not self.days
         return heading not in self.days and self.share(partial(re.search, "[0-9]"), heading) >= _HALF
@@ -290,21 +290,19 @@ class _Sample:
         return best
 
 
-def _days(cells: Sequence[Cell]) -> list[dict[int, int]]:
-    """For each of the likeliest formats: place of a cell → its milliseconds, for the cells that it reads.
+def _days(cells: Mapping[int, Cell]) -> list[dict[int, int]]:
+    """For each of the likeliest formats: line → milliseconds, for the cells that it reads and a workbook's moments.
 
-    Empty if they read less than half of the filled cells.
+    Empty if they are less than half of the filled cells.
     """
-    moments = {
-        place: milliseconds(at.replace(tzinfo=UTC)) for place, at in enumerate(cells) if isinstance(at, datetime)
-    }
-    texts = [(place, cell.strip()) for place, cell in enumerate(cells) if isinstance(cell, str) and cell.strip()]
-    is_likely = any(_LIKE_A_DATE.match(text) or text[:1].isalpha() for _, text in texts)
+    own = {line: milliseconds(at.replace(tzinfo=UTC)) for line, at in cells.items() if isinstance(at, datetime)}
+    texts = {line: cell.strip() for line, cell in cells.items() if isinstance(cell, str) and cell.strip()}
+    is_likely = any(_LIKE_A_DATE.match(text) or text[:1].isalpha() for text in texts.values())
     read = [*readings_of(texts).values()] if is_likely else []
     most = max(map(len, read), default=0)
-    if not most + len(moments) or most + len(moments) < _HALF * sum(cell != "" for cell in cells):
+    if not most + len(own) or most + len(own) < _HALF * sum(cell != "" for cell in cells.values()):
         return []
-    return [moments | reading for reading in read if len(reading) == most] or [moments]
+    return [own | reading for reading in read if len(reading) == most] or [own]
 
 
 @dataclass
@@ -392,8 +390,6 @@ def _settle_ways(sample: _Sample, found: dict[str, str]) -> None:
         found.pop("amount", None)
     elif money and (money.values < 0).any():
         found.pop("direction", None)
-    if not all(map(_TIME.match, sample.texts.get(found.get("time", ""), ()))):
-        del found["time"]
     if "amount" in found and "direction" not in found and sample.says_only(DIRECTION_WORDS, found.get("type", "")):
         found["direction"] = found.pop("type")
     for name in () if {"from", "to"} <= found.keys() else ("from", "to"):
@@ -603,7 +599,6 @@ _SCORES: Final[dict[str, _Score]] = {
     "moment": lambda sample, heading: max(
         (len(days) * (1 + in_order(days)) for days in sample.days.get(heading, [])), default=0
     ),
-    "time": partial(_by_share, _TIME.fullmatch),
     "status": lambda sample, heading: sample.says_only(STATUS_WORDS, heading),
     "amount": _like_money,
     "direction": lambda sample, heading: sample.says_only(DIRECTION_WORDS, heading),

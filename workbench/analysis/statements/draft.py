@@ -110,20 +110,20 @@ class Draft:
         """True if the file names the account of each row."""
         return "account" in self.declared["columns"] or "sections" in self.declared
 
-    def cells(self, field: str) -> list[tuple[int, Cell]]:
-        """The line and the cell of each row in the column of a field; empty if the field has no column."""
+    def cells(self, field: str) -> dict[int, Cell]:
+        """Line → the cell of its row in the column of a field; empty if the field has no column."""
         return self.file.column(self.declared["columns"].get(field, ""))
 
-    def texts(self, field: str) -> list[tuple[int, str]]:
-        """The line and the text of each filled cell in the column of a field."""
+    def texts(self, field: str) -> dict[int, str]:
+        """Line → the text of its row's cell in the column of a field, for cells that are filled."""
         return self.file.texts(self.declared["columns"].get(field, ""))
 
     def moments(self) -> dict[int, Cell]:
         """Line → the moment of its row: a text of its day and time, or a workbook's own moment."""
-        times = dict(self.texts("time"))
+        times = self.texts("time")
         return {
             line: cell if isinstance(cell, datetime) else f"{text_of(cell).strip()} {times.get(line, '')}".strip()
-            for line, cell in self.cells("moment")
+            for line, cell in self.cells("moment").items()
         }
 
     def put(self, columns: Mapping[str, str]) -> None:
@@ -272,7 +272,7 @@ def _columns(draft: Draft, columns: Columns) -> None:
     account = assigned(file.headings, known={"account": LEDGER_HEADINGS["account"]}).get("account", "")
     if file.is_ledger and not file.headings[0] and "account" not in columns.found:
         _sections(draft)
-    elif not file.is_ledger and len({text for _, text in file.texts(account)}) > 1:
+    elif not file.is_ledger and len({*file.texts(account).values()}) > 1:
         said = f"{account!r} names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
         draft.doubt("columns", said)
     if "moment" not in columns.found:
@@ -305,11 +305,11 @@ def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
     """
     own = {line: cell for line, cell in draft.moments().items() if isinstance(cell, datetime)}
     texts = {line: cell for line, cell in draft.moments().items() if isinstance(cell, str) and cell}
-    read = readings_of(texts.items())
+    read = readings_of(texts)
     most = max(map(len, read.values()), default=0)
     if own and not most:
         has_time = any((at.hour, at.minute, at.second) != (0, 0, 0) for at in own.values())
-        times = [f" {time_of(text)}" for _, text in draft.texts("time")[:1]]
+        times = [f" {time_of(text)}" for text in [*draft.texts("time").values()][:1]]
         draft.found("dates", ["%Y-%m-%d" + "".join(times or [" %H:%M:%S"] * has_time)], "the sheet's own moments")
         return {*own}
     if not most:
@@ -399,7 +399,7 @@ def _out_of_order(
 
 def _amounts(draft: Draft) -> None:
     """Declares the separators that read most amounts, the currency, and the style of debits."""
-    texts = [pair for name in AMOUNTS for pair in draft.texts(name)]
+    texts = [pair for name in AMOUNTS for pair in draft.texts(name).items()]
     unread: dict[tuple[str, str], list[str]] = {}
     for marks in SEPARATORS:
         read = draft.file.amounts(*marks).read
@@ -427,15 +427,15 @@ def _amounts(draft: Draft) -> None:
 
 def _styles(draft: Draft, field: str) -> Counter[str]:
     """The number of amounts in each style in the column of a field; zeros are not counted."""
-    read = (draft.amounts.styled(text) for _, text in draft.texts(field))
+    read = map(draft.amounts.styled, draft.texts(field).values())
     return Counter(amount.style for amount in read if isinstance(amount, Amount) and amount.minor)
 
 
 def _parties(draft: Draft) -> None:
     """Declares the account's own party, on one side of each row, and how the other parties write a number."""
-    sides = [[text_of(cell).strip() for _, cell in draft.cells(name)] for name in ("from", "to")]
+    sides = [[text_of(cell).strip() for cell in draft.cells(name).values()] for name in ("from", "to")]
     pairs = [*zip(*sides, strict=True)]
-    customers = [text for name in ("from", "to", "phone") for _, text in draft.texts(name)]
+    customers = [text for name in ("from", "to", "phone") for text in draft.texts(name).values()]
     if "from" in draft.columns and draft.columns.keys().isdisjoint(("debit", "direction")):
         likely = Counter(name for pair in pairs for name in pair if name).most_common(_LIKELY_OWN)
         clear = {
@@ -494,7 +494,7 @@ def _words(draft: Draft, directions: Mapping[str, str]) -> None:
     `directions` is a word → the direction that the balance gives it.
     """
     for name, (table, known, meaning) in _MEANINGS.items():
-        words = (" ".join(text.split()) for _, text in draft.texts(name))
+        words = (" ".join(text.split()) for text in draft.texts(name).values())
         counts = Counter(word for word in words if masked(word) == word or not any(map(str.isdigit, word)))
         if len(counts) > _MOST_WORDS:
             draft.doubt(f"columns.{name}", f"it has {len(counts)} different words, too many for a {name}")
@@ -534,11 +534,11 @@ def _movements(draft: Draft, dated: set[int]) -> set[int]:
             begins[_beginning(told[0][1])] = None
     draft.found("footers", None if "sections" in draft.declared else [*filter(None, begins)] or None)
     openings: dict[str, str] = {}
-    money = [dict(cells) for name in ("amount", "debit", "credit") if (cells := draft.cells(name))]
-    balances = dict(draft.cells("balance"))
+    money = [cells for name in ("amount", "debit", "credit") if (cells := draft.cells(name))]
+    balances = draft.cells("balance")
     moving = dated if moments else {line for line, _ in rows}
     stated = set()
-    for line, cell in draft.cells("description") if money else ():
+    for line, cell in draft.cells("description").items() if money else ():
         text = text_of(cell).strip()
         known, balance = OPENING.match(text), draft.amounts.read(balances.get(line, ""))
         either = {balance, -balance} if isinstance(balance, int) else {None}
@@ -566,7 +566,7 @@ def _beginning(text: str) -> str:
 
 def _keys(draft: Draft, moving: set[int]) -> None:
     """Adds a doubt if rows share a key, and declares `makes_keys` if rows lack one; `moving` are the rows' lines."""
-    keys = [text for line, text in draft.texts("key") if line in moving]
+    keys = [text for line, text in draft.texts("key").items() if line in moving]
     of_rows, lacking = f"of {len(moving)} rows", len(moving) - len(keys)
     if repeated := len(keys) - len({*keys}):
         draft.doubt("columns.key", f"{repeated} {of_rows} have the key of another: told twice, or parts of one payment")
