@@ -1,23 +1,24 @@
 """A check of how a layout reads a statement: its first rows, the reasons of those that cannot be read, its balance."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Unpack
 
 from workbench.analysis.frames import money
-from workbench.analysis.statements.layouts import Layout
-from workbench.analysis.statements.statement import Reading, Statement, read_statement, reasons_in
+from workbench.analysis.statements.csv_files import digest_of
+from workbench.analysis.statements.draft import draft_layout, masked, read_as, summary
+from workbench.analysis.statements.layouts import Layout, tried_layouts
+from workbench.analysis.statements.recognising import recognised
+from workbench.analysis.statements.statement import Reading, Statement, reasons_in
 from workbench.analysis.statements.writing import absent
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import LUSAKA
+from workbench.errors import StatementRefused
 from workbench.text.render import Column, Table, Tabular, table, wrapped
 from workbench.visible import visible
 
-NOT_TOLD: Final = "(unknown)"
-"""The account of a statement that nothing names."""
 _SHOWN: Final = 10
 _REASONS: Final = 5
 _AMOUNTS: Final = ("amount", "fee", "balance")
@@ -25,21 +26,6 @@ _TEXTS: Final = ("key", "phone", "type", "status", "words", "description")
 _LONGEST: Final = 40
 _NOTHING: Final = ("", *(format(Decimal(f"0e-{decimals}"), "f") for decimals in range(5)))
 _WIDTH: Final = 80
-
-
-def read_as(path: Path, layout: Layout, **options: Unpack[Reading]) -> Statement:
-    """The statement in a file; without a known account its account is NOT_TOLD."""
-    told = layout if layout.account or options.get("account") else replace(layout, account=NOT_TOLD)
-    return read_statement(path, layout=told, **options)
-
-
-def summary(statement: Statement) -> list[str]:
-    """Sentences about the rows, their days, the unreadable ones, and the running balance."""
-    bad = int(statement.rows["problem"].notna().sum())
-    days = " to ".join(map(str, statement.period)) if statement.period else "no day"
-    account = "" if statement.account != NOT_TOLD else "; the account is unknown"
-    rows = f"{len(statement.rows):,} row{'s' * (len(statement.rows) != 1)}, {days}, {bad:,} unreadable{account}."
-    return [rows, f"Running balance: {statement.follows}.", *filter(None, (statement.continued,))]
 
 
 class Check(Tabular):
@@ -97,3 +83,35 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
     told = {"line": str(row["line"]), "when": when or text("business_date"), "way": text("direction")}
     amounts = {name: "" if absent(row[name]) else row[name] for name in _AMOUNTS}
     return told | amounts | {name: text(name) for name in _TEXTS}
+
+
+_OPTIONS: Final = {"account": "account", "date_format": "dates", "currency": "currency"}
+"""Option of `read_statement` → the setting that it overrides."""
+
+
+def checked(
+    path: str | Path,
+    *,
+    layout: str | Path | Layout | None = None,
+    layouts: str | Path | Iterable[Layout | str | Path] | None = None,
+    **options: Unpack[Reading],
+) -> Check:
+    """Check how the named or recognised layout reads a file; if no layout is recognised, check a draft.
+
+    Raises StatementRefused: see `read_statement`.
+    """
+    source = Path(path)
+    digest_of(source)
+    try:
+        known = recognised(source, tried_layouts(layout, layouts or ()), named=layout is not None).layout
+    except StatementRefused as wrong:
+        if layout is not None or "headings" not in wrong.facts:
+            raise
+        draft = draft_layout(source)
+        statement = read_as(source, draft.layout, **options)
+        # The caller's options settle their doubts.
+        settled = {setting for name, setting in _OPTIONS.items() if options.get(name)}
+        told = [(where, text) for where, texts in draft.doubts.items() if where not in settled for text in texts]
+        doubts = [masked(text if text.startswith(where) else f"{where}: {text}") for where, text in told]
+        return Check(statement, doubts)
+    return Check(read_as(source, known, **options))

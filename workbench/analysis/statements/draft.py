@@ -3,8 +3,9 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import partial
@@ -15,7 +16,6 @@ from typing import Any, Final, Unpack
 from workbench.analysis.rules import MatchRule
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.cells import Amount, Amounts, Cell, Line, Wrong, currencies_named, refused, text_of
-from workbench.analysis.statements.checking import NOT_TOLD, Check, read_as, summary
 from workbench.analysis.statements.columns import (
     DAYS,
     MOST_ROWS,
@@ -30,7 +30,6 @@ from workbench.analysis.statements.columns import (
     readings_of,
     time_of,
 )
-from workbench.analysis.statements.csv_files import digest_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.layouts import (
     AMOUNTS,
@@ -51,18 +50,19 @@ from workbench.analysis.statements.layouts import (
     heading_key,
     layout_from,
     plain,
-    tried_layouts,
 )
 from workbench.analysis.statements.own_ledger import Ledger, read_ledger
 from workbench.analysis.statements.preamble import code_in
 from workbench.analysis.statements.recognising import recognised
-from workbench.analysis.statements.statement import Reading, Statement
+from workbench.analysis.statements.statement import Reading, Statement, read_statement
 from workbench.domain.masking import mask_accounts
 from workbench.domain.moments import DAY_MS, moment
 from workbench.domain.money import ZMW
 from workbench.errors import StatementRefused
 from workbench.visible import visible
 
+NOT_TOLD: Final = "(unknown)"
+"""The account of a statement that nothing names."""
 _SETTINGS: Final = [setting.name for setting in fields(Layout)]
 WORDS: Final = ("accounts", "directions", "statuses", "types")
 _TABLES: Final = ("columns", *WORDS, "preamble")
@@ -215,6 +215,21 @@ class Draft:
             raise refused(str(path), f"cannot be written: {wrong.strerror}.") from None
 
 
+def read_as(path: Path, layout: Layout, **options: Unpack[Reading]) -> Statement:
+    """The statement in a file; without a known account its account is NOT_TOLD."""
+    told = layout if layout.account or options.get("account") else replace(layout, account=NOT_TOLD)
+    return read_statement(path, layout=told, **options)
+
+
+def summary(statement: Statement) -> list[str]:
+    """Sentences about the rows, their days, the unreadable ones, and the running balance."""
+    bad = int(statement.rows["problem"].notna().sum())
+    days = " to ".join(map(str, statement.period)) if statement.period else "no day"
+    account = "" if statement.account != NOT_TOLD else "; the account is unknown"
+    rows = f"{len(statement.rows):,} row{'s' * (len(statement.rows) != 1)}, {days}, {bad:,} unreadable{account}."
+    return [rows, f"Running balance: {statement.follows}.", *filter(None, (statement.continued,))]
+
+
 def masked(text: str) -> str:
     """A file's text as one line for people: long numbers are masked, and no character steers a terminal."""
     return visible(mask_accounts(text))
@@ -254,10 +269,7 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
     _words(draft, columns.directions)
     _keys(draft, _movements(draft, dated))
     _preamble(draft)
-    if len(draft.file.rows) == MOST_ROWS:
-        draft.above = [f"? Its first {MOST_ROWS:,} rows were looked at; --check reads them all."]
-    else:
-        draft.above = [*_result(draft), *_shipped(draft)]
+    draft.above = _result(draft)
     return draft
 
 
@@ -287,10 +299,9 @@ def _columns(draft: Draft, columns: Columns) -> None:
 
 def _sections(draft: Draft) -> None:
     """Declares the accounts that stand in lines of their own above their rows."""
-    titles = ((line, text_of(cells[0]).strip()) for line, cells in draft.file.rows)
     named: dict[str, int] = {}
-    for line, text in titles:
-        if text and not TOTAL.match(text):
+    for line, cells in draft.file.rows:
+        if (text := text_of(cells[0]).strip()) and not TOTAL.match(text):
             named.setdefault(text, line)
     if named:
         draft.found("sections", value=True, proof=", ".join(f"line {named[text]} {text!r}" for text in [*named][:2]))
@@ -314,8 +325,8 @@ def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
         return {*own}
     if not most:
         draft.found("dates", ["%Y-%m-%d"])
-        unread = f"no known format reads {_in_english(next(iter(texts.values())))}" if texts else ""
-        draft.doubt("dates", unread or "no row tells how days are written")
+        unknown = f"no known format reads {_in_english(next(iter(texts.values())))}" if texts else ""
+        draft.doubt("dates", unknown or "no row tells how days are written")
         return set()
     # Of formats that read the same the first is kept.
     first = {tuple(at.values()): by for by, at in reversed(read.items()) if len(at) == most}
@@ -374,12 +385,13 @@ def _outside_of_period(above: Sequence[Line], by: DateFormat, read: Mapping[int,
             if day is None:
                 return f"line {line} {text!r} can only be {'month' if is_day_first else 'day'} first"
             told.append((day, line, text))
-    if len({day for day, *_ in told}) < len(("first", "last")):
+    begin, end = min(told, default=(0, 0, "")), max(told, default=(0, 0, ""))
+    is_before, is_after = min(read.values()) < begin[0], max(read.values()) >= end[0] + DAY_MS
+    # A single day, such as that of the print, is no period.
+    if begin[0] == end[0] or not (is_before or is_after):
         return ""
-    (first, *begin), (last, *end) = min(told), max(told)
-    line, text = begin if min(read.values()) < first else end
-    is_outside = min(read.values()) < first or max(read.values()) >= last + DAY_MS
-    return f"only so the rows are in the period of line {line}, {text!r}" if is_outside else ""
+    _, line, text = begin if is_before else end
+    return f"only so the rows are in the period of line {line}, {text!r}"
 
 
 def _out_of_order(
@@ -509,8 +521,7 @@ def _words(draft: Draft, directions: Mapping[str, str]) -> None:
             told = " by the balance" * bool(by_balance and by_balance != meant)
             proof = f"{count:,} row{'s' * (count > 1)}{told}"
             draft.proofs[f"{table}.{word}"] = proof if found[word] else f"{proof}: {', '.join(known)}"
-        if found:
-            draft.found(table, found)
+        draft.found(table, found or None)
         if name == "direction" and name in draft.columns and not any(found.values()):
             heading = draft.columns[name]
             draft.put({field: other for field, other in draft.columns.items() if field != name})
@@ -533,26 +544,24 @@ def _movements(draft: Draft, dated: set[int]) -> set[int]:
         if line > end and not is_day and (len(told) > 1 or told[0][0] != place or TOTAL.match(told[0][1])):
             begins[_beginning(told[0][1])] = None
     draft.found("footers", None if "sections" in draft.declared else [*filter(None, begins)] or None)
+    money = [column for name in ("amount", "debit", "credit") if (column := draft.cells(name))]
+    balances, read = draft.cells("balance"), draft.amounts.read
+    ends = {min(dated), max(dated)} if len(dated) > 1 else set()
     openings: dict[str, str] = {}
-    money = [cells for name in ("amount", "debit", "credit") if (cells := draft.cells(name))]
-    balances = draft.cells("balance")
-    moving = dated if moments else {line for line, _ in rows}
-    stated = set()
+    stated: set[int] = set()
     for line, cell in draft.cells("description").items() if money else ():
-        text = text_of(cell).strip()
-        known, balance = OPENING.match(text), draft.amounts.read(balances.get(line, ""))
-        either = {balance, -balance} if isinstance(balance, int) else {None}
-        moved = {draft.amounts.read(cells[line]) for cells in money} - {None, 0}
-        # Of books without balances, and of others too, an opening row may have its balance as its amount.
-        is_stated = not moved or not balances or moved <= either if known else not moved
-        is_end = line in {min(dated), max(dated)} if len(dated) > 1 else False
-        if is_stated and (known or (is_end and text_of(balances.get(line, "")).strip())):
+        text, balance = text_of(cell).strip(), read(balances.get(line, ""))
+        known = OPENING.match(text)
+        moved = {read(column[line]) for column in money} - {None, 0}
+        # The amount of an opening row may be its balance.
+        is_stated = not balances or moved <= ({balance, -balance} if isinstance(balance, int) else set())
+        if (known and is_stated) or (line in ends and balance is not None and not moved):
             stated.add(line)
             proof = f"line {line}" if known else f"line {line} has a balance and no amount"
             openings.setdefault((known[0] if known else _beginning(text)).strip(), proof)
     openings.pop("", None)
     draft.found("openings", [*openings] or None, ", ".join(openings.values()))
-    moving = moving - stated
+    moving = (dated if moments else {line for line, _ in rows}) - stated
     last = max(moving, default=0)
     if any(TOTAL.match(text_of(cell)) for line, cells in rows if line == last for cell in cells):
         draft.doubt("footers", f"line {last} begins as a total does and has a day: it is read as a row")
@@ -614,62 +623,21 @@ def _preamble(draft: Draft) -> None:
 
 
 def _result(draft: Draft) -> list[str]:
-    """Sentences on how the draft reads the file, or why it cannot."""
+    """Sentences on how the draft reads the file, or why it cannot; and on the shipped layout that has its headings."""
+    file, said = draft.file, list[str]()
     try:
-        if not draft.file.is_ledger:
-            return summary(draft.statement())
-        ledger = draft.ledger()
+        if len(file.rows) == MOST_ROWS:
+            said = [f"? Its first {MOST_ROWS:,} rows were looked at; --check reads them all."]
+        elif file.is_ledger:
+            ledger = draft.ledger()
+            days, accounts = ledger.rows["business_date"], masked(" and ".join(ledger.accounts))
+            said = [f"{len(days):,} rows, {days.min()} to {days.max()}, of {accounts}."]
+        else:
+            said = summary(draft.statement())
     except StatementRefused as wrong:
-        return [f"? It cannot be read so: {wrong}"]
-    days = ledger.rows["business_date"]
-    return [f"{len(days):,} rows, {days.min()} to {days.max()}, of {masked(' and '.join(ledger.accounts))}."]
-
-
-def _shipped(draft: Draft) -> list[str]:
-    """A sentence on a shipped layout with the file's headings: that it fits the file, or why it does not."""
-    if draft.file.is_ledger:
-        return []
-    try:
-        known = recognised(draft.file.path, LAYOUTS.values(), named=False).layout
-    except StatementRefused:
-        return []
-    try:
-        check = Check(read_as(draft.file.path, known))
-        reasons = [] if check.is_sound else [*check.reasons(), *summary(check.statement)[1:]]
-    except StatementRefused as wrong:
-        reasons = [wrong.message]
-    why = "; ".join(reasons)
-    said = f"has its headings, and does not fit it: {why}" if why else "fits it too: you need none of your own."
-    return [f"The shipped layout {known.name} {said}"]
-
-
-_OPTIONS: Final = {"account": "account", "date_format": "dates", "currency": "currency"}
-"""Option of `read_statement` → the setting that it overrides."""
-
-
-def checked(
-    path: str | Path,
-    *,
-    layout: str | Path | Layout | None = None,
-    layouts: str | Path | Iterable[Layout | str | Path] | None = None,
-    **options: Unpack[Reading],
-) -> Check:
-    """Check how the named or recognised layout reads a file; if no layout is recognised, check a draft.
-
-    Raises StatementRefused: see `read_statement`.
-    """
-    source = Path(path)
-    digest_of(source)
-    try:
-        known = recognised(source, tried_layouts(layout, layouts or ()), named=layout is not None).layout
-    except StatementRefused as wrong:
-        if layout is not None or "headings" not in wrong.facts:
-            raise
-        draft = draft_layout(source)
-        statement = read_as(source, draft.layout, **options)
-        # The caller's options settle their doubts.
-        settled = {setting for name, setting in _OPTIONS.items() if options.get(name)}
-        told = [(where, text) for where, texts in draft.doubts.items() if where not in settled for text in texts]
-        doubts = [masked(text if text.startswith(where) else f"{where}: {text}") for where, text in told]
-        return Check(statement, doubts)
-    return Check(read_as(source, known, **options))
+        said = [f"? It cannot be read so: {wrong}"]
+    with suppress(StatementRefused):
+        name = file.is_ledger or recognised(file.path, LAYOUTS.values(), named=False).layout.name
+        hint = f"The shipped layout {name} has its headings, so you may need none of your own: see --check."
+        said += [] if file.is_ledger else [hint]
+    return said
