@@ -404,6 +404,18 @@ def test_a_general_ledger_whose_accounts_stand_above_their_rows_is_drafted_and_r
         read_ledger(tmp_path / "books.csv", layout=draft.layout)
 
 
+@pytest.mark.parametrize("balances", [True, False])
+def test_the_opening_row_of_a_ledger_is_no_movement_though_its_balance_is_its_amount(*, balances: bool, tmp_path: Path):
+    text = "Date,Num,Account,Memo,Amount,Balance\n01/10/2026,,MTN Float,Opening balance,500.00,500.00\n"
+    text += "13/10/2026,A1,MTN Float,Order 1,150.00,650.00\n14/10/2026,A2,MTN Float,Fee,-2.50,647.50\n"
+    text = text if balances else re.sub(",[^,\n]*$", "", text, flags=re.MULTILINE)
+    (tmp_path / "books.csv").write_text(text, "utf-8")
+    draft = draft_layout(tmp_path / "books.csv", ledger=True)
+    assert lines_of(draft, "openings") == ['openings = ["Opening balance"]  # line 2']
+    assert "makes_keys" not in draft.declared
+    assert draft.ledger().rows["balance_minor"].tolist() == [65_000, 64_750]
+
+
 def test_a_file_of_several_accounts_is_said_to_be_a_ledger(tmp_path: Path):
     said = "# ? 'Account' names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
     text = QUICKBOOKS.format(heads="Debit,Credit")
