@@ -16,7 +16,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.analysis.statements.cells import Amount, Amounts, Cell, CellRows, Line, refused, text_of
+from workbench.analysis.statements.cells import (
+    Amount,
+    Amounts,
+    Cell,
+    CellRows,
+    Line,
+    currencies_named,
+    refused,
+    text_of,
+)
 from workbench.analysis.statements.csv_files import cell_rows_of, digest_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.layouts import (
@@ -56,7 +65,7 @@ _LIKE_A_DATE: Final = re.compile(r"[0-9]{1,4}[-/. ]?(?:[0-9]{1,2}|[A-Za-z]{3,9})
 _LIKE_AN_AMOUNT: Final = re.compile(r"[^0-9A-Z]{0,4}[0-9][0-9 ,.'\u00a0]*[.,][0-9]{2}[^0-9]{0,4}")
 _LIKE_A_CODE: Final = re.compile(r"(?=\S*[0-9])[A-Za-z0-9./-]+")
 _OF_A_HEADING: Final = re.compile(r"\w\W+([A-Z]{3})\W*$")
-_OF_AN_AMOUNT: Final = re.compile(r"(?=.*[0-9])[-+(]?(?:[0-9., ']+ )?([A-Z]{3})(?: [0-9., ']+)?\)?")
+_OF_AN_AMOUNT: Final = re.compile(r"(?=.*[0-9])[-+(]?(?:[0-9., ']+ )?[A-Z$]{2,3} ?(?:[0-9., ']+)?\)?")
 _SAMPLE: Final = 500
 _HALF: Final = 0.5
 _LEAST_FIELDS: Final = 3
@@ -138,11 +147,12 @@ def _named_currency(file: Cut) -> tuple[str, str] | None:
     """The only currency named in headings, cells or lines above the header, and its place; None for none or several."""
     told = [(code[1], f"heading {name!r}") for name in file.headings if (code := _OF_A_HEADING.search(name))]
     for name in file.headings:
-        pattern = re.compile("([A-Za-z]{3})") if plain(name) in HEADINGS["currency"].split(", ") else _OF_AN_AMOUNT
-        texts = [(pattern.fullmatch(text), f"line {line} {text!r}") for line, text in file.texts(name).items()]
-        told += [(code[1], where) for code, where in texts if code]
-    values = [(line, text_of(value)) for line, _, meaning, value in file.labelled() if meaning == "currency"]
-    told += [(text.strip(), f"line {line} {text!r}") for line, text in values]
+        of_column = plain(name) in HEADINGS["currency"].split(", ")
+        texts = [(line, text) for line, text in file.texts(name).items() if of_column or _OF_AN_AMOUNT.fullmatch(text)]
+        codes = [(currencies_named(text), f"line {line} {text!r}") for line, text in texts]
+        told += [(code[0], where) for code, where in codes if len(code) == 1]
+    values = [(line, text_of(value).strip()) for line, _, meaning, value in file.labelled() if meaning == "currency"]
+    told += [(text, f"line {line} {text!r}") for line, text in values]
     named = {code.upper(): where for code, where in reversed(told) if code.upper() in ISO_4217}
     return next(iter(named.items())) if len(named) == 1 else None
 

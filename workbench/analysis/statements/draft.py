@@ -15,7 +15,7 @@ from typing import Any, Final, Unpack
 
 from workbench.analysis.rules import MatchRule
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
-from workbench.analysis.statements.cells import Amount, Amounts, Cell, Line, Wrong, currencies_named, refused, text_of
+from workbench.analysis.statements.cells import Amount, Amounts, Cell, Line, Wrong, refused, text_of
 from workbench.analysis.statements.columns import (
     DAYS,
     MOST_ROWS,
@@ -318,16 +318,14 @@ def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
     texts = {line: cell for line, cell in draft.moments().items() if isinstance(cell, str) and cell}
     read = readings_of(texts)
     most = max(map(len, read.values()), default=0)
-    if own and not most:
-        has_time = any((at.hour, at.minute, at.second) != (0, 0, 0) for at in own.values())
-        times = [f" {time_of(text)}" for text in [*draft.texts("time").values()][:1]]
-        draft.found("dates", ["%Y-%m-%d" + "".join(times or [" %H:%M:%S"] * has_time)], "the sheet's own moments")
-        return {*own}
     if not most:
-        draft.found("dates", ["%Y-%m-%d"])
+        has_time = any((at.hour, at.minute, at.second) != (0, 0, 0) for at in own.values())
+        times = [f" {time_of(text)}" for text in draft.texts("time").values()][:1] or [" %H:%M:%S"] * has_time
+        draft.found("dates", ["%Y-%m-%d" + "".join(times if own else [])], "the sheet's own moments" if own else "")
         unknown = f"no known format reads {_in_english(next(iter(texts.values())))}" if texts else ""
-        draft.doubt("dates", unknown or "no row tells how days are written")
-        return set()
+        if not own:
+            draft.doubt("dates", unknown or "no row tells how days are written")
+        return {*own}
     # Of formats that read the same the first is kept.
     first = {tuple(at.values()): by for by, at in reversed(read.items()) if len(at) == most}
     readings = {by: at for by, at in read.items() if by in first.values()}
@@ -410,7 +408,7 @@ def _out_of_order(
 
 
 def _amounts(draft: Draft) -> None:
-    """Declares the separators that read most amounts, the currency, and the style of debits."""
+    """Declares the separators that read most amounts, and the style of debits."""
     texts = [pair for name in AMOUNTS for pair in draft.texts(name).items()]
     unread: dict[tuple[str, str], list[str]] = {}
     for marks in SEPARATORS:
@@ -422,12 +420,6 @@ def _amounts(draft: Draft) -> None:
             draft.found(name, mark, next((proof for proof in unread[usual] if mark in proof), ""))
     if left := unread[chosen]:
         draft.doubt("decimal", f"{len(left)} of {len(texts)} amounts are not read, such as {left[0]}")
-    named = [(codes, line, text) for line, text in texts if (codes := currencies_named(text))]
-    if len({codes for codes, *_ in named}) == len(named[:1] and named[0][0]) == 1:
-        (code,), line, text = named[0]
-        draft.found("currency", code, f"line {line} {text!r}")
-    elif draft.file.currency and draft.file.currency[1].startswith("heading"):
-        draft.found("currency", *draft.file.currency)
     ways = _styles(draft, "debit" if draft.texts("debit") else "fee")
     # Of ways that are equally common the plain one is taken.
     way = max(ways, key=lambda style: (ways[style], style == DEBITS[0]), default=DEBITS[0])
@@ -584,7 +576,7 @@ def _keys(draft: Draft, moving: set[int]) -> None:
 
 
 def _preamble(draft: Draft) -> None:
-    """Declares the labels above the header that are known and whose values can be read; doubts the others."""
+    """Declares the labels above the header that are known and can be read, and the currency; doubts the others."""
     labels: dict[str, str] = {}
     days: list[str] = []
     number = ""
@@ -618,7 +610,10 @@ def _preamble(draft: Draft) -> None:
     if "account" not in labels and not draft.names_accounts:
         said = f"or another: the account of the ledger that it shows{number}"
         draft.doubt("account", f'account = "bank:settlement"  # {said}')
-    if "currency" not in {*labels, *draft.columns, *draft.declared}:
+    is_open = "currency" not in {*labels, *draft.columns}
+    if is_open and draft.file.currency:
+        draft.found("currency", *draft.file.currency)
+    elif is_open:
         draft.doubt("currency", f'currency = "{ZMW.code}"  # or another: nothing here tells it')
 
 

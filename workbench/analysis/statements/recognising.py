@@ -168,24 +168,22 @@ def _misread(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool)
 
 def _unknown(path: Path, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> StatementRefused:
     """The refusal with the headings in the likeliest header, and their differences from the nearest layout."""
-    tried, others = [], list[Head]()
+    others: list[Head] = []
     if heads[0].cell_rows.kind == "csv":
         # A file with a delimiter that no layout has was cut into one column: other delimiters are tried.
         encoding = heads[0].cell_rows.encoding or "utf-8"
         others = [*map(head_of, cell_rows_of(path, [(encoding, mark) for mark in ",;\t|"]))]
-    for head in (*heads, *others):
-        delimiter = head.cell_rows.delimiter
-        for line, cells in head.lines:
-            headings = _texts(cells)
-            compared = {*map(heading_key, headings)}
-            for layout in layouts:
-                likeness = len(compared.intersection(layout.keys.values()))
-                tried.append((likeness, layout.delimiter == delimiter, line, headings, delimiter, layout))
-    likeness, _, line, headings, delimiter, near = max(tried, key=lambda attempt: attempt[:2])
+    tried = [
+        (len({*map(heading_key, _texts(cells))} & {*layout.keys.values()}), layout.delimiter == delimiter, line, cells,
+         delimiter, layout)
+        for head in (*heads, *others) for delimiter in [head.cell_rows.delimiter]
+        for line, cells in head.lines for layout in layouts
+    ]  # fmt: skip
+    likeness, _, line, cells, delimiter, near = max(tried, key=lambda attempt: attempt[:2])
     if not likeness:
         # The first line of the file, as the reading with most cells has it.
         line, cells = max((head.lines[0] for head in heads if head.lines), key=lambda line: len(line[1]))
-        headings = _texts(cells)
+    headings = _texts(cells)
     return refused(
         path.name,
         f"fits none of the known layouts ({', '.join(layout.name for layout in layouts)}). "
