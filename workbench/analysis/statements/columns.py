@@ -62,7 +62,6 @@ _TIME: Final = re.compile(
 )
 _MIDNIGHT: Final = re.compile("[ T]00:00(?::00(?:[.]0+)?)?$")
 _LIKE_A_DATE: Final = re.compile(r"[0-9]{1,4}[-/. ]?(?:[0-9]{1,2}|[A-Za-z]{3,9})[-/. ]?,? ?[0-9]{2,4}(?![0-9.,])")
-_LIKE_AN_AMOUNT: Final = re.compile(r"[^0-9A-Z]{0,4}[0-9][0-9 ,.'\u00a0]*[.,][0-9]{2}[^0-9]{0,4}")
 _LIKE_A_CODE: Final = re.compile(r"(?=\S*[0-9])[A-Za-z0-9./-]+")
 _OF_A_HEADING: Final = re.compile(r"\w\W+([A-Z]{3})\W*$")
 _OF_AN_AMOUNT: Final = re.compile(r"(?=.*[0-9])[-+(]?(?:[0-9., ']+ )?[A-Z$]{2,3} ?(?:[0-9., ']+)?\)?")
@@ -185,11 +184,6 @@ def _is_date(cell: Cell) -> bool:
     return isinstance(cell, datetime) or _LIKE_A_DATE.match(text_of(cell).strip()) is not None
 
 
-def _is_amount(cell: Cell) -> bool:
-    """True for text with two decimals, as only money has, and for a workbook's number."""
-    return isinstance(cell, Decimal) or _LIKE_AN_AMOUNT.fullmatch(text_of(cell).strip()) is not None
-
-
 def readings_of(texts: Mapping[int, str]) -> dict[DateFormat, dict[int, int]]:
     """Format → line → milliseconds, for each format of a day with each format of a time in the texts.
 
@@ -232,8 +226,8 @@ class _Money(NamedTuple):
     """The amounts as debits: above zero in the commonest style, below zero in another style."""
     told: NDArray[np.bool_]
     """A mask of the cells that are amounts."""
-    with_decimals: int
-    """The number of cells that are text with two decimals, which only money has, or a workbook's number."""
+    dressed: int
+    """The number of amounts that are no bare digits, as only counts and keys are, or are a workbook's number."""
 
     @classmethod
     def of(cls, cells: Sequence[Cell], read: Sequence[object]) -> "_Money":
@@ -241,10 +235,13 @@ class _Money(NamedTuple):
         amounts = [cell if isinstance(cell, Amount) else Amount(0, "") for cell in read]
         styles = Counter(amount.style for amount in amounts if amount.minor)
         usual = max(styles, key=styles.__getitem__, default="plain")
-        values = np.array([amount.signed for amount in amounts], np.int64)
-        debits = np.array([amount.minor if amount.style == usual else -amount.minor for amount in amounts], np.int64)
-        told = np.array([isinstance(cell, Amount) for cell in read], bool)
-        return cls(values, debits, told, sum(map(_is_amount, cells)))
+        is_dressed = [isinstance(cell, Decimal) or not text_of(cell).strip().isdigit() for cell in cells]
+        return cls(
+            np.array([amount.signed for amount in amounts], np.int64),
+            np.array([amount.minor if amount.style == usual else -amount.minor for amount in amounts], np.int64),
+            np.array([bool(amount.style) for amount in amounts], bool),
+            sum(bool(amount.style) and dressed for amount, dressed in zip(amounts, is_dressed, strict=False)),
+        )
 
 
 class _Sample:
@@ -505,7 +502,7 @@ def _proofs(
         steps = [(int(at[nth]), int(at[nth + 1])) for nth in np.flatnonzero(counts & (changes == expected))]
         columns = {**way, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
         agreed = sum(found.get(field) == heading for field, heading in columns.items())
-        rank = sum(money[heading].with_decimals for heading in columns.values() if heading in money), tells, bool(side)
+        rank = sum(money[heading].dressed for heading in columns.values() if heading in money), tells, bool(side)
         yield _Proof(columns, steps, int(counts.sum()), newest_first, moves, agreed, rank)
 
 
@@ -578,23 +575,21 @@ def _by_share(kind: Callable[[str], object], sample: _Sample, heading: str) -> f
 
 
 def _like_keys(sample: _Sample, heading: str) -> float:
-    """The share of codes times that of different texts; 0 for a column that only counts its rows."""
+    """The share of codes times that of different texts; 0 for days, amounts, and a column that only counts its rows."""
     texts = sample.texts[heading]
-    counts = [int(text) for text in texts if re.fullmatch("[0-9]{1,6}", text)]
-    if len(counts) == len(texts) > 0 and min(counts) <= 1 and {abs(b - a) for a, b in pairwise(counts)} <= {1}:
-        return 0
-
-    def is_code(text: str) -> bool:
-        is_day = _is_date(text) and not text.isdigit()
-        return _LIKE_A_CODE.fullmatch(text) is not None and not (_is_amount(text) or is_day)
-
-    return _by_share(is_code, sample, heading) * len({*texts}) / max(1, len(sample.lines))
+    if texts and all(re.fullmatch("[0-9]+", text) for text in texts):
+        counts = [*map(int, texts)]
+        is_other = min(counts) <= 1 and {abs(b - a) for a, b in pairwise(counts)} <= {1}
+    else:
+        is_other = heading in sample.days or (heading in sample.money and sample.money[heading].dressed > 0)
+    codes = _by_share(_LIKE_A_CODE.fullmatch, sample, heading)
+    return 0 if is_other else codes * len({*texts}) / max(1, len(sample.lines))
 
 
 def _like_money(sample: _Sample, heading: str) -> float:
-    """The number of amounts with decimals plus twice the number of negative ones: plain counts have neither."""
+    """The number of amounts that are no bare digits plus twice the negative ones: counts and keys have neither."""
     money = sample.money.get(heading)
-    return float(money.with_decimals + 2 * (money.values < 0).sum()) if money else 0
+    return float(money.dressed + 2 * (money.values < 0).sum()) if money else 0
 
 
 def _like_narrative(sample: _Sample, heading: str) -> float:
