@@ -463,9 +463,7 @@ def _ways(sample: _Sample, found: Mapping[str, str]) -> Iterator[_Way]:
         yield {"amount": name, **parties}, sizes, range(len(sizes)), bool(parties)
 
 
-def _proofs(
-    sample: _Sample, found: Mapping[str, str], idle: NDArray[np.bool_], fee: str | None = None
-) -> Iterator[_Proof]:
+def _proofs(sample: _Sample, found: Mapping[str, str], idle: NDArray[np.bool_], fee: str | None) -> Iterator[_Proof]:
     """Yields a proof for each of `_ways` with each candidate for the balance, in the orders that the days allow.
 
     `found` is field → heading as known so far, `idle` marks rows that move no balance, and `fee` is the heading of the
@@ -513,10 +511,12 @@ def _prove(columns: Columns, sample: _Sample) -> None:
     # Failed and pending rows move no balance.
     words = sample.said[found.get("status", status)]
     idle = np.array([STATUS_WORDS.get(word, "completed") != "completed" for word in words], bool)
-    tried = [*_proofs(sample, found, idle)]
-    if not any(len(proof.steps) == proof.of for proof in tried):
-        tried += _proofs(sample, found, idle, found.get("fee"))
-    best = max(tried, key=lambda proof: proof.weight, default=None)
+    tried: list[_Proof] = []
+    best = None
+    for fee in dict.fromkeys((None, found.get("fee"))):
+        if best is None or len(best.steps) < best.of:
+            tried += _proofs(sample, found, idle, fee)
+            best = max(tried, key=lambda proof: proof.weight, default=None)
     if best is None or not best.explains[0]:
         return
     is_known = best.columns.items() <= found.items()
@@ -540,8 +540,8 @@ def _prove(columns: Columns, sample: _Sample) -> None:
     if (values < 0).any() and (values * np.sign(moves) < 0).any():
         text = "the balance falls where this is above zero, and no layout can say so: reverse its signs in the file"
         columns.doubt("columns.amount", text)
-    fee = found.get("fee") if "fee" not in best.columns else None
-    if fee and sample.money[fee].values[moves != 0].any():
+    fee = found.get("fee")
+    if fee and "fee" not in best.columns and sample.money[fee].values[moves != 0].any():
         columns.doubt("columns", f"fee = {json.dumps(found.pop('fee'))}  # the balance follows without it alone")
     moved = zip(sample.said[best.columns.get("direction", "")], moves.tolist(), strict=True)
     columns.directions = {word: "in" if move > 0 else "out" for word, move in moved if word and move}
