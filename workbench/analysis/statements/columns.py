@@ -504,21 +504,27 @@ def _proofs(sample: _Sample, found: Mapping[str, str], idle: NDArray[np.bool_], 
         yield _Proof(columns, steps, int(counts.sum()), newest_first, moves, agreed, rank)
 
 
-def _prove(columns: Columns, sample: _Sample) -> None:
-    """Takes the columns of money that the balance proves, in place of those that headings suggest."""
-    found = columns.found
+def _proofs_tried(sample: _Sample, found: Mapping[str, str]) -> list[_Proof]:
+    """All proofs, the best first; those with a fee too, if no proof without a fee explains every row."""
     status = next((name for name in sample.headings if sample.says_only(STATUS_WORDS, name)), "")
     # Failed and pending rows move no balance.
     words = sample.said[found.get("status", status)]
     idle = np.array([STATUS_WORDS.get(word, "completed") != "completed" for word in words], bool)
     tried: list[_Proof] = []
-    best = None
     for fee in dict.fromkeys((None, found.get("fee"))):
-        if best is None or len(best.steps) < best.of:
-            tried += _proofs(sample, found, idle, fee)
-            best = max(tried, key=lambda proof: proof.weight, default=None)
-    if best is None or not best.explains[0]:
+        if not tried or len(tried[0].steps) < tried[0].of:
+            proofs = [*tried, *_proofs(sample, found, idle, fee)]
+            tried = sorted(proofs, key=lambda proof: proof.weight, reverse=True)
+    return tried
+
+
+def _prove(columns: Columns, sample: _Sample) -> None:
+    """Takes the columns of money that the balance proves, in place of those that headings suggest."""
+    found = columns.found
+    tried = _proofs_tried(sample, found)
+    if not tried or not tried[0].explains[0]:
         return
+    best = tried[0]
     is_known = best.columns.items() <= found.items()
     alike = [proof for proof in tried if (proof.explains, proof.rank) == (best.explains, best.rank)]
     others = [proof for proof in alike if proof.columns != best.columns]
