@@ -88,11 +88,6 @@ class Cut(NamedTuple):
     currency: tuple[str, str] | None = None
     """The only currency that the file names, and its place; None for none or several."""
 
-    @property
-    def known(self) -> Mapping[str, str]:
-        """Field → the headings under which it is found in such a file."""
-        return LEDGER_HEADINGS if self.is_ledger else HEADINGS
-
     def column(self, heading: str) -> dict[int, Cell]:
         """Line → the cell of its row under a heading, empty in a short row; no rows for an unknown heading."""
         if not heading or heading not in self.headings:
@@ -226,8 +221,8 @@ class _Money(NamedTuple):
     """The amounts as debits: above zero in the commonest style, below zero in another style."""
     told: NDArray[np.bool_]
     """A mask of the cells that are amounts."""
-    dressed: int
-    """The number of amounts that are no bare digits, as only counts and keys are, or are a workbook's number."""
+    marked: int
+    """The number of workbook's numbers, and of texts with more than digits: counts and keys have digits alone."""
 
     @classmethod
     def of(cls, cells: Sequence[Cell], read: Sequence[object]) -> "_Money":
@@ -235,12 +230,12 @@ class _Money(NamedTuple):
         amounts = [cell if isinstance(cell, Amount) else Amount(0, "") for cell in read]
         styles = Counter(amount.style for amount in amounts if amount.minor)
         usual = max(styles, key=styles.__getitem__, default="plain")
-        is_dressed = [isinstance(cell, Decimal) or not text_of(cell).strip().isdigit() for cell in cells]
+        is_marked = [isinstance(cell, Decimal) or not text_of(cell).strip().isdigit() for cell in cells]
         return cls(
             np.array([amount.signed for amount in amounts], np.int64),
             np.array([amount.minor if amount.style == usual else -amount.minor for amount in amounts], np.int64),
             np.array([bool(amount.style) for amount in amounts], bool),
-            sum(bool(amount.style) and dressed for amount, dressed in zip(amounts, is_dressed, strict=False)),
+            sum(bool(amount.style) and marked for amount, marked in zip(amounts, is_marked, strict=False)),
         )
 
 
@@ -335,10 +330,11 @@ class Columns:
 def columns_of(file: Cut) -> Columns:
     """Finds the column of each field by its heading, if its cells fit, else by the balance, or else by its cells."""
     sample = _Sample(file)
-    columns = Columns(assigned(sample.headings, sample.fits, file.known))
+    known = LEDGER_HEADINGS if file.is_ledger else HEADINGS
+    columns = Columns(assigned(sample.headings, sample.fits, known))
     found = columns.found
     # A month without a debit has an empty column of debits.
-    empty = assigned([name for name in file.headings if name not in sample.headings], known=file.known)
+    empty = assigned([name for name in file.headings if name not in sample.headings], known=known)
     for side in SWAPPED:
         if side in empty and side not in found:
             found[side] = empty[side]
@@ -409,25 +405,18 @@ class _Proof(NamedTuple):
     columns: dict[str, str]
     """Field → heading."""
     steps: list[tuple[int, int]]
-    """The places of each row that is explained, and of the row with the balance before."""
+    """The place of the row with the balance before, and of the row whose balance follows from it."""
     of: int
     """The number of rows whose balance was compared."""
     newest_first: bool
     moves: NDArray[np.int64]
     """The effect of each row on the balance."""
+    explains: tuple[bool, int]
+    """True if nearly all rows are explained, and their number."""
     agreed: int
     """The number of these columns that the headings suggest too."""
     rank: tuple[int, bool, bool]
-
-    @property
-    def explains(self) -> tuple[bool, int]:
-        """True if nearly all rows are explained, and their number."""
-        return bool(self.steps) and len(self.steps) >= NEARLY_ALL * self.of, len(self.steps)
-
-    @property
-    def weight(self) -> tuple[tuple[bool, int], int, tuple[int, bool, bool]]:
-        """The sort key of proofs, greatest for the best; a proof that explains few rows comes last."""
-        return self.explains, self.agreed, self.rank
+    """The sort key of proofs that explain as much, greatest for the best."""
 
 
 _Way = tuple[dict[str, str], NDArray[np.int64], Sequence[object], bool]
@@ -500,8 +489,10 @@ def _proofs(sample: _Sample, found: Mapping[str, str], idle: NDArray[np.bool_], 
         steps = [(int(at[nth]), int(at[nth + 1])) for nth in np.flatnonzero(counts & (changes == expected))]
         columns = {**way, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
         agreed = sum(found.get(field) == heading for field, heading in columns.items())
-        rank = sum(money[heading].dressed for heading in columns.values() if heading in money), tells, bool(side)
-        yield _Proof(columns, steps, int(counts.sum()), newest_first, moves, agreed, rank)
+        rank = sum(money[heading].marked for heading in columns.values() if heading in money), tells, bool(side)
+        of, explained = int(counts.sum()), len(steps)
+        explains = explained >= NEARLY_ALL * of > 0, explained
+        yield _Proof(columns, steps, of, newest_first, moves, explains, agreed, rank)
 
 
 def _proofs_tried(sample: _Sample, found: Mapping[str, str]) -> list[_Proof]:
@@ -514,7 +505,7 @@ def _proofs_tried(sample: _Sample, found: Mapping[str, str]) -> list[_Proof]:
     for fee in dict.fromkeys((None, found.get("fee"))):
         if not tried or len(tried[0].steps) < tried[0].of:
             proofs = [*tried, *_proofs(sample, found, idle, fee)]
-            tried = sorted(proofs, key=lambda proof: proof.weight, reverse=True)
+            tried = sorted(proofs, key=lambda proof: (proof.explains, proof.agreed, proof.rank), reverse=True)
     return tried
 
 
@@ -587,15 +578,15 @@ def _like_keys(sample: _Sample, heading: str) -> float:
         counts = [*map(int, texts)]
         is_other = min(counts) <= 1 and {abs(b - a) for a, b in pairwise(counts)} <= {1}
     else:
-        is_other = heading in sample.days or (heading in sample.money and sample.money[heading].dressed > 0)
+        is_other = heading in sample.days or (heading in sample.money and sample.money[heading].marked > 0)
     codes = _by_share(_LIKE_A_CODE.fullmatch, sample, heading)
     return 0 if is_other else codes * len({*texts}) / max(1, len(sample.lines))
 
 
 def _like_money(sample: _Sample, heading: str) -> float:
-    """The number of amounts that are no bare digits plus twice the negative ones: counts and keys have neither."""
+    """The number of amounts with more than digits plus twice the negative ones: counts and keys have neither."""
     money = sample.money.get(heading)
-    return float(money.dressed + 2 * (money.values < 0).sum()) if money else 0
+    return float(money.marked + 2 * (money.values < 0).sum()) if money else 0
 
 
 def _like_narrative(sample: _Sample, heading: str) -> float:
