@@ -619,20 +619,20 @@ def _preamble(draft: Draft) -> None:
 
 def _result(draft: Draft) -> list[str]:
     """Sentences on how the draft reads the file, or why it cannot; and on the shipped layout that has its headings."""
-    file, said = draft.file, list[str]()
+    file = draft.file
     try:
         if len(file.rows) == MOST_ROWS:
             said = [f"? Its first {MOST_ROWS:,} rows were looked at; --check reads them all."]
         elif file.is_ledger:
             ledger = draft.ledger()
-            days, accounts = ledger.rows["business_date"], masked(" and ".join(ledger.accounts))
+            days, accounts = ledger.rows["business_date"], " and ".join(ledger.accounts)
             said = [f"{len(days):,} rows, {days.min()} to {days.max()}, of {accounts}."]
         else:
             said = summary(draft.statement())
     except StatementRefused as wrong:
         said = [f"? It cannot be read so: {wrong}"]
     with suppress(StatementRefused):
-        name = file.is_ledger or recognised(file.path, LAYOUTS.values(), named=False).layout.name
-        hint = f"The shipped layout {name} has its headings, so you may need none of your own: see --check."
-        said += [] if file.is_ledger else [hint]
+        if not file.is_ledger:
+            name = recognised(file.path, LAYOUTS.values(), named=False).layout.name
+            said.append(f"The shipped layout {name} has its headings, so you may need none of your own: see --check.")
     return said
