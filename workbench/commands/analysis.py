@@ -23,7 +23,7 @@ from workbench.text.render import Table, terminal_width
 from workbench.visible import pasted, visible
 
 if TYPE_CHECKING:
-    from workbench.analysis.reconcile import CarryForward, Reconciliation, Tolerance
+    from workbench.analysis.reconcile import Reconciliation, Tolerance
     from workbench.analysis.statements import Check, Ledger, Statement
 
 _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipped ones."
@@ -83,8 +83,6 @@ _HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
 """Endings of files that list every break; a page lists only the largest."""
 _TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor"}
 """Word of `--tolerance` → the field of Tolerance that it sets, in minor units; the option gives major units."""
-_NOW_RULES: Final = ("days", "minutes")
-"""Words of `--tolerance` that Tolerance refuses with the rule to write instead."""
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
 _SPARK_ALONE: Final[dict[str, Any]] = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -97,25 +95,12 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
 """Settings of Spark on this machine: nobody else can reach Spark, and Spark prints nothing on standard error."""
 
 
-class _Reconcile(click.Command):
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Reads `--excel` as `--excel=any`: the word after `--excel` is a file, not a locale."""
-        return super().parse_args(ctx, [f"{word}=any" if word == "--excel" else word for word in args])
-
-
 def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
     """The day of `--as-of`. Raises BadParameter: not a day in ISO 8601."""
     try:
         return None if text is None else date.fromisoformat(text)
     except ValueError:
         raise click.BadParameter(f"{text!r} is not a day, such as 2026-01-31.") from None
-
-
-def _csv(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
-    """The path of `--journal`. Raises BadParameter: it does not end in .csv."""
-    if path is not None and path.suffix.lower() != ".csv":
-        raise click.BadParameter(f"{path} does not end in .csv.")
-    return path
 
 
 def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
@@ -126,7 +111,7 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
     return {name: code for name, _, code in parts.values()}
 
 
-@click.command(cls=_Reconcile)
+@click.command()
 @click.argument("given", metavar="[LEDGER] STATEMENT...", nargs=-1, required=True, type=PLACE)
 @click.option(
     "--ledger",
@@ -151,10 +136,10 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
 )
 @click.option(
     "--excel",
-    metavar="[=LOCALE]",
+    is_flag=True,
     help="Write .csv for a spreadsheet: with a UTF-8 mark, and an apostrophe before text that would run as a formula. "
-    "With a locale, such as --excel=en-ZM or --excel=de-DE, amounts are in major units, and numbers, dates and "
-    "separators are written for that country. Without --excel, .csv holds each text as it came.",
+    "Without --excel, .csv holds each text as it came. In the workbook, .xlsx, amounts are in major units, for "
+    "spreadsheets of any country.",
 )
 @click.option(
     "--engine",
@@ -187,9 +172,9 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
     nargs=2,
     multiple=True,
     metavar="WHAT VALUE",
-    help="How far the amount, or the fee, of two rows with one key may differ, such as: fee 0.50. May be repeated.",
+    help="How far the amount, or the fee, of two rows with one key may differ, such as: fee 0.50. Days and minutes are "
+    "rules: see --rules. May be repeated.",
 )
-@click.option("--pair-by", hidden=True)
 @click.option(
     "--phone-key",
     metavar="FILE",
@@ -232,7 +217,6 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
     "--journal",
     metavar="FILE",
     type=PATH,
-    callback=_csv,
     help="Write journal lines to this .csv file: one balanced entry for each decided break that changes the books.",
 )
 @click.option(
@@ -261,9 +245,8 @@ def reconcile(  # noqa: PLR0913  one argument per option
     query: Path | None,
     ledger_layout: str | None,
     outs: tuple[Path, ...],
-    excel: str | None,
+    excel: bool,
     tolerances: tuple[tuple[str, str], ...],
-    pair_by: str | None,
     brought: Path | None,
     kept: Path | None,
     journal: Path | None,
@@ -299,11 +282,11 @@ def reconcile(  # noqa: PLR0913  one argument per option
     from workbench.analysis.statements.own_ledger import is_address
 
     # A tolerance that is wrong in every currency is refused before files are read.
-    _tolerance(tolerances, pair_by, [max(ISO_4217, key=decimals_of)])
+    _tolerance(tolerances, [max(ISO_4217, key=decimals_of)])
     ledger, statements = _sides(given, named)
     ours = () if is_address(ledger) else (Path(ledger),)
     phone_key, others = options["phone_key"], [options[name] for name in ("decisions", "rules", "phone_key")]
-    outputs.check([*outs, *filter(None, [journal])], [*ours, *statements, *filter(None, others)])
+    outputs.check(outs, [*ours, *statements, *filter(None, others)], journal)
     carried = None if brought is None else CarryForward.load(brought)
     if phone_key is not None:
         refuse_within(phone_key, [path for path in (brought, kept) if path is not None])
@@ -311,8 +294,6 @@ def reconcile(  # noqa: PLR0913  one argument per option
     texts = [out for out in outs if outputs.is_csv(out)]
     if excel and not texts:
         raise click.UsageError("--excel is only for --out *.csv; a workbook does not need it.")
-    if excel not in {None, outputs.ANY, *outputs.LOCALES}:
-        raise click.BadParameter(f"{excel!r} is none of {', '.join(outputs.LOCALES)}.", param_hint="--excel")
     layout_of = _named_for("layout", layouts_given, statements)
     account_of = _named_for("account", accounts_given, statements)
     usual = {"date_format": date_format, "layouts": layouts or (), "phone_key": phone_key}
@@ -327,23 +308,25 @@ def reconcile(  # noqa: PLR0913  one argument per option
         result = run(
             books,
             read,
-            tolerance=_tolerance(tolerances, pair_by, {getattr(statement, "currency", ZMW.code) for statement in read}),
+            tolerance=_tolerance(tolerances, {getattr(statement, "currency", ZMW.code) for statement in read}),
             carry_forward=carried,
             **options,
         )
         result = result.sign(prepared_by=prepared_by, reviewed_by=reviewed_by)
         # The journal comes first: it refuses unknown names of accounts before any other file is written.
-        entries = journal and outputs.write_journal(result, journal, journal_form, accounts=journal_accounts)
-        written = []
+        entries = outputs.write_journal(result, journal, journal_form, accounts=journal_accounts) if journal else []
+        written = list[Path]()
         for out in outs:
             say(f"Writing {out.name}")
             written += outputs.write(result, out, excel=excel, matches=with_matches)
-        lost = "" if kept is None else _carried_to(kept, result.carry_forward)
+        lost = "" if kept is None else result.carry_forward.lost_words(kept)
+        if kept is not None:
+            result.carry_forward.save(kept)
     notes = [
         result.carry_forward.note if kept is not None else "",
         outputs.journal_note(result, journal_form, journal_accounts) if journal else "",
     ]
-    _report(result, [*result.notes, *filter(None, notes)], [*written, *(entries or ()), *([kept] if kept else [])])
+    _report(result, [*result.notes, *filter(None, notes)], [*written, *entries, *filter(None, [kept])])
     if lost:
         click.echo(visible(lost), err=True)
     if texts and not excel and (many := outputs.formulas(result)):
@@ -356,13 +339,6 @@ def reconcile(  # noqa: PLR0913  one argument per option
         show("\n" + visible(text))
     result.close()
     sys.exit(0 if is_done else 1)
-
-
-def _carried_to(folder: Path, carried: "CarryForward") -> str:
-    """Saves the carry-forward, and returns a sentence on the decisions or the review that it overwrites."""
-    lost = carried.lost_words(folder)
-    carried.save(folder)
-    return lost
 
 
 def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Path]) -> None:
@@ -436,17 +412,14 @@ def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None
         return read_ledger(place, query=query, layout=layout, phone_key=key)
 
 
-def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None, currencies: Iterable[str]) -> "Tolerance":
+def _tolerance(given: Sequence[tuple[str, str]], currencies: Iterable[str]) -> "Tolerance":
     from workbench.analysis.reconcile import Tolerance
 
-    decimals = {*map(decimals_of, currencies)}
-    values: dict[str, Any] = {} if pair_by is None else {"pair_by": [column.strip() for column in pair_by.split(",")]}
+    decimals, values = {*map(decimals_of, currencies)}, dict[str, int]()
     for what, value in given:
-        if what in _NOW_RULES:
-            values[what] = _whole_number_of(value, 0)
-            continue
         if what not in _TOLERANCES:
-            raise click.BadParameter(f"{what!r} is none of {', '.join(_TOLERANCES)}.", param_hint="--tolerance")
+            text = f"{what!r} is none of {', '.join(_TOLERANCES)}; days and minutes stand in --rules, under [match]."
+            raise click.BadParameter(text, param_hint="--tolerance")
         if len(decimals) > 1:
             text = f"The statements' currencies differ in their decimals; reconcile them one by one to tolerate {what}."
             raise click.BadParameter(text, param_hint="--tolerance")

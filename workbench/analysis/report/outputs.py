@@ -18,16 +18,16 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from itertools import groupby
+from itertools import count, groupby, takewhile
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pandas as pd
 
 from workbench.analysis import files
 from workbench.analysis.break_codes import BOOKS, has_key
-from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.frames import frame
 from workbench.analysis.report import captions, totals
 from workbench.analysis.report.page import write_page
 from workbench.analysis.report.totals import Reconciled
@@ -42,42 +42,18 @@ _BEGINS_AGAIN: Final = re.compile(rf"([;\t\r\n][\"{BLANKS}]*)([{FORMULA_SIGNS}]?
 """Where a cell may begin inside a text: if semicolons part cells, as in much of Europe, quotes in the middle of a line
 keep nothing together. The pattern takes a run of blanks at once, or it would search from each blank to the end."""
 _TEXTS: Final = ("string", "category")
-_NOT_KEPT: Final = re.compile("0[0-9]+|[0-9]{16,}|[0-9]+[eE][0-9]+|[0-9]{1,4}(?:[-/.][0-9]{1,4}){1,2}")
-"""Digits that a spreadsheet turns into another number, or a date: it drops a zero in front or the sixteenth digit."""
-ANY: Final = "any"
-"""The locale of any spreadsheet: whole minor units and days as 2026-01-31, between commas."""
 
 
-class Locale(NamedTuple):
-    """The delimiter, the decimal mark and the day format that spreadsheets of a country read."""
-
-    delimiter: str
-    decimal: str
-    day: str
-
-
-_BRITISH: Final = Locale(",", ".", "%d/%m/%Y")
-_CONTINENTAL: Final = Locale(";", ",", "%d/%m/%Y")
-LOCALES: Final[Mapping[str, Locale]] = {
-    **dict.fromkeys(("en-ZM", "en-GB", "en-KE", "en-TZ", "en-UG", "en-MW", "en-BW"), _BRITISH),
-    "en-US": Locale(",", ".", "%m/%d/%Y"),
-    "en-ZA": Locale(";", ",", "%Y/%m/%d"),
-    "de-DE": Locale(";", ",", "%d.%m.%Y"),
-    **dict.fromkeys(("fr-FR", "fr-CD", "pt-PT", "pt-MZ", "pt-AO"), _CONTINENTAL),
-}
-"""The locales by name, as in Windows, whose settings Excel uses."""
-
-
-def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
+def check(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None = None) -> None:
     """Check the files to write before the work begins.
 
     Raises ReportRefused: an ending is unknown, a folder is missing, one file is named for two results, or a file is
     an input.
     """
+    if journal is not None:
+        _check_journal(journal)
+        outs = [*outs, journal]
     read, endings = {path.resolve() for path in inputs}, (XLSX, HTML, files.CSV, files.PARQUET)
-    for out in outs:
-        if _is_table(out) and _beside(out).resolve() in {*read, *map(Path.resolve, outs)}:
-            raise ReportRefused(f"{_beside(out)} cannot be written twice: the suggestions of {out} go there.")
     for place, out in enumerate(outs):
         if out.suffix.lower() not in endings:
             known = ", ".join(endings)
@@ -88,17 +64,17 @@ def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
             raise ReportRefused(f"{out} cannot be written: it is {'a folder' if out.is_dir() else 'an input'}.")
         if out.resolve() in {path.resolve() for path in outs[:place]}:
             raise ReportRefused(f"{out} is named twice.")
+        if _is_table(out) and out != journal and _beside(out).resolve() in {*read, *map(Path.resolve, outs)}:
+            raise ReportRefused(f"{_beside(out)} cannot be written twice: the suggestions of {out} go there.")
 
 
-def write(result: Reconciled, out: Path, *, excel: str | None = None, matches: bool = False) -> list[Path]:
+def write(result: Reconciled, out: Path, *, excel: bool = False, matches: bool = False) -> list[Path]:
     """Write the results to a file by its ending, and return the paths of the written files.
 
     A workbook has every row that agrees with `matches` only. A table has every column of BREAK, amounts in whole minor
     units, and text as it was found, even if a spreadsheet would run it; suggestions go into a file of their own beside
     it. With `excel` a .csv file begins with a UTF-8 mark, and has an apostrophe before text that would be run; such a
-    file is for people, not for programs. With one of LOCALES it also has that locale's delimiter, amounts in major
-    units and days, the workbook's headings, an apostrophe before digits that would be changed, and no `proposal`. With
-    ANY it has only the mark and the apostrophes before formulas.
+    file is for people, not for programs.
     Raises ReportRefused: a file cannot be written.
     """
     if not _is_table(out):
@@ -107,19 +83,14 @@ def write(result: Reconciled, out: Path, *, excel: str | None = None, matches: b
         else:
             write_page(result, out)
         return [out]
-    excel, beside = excel if is_csv(out) else None, _beside(out)
-    locale = LOCALES.get(excel or ANY)
-    called = totals.named(result) if locale else result
-    tables = [(out, totals.settled(called.breaks) if locale else called.breaks, BREAK)]
+    is_marked, beside = excel and is_csv(out), _beside(out)
+    tables = [(out, result.breaks, BREAK)]
     # What an earlier run left there would be taken for this one's.
     if len(result.suggestions) or beside.exists():
-        tables.append((beside, called.suggestions, SUGGESTION))
+        tables.append((beside, result.suggestions, SUGGESTION))
     for path, rows, shape in tables:
         with files.written_whole(path) as unfinished:
-            if locale:
-                _write_local(rows, shape, unfinished, locale)
-            else:
-                files.write(_disarmed(rows, shape) if excel else rows, unfinished, shape, marked=bool(excel))
+            files.write(_disarmed(rows, shape) if is_marked else rows, unfinished, shape, marked=is_marked)
     return [path for path, *_ in tables]
 
 
@@ -134,26 +105,6 @@ def is_csv(out: Path) -> bool:
 
 def _beside(out: Path) -> Path:
     return out.with_name(f"{out.stem}-suggestions{out.suffix}")
-
-
-def _write_local(frame: pd.DataFrame, shape: Columns, path: Path, locale: Locale) -> None:
-    names = [name for name in shape if name != "proposal"]  # JSON is for programs
-    currency = names.index("currency")
-
-    def cell(name: str, value: str | int | date | None, code: str | None) -> str:
-        if value is None:
-            return ""
-        if name.endswith("_minor") and isinstance(value, int):
-            return f"{major(value, code):f}".replace(".", locale.decimal)
-        if isinstance(value, date):
-            return value.strftime(locale.day)
-        return f"'{value}" if _NOT_KEPT.fullmatch(str(value)) and isinstance(value, str) else _quoted(str(value))
-
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        made = csv.writer(file, delimiter=locale.delimiter)
-        made.writerow(captions.heading(name, captions.HEADINGS if shape is BREAK else {}) for name in names)
-        for row in python_rows(frame, *names):
-            made.writerow(cell(name, value, row[currency]) for name, value in zip(names, row, strict=True))
 
 
 def formulas(result: Reconciled) -> int:
@@ -313,12 +264,13 @@ def write_journal(
     """Write the lines of `journal` to a .csv file in one of FORMS, and return the paths of the written files.
 
     If the program takes fewer lines in one file, further entries go into files beside it: `journal-2.csv` follows
-    `journal.csv`. Texts are exact, since they are imported: a spreadsheet may run a text that begins as a formula does.
+    `journal.csv`, and further files of an earlier, longer journal are deleted. Texts are exact, since they are
+    imported: a spreadsheet may run a text that begins as a formula does.
     Raises ReportRefused: there is no such form, the file is no .csv or cannot be written, or a form without a column
     for the currency (all but the general form) would mix currencies.
     """
-    if Path(path).suffix.lower() != files.CSV:
-        raise ReportRefused(f"A journal is a .csv file, and {Path(path).name} is not one.")
+    whole = Path(path)
+    _check_journal(whole)
     if form not in FORMS:
         raise ReportRefused(f"There is no form {form!r} of a journal; there are {', '.join(FORMS)}.")
     lines = journal(result, accounts, on)
@@ -331,12 +283,34 @@ def write_journal(
         if len(parts[-1]) + len(rows) > _MOST.get(form, sys.maxsize):
             parts.append([])
         parts[-1] += rows
-    whole, paths = Path(path), []
-    for part, rows in enumerate(parts, start=1):
-        paths.append(whole if part == 1 else whole.with_stem(f"{whole.stem}-{part}"))
-        with files.written_whole(paths[-1]) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+    paths = [whole, *(_part(whole, number) for number in range(2, len(parts) + 1))]
+    for part, rows in zip(paths, parts, strict=True):
+        with files.written_whole(part) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([[*FORMS[form]], *rows])
+    # A further file of an earlier journal would be imported with this one's.
+    for old in takewhile(_is_journal, (_part(whole, number) for number in count(len(parts) + 1))):
+        try:
+            old.unlink()
+        except OSError as error:
+            raise ReportRefused(f"{old}, of an earlier journal, cannot be deleted: {error.strerror}.") from None
     return paths
+
+
+def _check_journal(path: Path) -> None:
+    if not is_csv(path):
+        raise ReportRefused(f"A journal is a .csv file, and {path.name} is not one.")
+
+
+def _part(path: Path, number: int) -> Path:
+    return path.with_stem(f"{path.stem}-{number}")
+
+
+def _is_journal(path: Path) -> bool:
+    """True for a file that begins with the headings of one of FORMS."""
+    if not path.is_file():
+        return False
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        return next(csv.reader(file), []) in [[*headings] for headings in FORMS.values()]
 
 
 def _in_major(line: Mapping[str, Any]) -> dict[str, Any]:
