@@ -29,6 +29,18 @@ if TYPE_CHECKING:
 _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipped ones."
 
 
+def _by_name(form: str) -> Callable[[click.Context, click.Parameter, Sequence[str]], dict[str, str]]:
+    """A callback that reads texts NAME=VALUE as a mapping, and raises BadParameter for a text of another `form`."""
+
+    def read(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+        parts = {text: text.rpartition("=") for text in given}
+        if wrong := [text for text, (name, _, value) in parts.items() if not (name and value)]:
+            raise click.BadParameter(f"{wrong[0]!r} is not {form}.")
+        return {name: value for name, _, value in parts.values()}
+
+    return read
+
+
 @click.command()
 @click.option(
     "--payments", type=int, metavar="N", required=True, help="The number of payments that customers try to make."
@@ -46,11 +58,12 @@ _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the ship
     "--breaks",
     multiple=True,
     metavar="KIND=N",
+    callback=_by_name("KIND=NUMBER, such as amount_mismatch=3"),
     help="Plant N breaks of this kind and none of other kinds, though the traffic may still cause breaks. all=N "
     "plants N breaks of every kind, all=0 plants none. By default, a few breaks of every kind are planted. May be "
     "repeated.",
 )
-def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tuple[str, ...]) -> None:
+def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: Mapping[str, str]) -> None:
     """Simulate a month: a ledger and its statements.
 
     A merchant's payments run through a sandbox, which writes the ledger and what operators and bank would export.
@@ -62,13 +75,14 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tupl
 
     Exit status 0 when the folder is written, 2 when it cannot be written.
     """
-    from workbench.analysis.simulate import breaks_from
     from workbench.bench import Workbench
 
-    planted = breaks_from(breaks) if breaks else None
+    planted: dict[str, Any] = {kind: int(text) if text.isdecimal() else text for kind, text in breaks.items()}
     began = time.monotonic()
     with Workbench(seed=seed) as bench:
-        made = bench.simulate(payments=payments, days=days, seed=seed, out=out, breaks=planted, show_progress=True)
+        made = bench.simulate(
+            payments=payments, days=days, seed=seed, out=out, breaks=planted or None, show_progress=True
+        )
     took_s = time.monotonic() - began
     show(made)
     click.echo(f"{payments / took_s:,.0f} payments a second, {took_s:.1f} s in all.", err=True)
@@ -101,14 +115,6 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
         return None if text is None else date.fromisoformat(text)
     except ValueError:
         raise click.BadParameter(f"{text!r} is not a day, such as 2026-01-31.") from None
-
-
-def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
-    """Account → the account's code in the books. Raises BadParameter: not NAME=CODE."""
-    parts = {text: text.rpartition("=") for text in given}
-    if wrong := [text for text, (name, _, code) in parts.items() if not (name and code)]:
-        raise click.BadParameter(f"{wrong[0]!r} is not NAME=CODE, such as charges=7901.")
-    return {name: code for name, _, code in parts.values()}
 
 
 @click.command()
@@ -231,7 +237,7 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
     "journal_accounts",
     multiple=True,
     metavar="NAME=CODE",
-    callback=_account_codes,
+    callback=_by_name("NAME=CODE, such as charges=7901"),
     help="What your books call an account of the journal: a reconciled account, charges, rounding, suspense or "
     "'written off'. May be repeated.",
 )
@@ -415,7 +421,7 @@ def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None
 def _tolerance(given: Sequence[tuple[str, str]], currencies: Iterable[str]) -> "Tolerance":
     from workbench.analysis.reconcile import Tolerance
 
-    decimals, values = {*map(decimals_of, currencies)}, dict[str, int]()
+    decimals, values = {*map(decimals_of, currencies)}, dict[str, Any]()
     for what, value in given:
         if what not in _TOLERANCES:
             text = f"{what!r} is none of {', '.join(_TOLERANCES)}; days and minutes stand in --rules, under [match]."
