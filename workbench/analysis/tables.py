@@ -35,6 +35,10 @@ Minor = Callable[[Decimal | int, str], int]
 _PAGE = 1000
 
 
+def _minor(amount: Decimal | int, currency: str) -> int:
+    return money_from_major(Decimal(amount), ISO_4217[currency.upper()]).amount_minor
+
+
 class Tables:
     """One merchant's records, oldest first, read anew each time and page by page.
 
@@ -62,12 +66,13 @@ class Tables:
     @property
     def refunds(self) -> pd.DataFrame:
         """Money given back, all of a payment or a part."""
-        minor = self._minor_of_charges()
-        # A refund has its amount in the unit, and its currency in the case, of the intent or charge that was named.
-        return _frame(
-            self._client.refunds.each(), shapes.REFUNDS,
-            minor=lambda amount, currency: (_minor if currency.isupper() else minor)(amount, currency),
-        )  # fmt: skip
+        of_charges = self._minor_of_charges()
+
+        def minor(amount: Decimal | int, currency: str) -> int:
+            # A refund has its amount in the unit, and its currency in the case, of the intent or charge that was named.
+            return (_minor if currency.isupper() else of_charges)(amount, currency)
+
+        return _frame(self._client.refunds.each(), shapes.REFUNDS, minor=minor)
 
     @property
     def payouts(self) -> pd.DataFrame:
@@ -97,28 +102,24 @@ class Tables:
         return _minor if self._control.in_force()["charge_amount_unit"] == "major" else lambda amount, _: int(amount)
 
 
-_ATTRIBUTES = {
-    "amount_minor": "amount", "refunded_minor": "amount_refunded", "created_at": "created", "since_at": "since",
-}  # fmt: skip
+_MADE_OF = {"amount_minor": "amount", "refunded_minor": "amount_refunded", "created_at": "created", "since_at": "since"}
 """Column → the attribute of a record from which its cell is made; any other column has its attribute's name."""
 
 
 def _frame(
-    found: Iterable[T], columns: Columns, of: Callable[[T], Row] = lambda _: {}, *, minor: "Minor | None" = None
+    found: Iterable[T], columns: Columns, of: Callable[[T], Row] = lambda _: {}, *, minor: Minor = _minor
 ) -> pd.DataFrame:
     """A row for each record of `found`, in reverse order.
 
-    `of` gives the cells that are made in a way of their own, and `minor` turns amounts into minor units, if they are
-    not in the major units of their currency.
+    `of` gives the cells that are made in a way of their own, and `minor` turns amounts into minor units.
     """
-    to_minor = minor or _minor
 
     def cell(record: Any, name: str) -> object:  # noqa: ANN401  a record has what its columns name
         if name == "business_date":
             return business_date(1000 * (record.since if "since_at" in columns else record.created))
-        value = _set(getattr(record, _ATTRIBUTES.get(name, name)))
+        value = _set(getattr(record, _MADE_OF.get(name, name)))
         if name.endswith("_minor"):
-            return to_minor(value or 0, record.currency)
+            return minor(value, record.currency) if value else 0
         if name.endswith("_at"):
             return _at(value)
         return value.upper() if name == "currency" else value
@@ -176,19 +177,25 @@ def _set(value: T | UnsetType) -> T | None:
     return None if isinstance(value, UnsetType) else value
 
 
-def _minor(amount: Decimal | int, currency: str) -> int:
-    return money_from_major(Decimal(amount), ISO_4217[currency.upper()]).amount_minor
-
-
 def settle(control: SandboxControl, item: object) -> pd.DataFrame:
     """Post what a break proposes, and return the entries as `bench.ledger.entries` shows them.
 
-    `item` is the break, such as a row of `result.breaks`.
-    Entries that were posted before are left out.
-    Raises LedgerRefused: the break proposes nothing. Raises StateConflict: all its entries were posted before.
+    `item` is the break: a mapping, a row of `result.breaks` or a named tuple. Entries that were posted before are left
+    out. Raises LedgerRefused: the break proposes nothing, or no list of entries in JSON. Raises StateConflict: all its
+    entries were posted before.
     """
-    posted, conflict = [], None
-    for body in _bodies(item):
+    proposal = item.get("proposal") if isinstance(item, Mapping | pd.Series) else getattr(item, "proposal", None)
+    if not isinstance(proposal, str):
+        raise LedgerRefused(
+            "This row has no proposed entry, so nothing can be posted.",
+            hint="Settle a row of `result.breaks` with a `proposal`; for the others, see `settlement`.",
+        )
+    bodies, posted, conflict = list[dict[str, Any]](), [], None
+    with suppress(msgspec.DecodeError):
+        bodies = msgspec.json.decode(proposal, type=list[dict[str, Any]])
+    if not bodies:
+        raise LedgerRefused(f"The proposal is no list of entries in JSON: {proposal[:60]!r}.")
+    for body in bodies:
         try:
             posted.append(asdict(control.settle(body)))
         except StateConflict as error:
@@ -198,25 +205,6 @@ def settle(control: SandboxControl, item: object) -> pd.DataFrame:
     if conflict and not posted:
         raise conflict
     return frame(posted, shapes.ENTRIES)
-
-
-def _bodies(item: object) -> list[dict[str, Any]]:
-    """The entries that a break proposes; the break is a mapping, a row of a DataFrame or a named tuple.
-
-    Raises LedgerRefused: the break has no proposal, or a proposal that is no list of entries in JSON.
-    """
-    proposal = item.get("proposal") if isinstance(item, Mapping | pd.Series) else getattr(item, "proposal", None)
-    if not isinstance(proposal, str):
-        raise LedgerRefused(
-            "This row has no proposed entry, so nothing can be posted.",
-            hint="Settle a row of `result.breaks` with a `proposal`; for the others, see `settlement`.",
-        )
-    bodies: list[dict[str, Any]] = []
-    with suppress(msgspec.DecodeError):
-        bodies = msgspec.json.decode(proposal, type=list[dict[str, Any]])
-    if not bodies:
-        raise LedgerRefused(f"The proposal is no list of entries in JSON: {proposal[:60]!r}.")
-    return bodies
 
 
 _OF_CHART = {
