@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import sys
 from contextlib import chdir
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -299,8 +298,8 @@ class TestForAPerson:
     @pytest.mark.thorough
     def test_what_does_not_add_up_is_said_with_by_how_much(self, tmp_path: Path):
         done, _ = of_the_shop(tmp_path, changed=("3699.97", "3709.97"))
-        assert "The proof does not hold for MTN wallet.\n\nMTN wallet: the ledger closes at K3,306.17" in done.stdout
-        assert "the breaks (-K393.80), and -K10.00 that nothing explains" in done.stdout
+        assert "The proof does not hold for MTN wallet." in done.stdout
+        assert "it does not prove: -K10.00 is not explained; the running balance of mtn_portal.csv" in done.stdout
         assert "in line 40: K3,699.97 expected, K3,709.97 found" in done.stdout
 
     @pytest.mark.thorough
@@ -520,12 +519,11 @@ UNUSABLE = {
         ["{ledger}", "{statement}", "--out", "b.csv", "--journal", "j.csv", "--journal-account", "7901"],
         "NAME=CODE",
     ),
-    "an engine": (["{ledger}", "{statement}", "--engine", "abacus"], "duckdb"),
     "no statement": (["{ledger}"], "STATEMENT"),
 }
 
 
-def test_what_cannot_be_used_ends_with_2_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_cannot_be_used_ends_with_2_and_says_why(tmp_path: Path):
     case = written(tmp_path)
     text = case.folder / "text.parquet"
     text.write_text("no table")
@@ -544,5 +542,3 @@ def test_what_cannot_be_used_ends_with_2_and_says_why(tmp_path: Path, monkeypatc
     for content in ("", "Id,Date\n", "\xff\xfe\x00"):
         Path(case.statement).write_text(content, "latin-1")
         refused(repr(content), "mtn.csv", case.ledger, case.statement)
-    monkeypatch.setitem(sys.modules, "pyspark", None)
-    refused("no Spark", "mobile-money-workbench[spark]", case.ledger, case.statement, "--engine", "spark")

@@ -122,7 +122,7 @@ def _frame(
             return minor(value, record.currency) if value else 0
         if name.endswith("_at"):
             return _at(value)
-        return value.upper() if name == "currency" else value
+        return value.upper() if value and name == "currency" else value
 
     def row(record: T) -> Row:
         made = of(record)

@@ -1,6 +1,5 @@
 """`workbench simulate`, `reconcile` and `layout`: a month of statements, a ledger compared with them, their layouts."""
 
-import os
 import shlex
 import sys
 import time
@@ -8,17 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
 from decimal import Decimal, InvalidOperation
-from importlib.util import find_spec
 from pathlib import Path
-from shutil import which
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from workbench.commands import FILE, FOLDER, PATH, PLACE, said_as_options, show
 from workbench.domain.money import ISO_4217, ZMW, decimals_of
-from workbench.errors import ReconcileRefused, StatementRefused
-from workbench.extras import how_to_install
+from workbench.errors import StatementRefused
 from workbench.text.render import Table, terminal_width
 from workbench.visible import pasted, visible
 
@@ -88,7 +84,6 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: Mapp
     click.echo(f"{payments / took_s:,.0f} payments a second, {took_s:.1f} s in all.", err=True)
 
 
-Say = Callable[[str], None]
 Option = Any
 """The value of an option that reconcile() takes in Python too, by the same name."""
 
@@ -97,16 +92,6 @@ _HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
 """Endings of files that list every break; a page lists only the largest."""
 _TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor"}
 """Word of `--tolerance` → the field of Tolerance that it sets, in minor units; the option gives major units."""
-_SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
-_SPARK_ALONE: Final[dict[str, Any]] = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.log.level": "ERROR",
-    "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),  # two hundred, its default, is for a cluster
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-}
-"""Settings of Spark on this machine: nobody else can reach Spark, and Spark prints nothing on standard error."""
 
 
 def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
@@ -146,13 +131,6 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
     help="Write .csv for a spreadsheet: with a UTF-8 mark, and an apostrophe before text that would run as a formula. "
     "Without --excel, .csv holds each text as it came. In the workbook, .xlsx, amounts are in major units, for "
     "spreadsheets of any country.",
-)
-@click.option(
-    "--engine",
-    type=click.Choice(["duckdb", "spark"]),
-    default="duckdb",
-    show_default=True,
-    help="The engine: duckdb on this machine, or spark.",
 )
 @click.option(
     "--layout",
@@ -279,12 +257,14 @@ def reconcile(  # noqa: PLR0913  one argument per option
     Exit status 0 when only timing differences and decided breaks are left, 1 when other breaks are open or the proof
     does not hold, 2 when the input cannot be used.
     """
+    from rich.console import Console
+
     from workbench.analysis.phone_key import refuse_another, refuse_within
     from workbench.analysis.reconcile import CarryForward
     from workbench.analysis.reconcile import reconcile as run
     from workbench.analysis.reconcile.decisions import closing_words, stale_words
     from workbench.analysis.report import outputs
-    from workbench.analysis.report.captions import counted, is_proven
+    from workbench.analysis.report.captions import is_proven
     from workbench.analysis.statements.own_ledger import is_address
 
     # A tolerance that is wrong in every currency is refused before files are read.
@@ -303,14 +283,15 @@ def reconcile(  # noqa: PLR0913  one argument per option
     layout_of = _named_for("layout", layouts_given, statements)
     account_of = _named_for("account", accounts_given, statements)
     usual = {"date_format": date_format, "layouts": layouts or (), "phone_key": phone_key}
-    with _spark(options["engine"]), _progress() as say:
-        read = [
-            _statement(path, say, {"layout": layout_of[path], "account": account_of[path], **usual})
-            for path in statements
-        ]
-        say("Reading the ledger")
+    # Without a terminal the status shows nothing.
+    with Console(stderr=True).status("Reading") as status:
+        read = list["Statement | Path"]()
+        for path in statements:
+            status.update(visible(f"Reading {path.name}"))
+            read.append(_statement(path, {"layout": layout_of[path], "account": account_of[path], **usual}))
+        status.update("Reading the ledger")
         books = _ledger(ledger, query, ledger_layout, phone_key)
-        say("Reconciling")
+        status.update("Reconciling")
         result = run(
             books,
             read,
@@ -323,7 +304,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
         entries = outputs.write_journal(result, journal, journal_form, accounts=journal_accounts) if journal else []
         written = list[Path]()
         for out in outs:
-            say(f"Writing {out.name}")
+            status.update(visible(f"Writing {out.name}"))
             written += outputs.write(result, out, excel=excel, matches=with_matches)
         lost = "" if kept is None else result.carry_forward.lost_words(kept)
         if kept is not None:
@@ -333,12 +314,8 @@ def reconcile(  # noqa: PLR0913  one argument per option
         outputs.journal_note(result, journal_form, journal_accounts) if journal else "",
     ]
     _report(result, [*result.notes, *filter(None, notes)], [*written, *entries, *filter(None, [kept])])
-    if lost:
-        click.echo(visible(lost), err=True)
-    if texts and not excel and (many := outputs.formulas(result)):
-        names = " and ".join(out.name for out in texts)
-        warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas: "
-        click.echo(warning + "do not open the file in a spreadsheet, or write it with --excel.", err=True)
+    for warning in filter(None, (lost, "" if excel else outputs.formula_warning(result, texts))):
+        click.echo(visible(warning), err=True)
     is_done = result.is_decided and is_proven(result)
     closing = closing_words(result.decided) if is_done else ""
     for text in filter(None, (stale_words(result.decisions), result.sign_off, closing)):
@@ -353,7 +330,7 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
 
     called, file = named(result), next((path for path in written if path.suffix.lower() in _HAVE_ALL), None)
     tables = captions.first(called, terminal_width(), file)
-    said = [captions.headline(called), *captions.shortfalls(called), *notes]
+    said = [captions.headline(called), *notes]
     unusable = captions.unusable(result)
     parts: list[str | Table] = [*map(visible, said), *tables]
     suggested = next((path for path in written if path.suffix.lower() == ".xlsx" or "-suggestions" in path.stem), None)
@@ -368,11 +345,10 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
     show(*parts)
 
 
-def _statement(path: Path, say: Say, options: Mapping[str, Any]) -> "Statement | Path":
+def _statement(path: Path, options: Mapping[str, Any]) -> "Statement | Path":
     """The statement in a file; for a Parquet file its path, since the engine itself reads the file."""
     from workbench.analysis.statements import read_statement
 
-    say(f"Reading {path.name}")
     if path.suffix.lower() == _TABLE:
         return path
 
@@ -443,53 +419,16 @@ def _whole_number_of(text: str, decimals: int) -> int:
     raise click.BadParameter(f"{text!r} is not {kind}.", param_hint="--tolerance")
 
 
-@contextmanager
-def _spark(engine: str) -> Iterator[None]:
-    """Opens a session of Spark while the block runs, if Spark is the engine.
-
-    Raises ReconcileRefused: Spark is not installed, or this machine lacks Java for it.
-    """
-    if engine != "spark":
-        yield
-        return
-    if find_spec("pyspark") is None:
-        raise ReconcileRefused("Spark is not installed.", hint=how_to_install("spark"))
-    if "JAVA_HOME" not in os.environ and which("java") is None:
-        raise ReconcileRefused("Spark needs Java, and Java is not installed.", hint="Install one, or set JAVA_HOME.")
-    from pyspark.sql import SparkSession
-
-    # A Spark that somebody has set up stays as it is.
-    options = {} if _SPARK_IS_SET_UP & os.environ.keys() else _SPARK_ALONE
-    session = SparkSession.builder.config(map=options).getOrCreate()
-    try:
-        yield
-    finally:
-        session.stop()
-
-
-@contextmanager
-def _progress() -> Iterator[Say]:
-    """Yields a function that shows a step to a person at a terminal; without a terminal the function shows nothing."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("Reading") as status:
-        yield lambda text: status.update(visible(text))
-
-
 @click.command()
 @click.argument("file", type=FILE)
 @click.option("--out", type=FILE, metavar="LAYOUT.toml", help="Write the draft to this file instead of printing it.")
-@click.option("--replace", is_flag=True, help="Overwrite an existing layout.")
 @click.option("--check", is_flag=True, help="Show how ten rows are read, and which rows are wrong.")
 @click.option("--ledger", is_flag=True, help="FILE is your own ledger, in which a debit is money that comes in.")
 @click.option("--layout", metavar="LAYOUT", help="With --check: the layout, a name or a .toml file.")
 @click.option("--layouts", metavar="FOLDER", type=FOLDER, help=_LAYOUTS_HELP)
 @click.option("--account", metavar="NAME", help="With --check: the ledger account, if the file does not name it.")
 @click.option("--date-format", metavar="FORMAT", help="With --check: how the file writes dates, if that is unclear.")
-def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: bool, **reading: Any) -> None:  # noqa: ANN401  --layout to --date-format
+def layout(file: Path, out: Path | None, *, check: bool, ledger: bool, **reading: Any) -> None:  # noqa: ANN401  --layout to --date-format
     """Draft or check the layout of FILE, a statement or a ledger.
 
     The draft declares what the rows prove, and names the row that proves it. What the rows leave open is a comment
@@ -501,11 +440,9 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: 
     """
     from workbench.analysis.statements import checked, draft_layout
 
-    given = [f"--{name.replace('_', '-')}" for name, value in reading.items() if value is not None]
-    if check and (out or replace):
-        raise click.UsageError("--check writes nothing: use it without --out and --replace.")
-    if replace and out is None:
-        raise click.UsageError("--replace needs --out.")
+    given = [str(word) for word in _given(reading)[::2]]
+    if check and out:
+        raise click.UsageError("--check writes nothing: use it without --out.")
     if not check and given:
         raise click.UsageError(f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for --check.")
     if check and ledger:
@@ -529,7 +466,7 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: 
     if out is None:
         click.echo(draft.toml, nl=False)
         return
-    draft.write(out, replace=replace)
+    draft.write(out)
     doubts = draft.toml.count("\n# ?")
     checks = f", with {doubts} doubt{'s' * (doubts > 1)} to decide" if doubts else ""
     click.echo(f"Written: {visible(str(out))}{checks}.")

@@ -15,7 +15,7 @@ from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import NOTHING_PROVEN, WORKED_OUT
 from workbench.domain.masking import shortened
-from workbench.domain.money import ZMW, major_text, money_text
+from workbench.domain.money import ZMW, major_text
 from workbench.text.render import Column, Table, percent, sentence, table
 from workbench.visible import visible
 
@@ -139,40 +139,6 @@ def _proof_in_short(result: Reconciled) -> str:
     only = f", for {', '.join(noted)} against a closing balance worked out from the rows" if noted else ""
     unit = ZMW.minor_unit if {currency for _, currency, *_ in rows} <= {ZMW.code} else "minor unit"
     return f"The proof holds to the last {unit}{only}."
-
-
-def shortfalls(result: Reconciled) -> list[str]:
-    """A sentence for each account whose proof does not hold: the amounts that do not add up."""
-    rows = records(result.proof)
-    return [_proof(row) for row in rows if not row["holds"] and not (row["note"] or "").endswith(NOTHING_PROVEN)]
-
-
-def _proof(row: Mapping[str, Any]) -> str:
-    amounts = {
-        name: money_text(row[name], row["currency"], signed=name not in _CLOSINGS)
-        for name in row if name.endswith("_minor")
-    }  # fmt: skip
-    parts = [
-        f"{what} ({amounts[name]})"
-        for name, what in (
-            ("breaks_minor", "the breaks"),
-            ("tolerated_minor", "differences within the tolerance"),
-            ("brought_minor", "open items of earlier runs"),
-        )
-        if row[name]
-    ]
-    ledger, statement, difference, rest = (
-        amounts[f"{name}_minor"] for name in ("ledger", "statement", "difference", "unexplained")
-    )
-    explained = totals.listed(parts)
-    text = f"{row['account']}: the ledger closes at {ledger}, the statement at {statement}."
-    if row["unexplained_minor"]:
-        text += f" The difference is {difference}: {f'{explained}, and' if parts else ''} {rest} that nothing explains"
-    elif row["difference_minor"] or parts:
-        text += f" The difference of {difference} is made up of {explained}"
-    else:
-        text += " They agree"
-    return f"{text}. It does not hold because {row['note']}." if row["note"] else f"{text}."
 
 
 def _numbers(*headings: str) -> list[str | Column]:

@@ -107,14 +107,17 @@ def _beside(out: Path) -> Path:
     return out.with_name(f"{out.stem}-suggestions{out.suffix}")
 
 
-def formulas(result: Reconciled) -> int:
-    """Counts the cells of breaks and suggestions that a spreadsheet would run if it opened them as .csv files."""
-    tables = ((result.breaks, BREAK), (result.suggestions, SUGGESTION))
+def formula_warning(result: Reconciled, outs: Sequence[Path]) -> str:
+    """A warning about the cells of exact .csv files that a spreadsheet would run; empty if there are none."""
+    tables = ((result.breaks, BREAK), (result.suggestions, SUGGESTION)) if outs else ()
     texts = [
         table[name].dropna().astype("string") for table, shape in tables for name, kind in shape.items()
         if kind in _TEXTS
     ]  # fmt: skip
-    return sum(text != _quoted(text) for column in texts for text in column)
+    many = sum(text != _quoted(text) for column in texts for text in column)
+    what = f"{' and '.join(out.name for out in outs)} has {captions.counted(many, 'cell')}"
+    how = "do not open the file in a spreadsheet, or write it with --excel."
+    return f"{what} that a spreadsheet would run as formulas: {how}" if many else ""
 
 
 def _disarmed(frame: pd.DataFrame, shape: Columns) -> pd.DataFrame:

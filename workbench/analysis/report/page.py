@@ -45,8 +45,8 @@ _SHOWN: Final = (
     *_DECISION,
 )  # fmt: skip
 _TABLES: Final = (
-    captions.headline, captions.is_proven, captions.shortfalls, captions.reconciliations, captions.closed,
-    captions.accounts, captions.proof, captions.inputs,
+    captions.headline, captions.is_proven, captions.reconciliations, captions.closed, captions.accounts, captions.proof,
+    captions.inputs,
 )  # fmt: skip
 """Functions of a result; the template shows what they return, under their names."""
 

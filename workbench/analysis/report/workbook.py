@@ -183,7 +183,7 @@ def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
         sheet.set_column(column, column, width)
     names = [name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"]
     texts = [(f"Reconciliation: {', '.join(names)}", cells.title), (captions.headline(result), cells.verdict)]
-    texts += [(note, cells.sentence) for note in (*result.notes, *captions.shortfalls(result))]
+    texts += [(note, cells.sentence) for note in result.notes]
     for row, (sentence, look) in enumerate(texts):
         _write_across(sheet, row, sentence, look)
     row = len(texts)
