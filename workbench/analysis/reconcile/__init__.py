@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -39,10 +39,6 @@ from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF, SIG
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.moments import LUSAKA
 from workbench.errors import ReconcileRefused
-
-if TYPE_CHECKING:
-    # Figures need matplotlib, which takes its time to load.
-    from workbench.analysis.report.figures import Figures
 
 __all__ = ["BUCKETS", "CODES", "CarryForward", "Reconciliation", "Tolerance", "reconcile"]
 
@@ -118,13 +114,6 @@ class Reconciliation(Reconciled):
         parts = {"by_count": ("matched", "rows"), "by_value": ("agreed", "value")}
         shares = {name: (sums[part] / sums[whole]).fillna(1.0) for name, (part, whole) in parts.items()}
         return sums[["account"]].assign(**shares)
-
-    @property
-    def figures(self) -> "Figures":
-        """Pictures for a notebook: `ageing()`."""
-        from workbench.analysis.report.figures import Figures
-
-        return Figures(self)
 
     def to_excel(self, path: Path | str, *, moment: datetime | None = None, matches: bool = False) -> None:
         """Write a workbook: the reconciliation and what to do, then breaks, summary, ageing, proof and inputs.
