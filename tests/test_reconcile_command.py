@@ -381,12 +381,6 @@ class TestFiles:
         assert "K99.03 net" in missing["reason"]
         assert missing["ledger_minor"] == "9903"
 
-    def test_for_a_spreadsheet_numbers_stay_numbers_and_the_word_behind_it_is_a_file(self, done: tuple[Case, Result]):
-        case, _ = done
-        assert case.run_with("--excel", case.ledger, case.statement, *out("excel.csv")).exit_code == 1
-        assert (case.here / "excel.csv").read_text("utf-8-sig") == (case.here / "b.csv").read_text("utf-8")
-        assert ",-" in (case.here / "b.csv").read_text("utf-8")
-
     @pytest.mark.thorough
     def test_what_is_open_is_carried_to_the_next_run(self, done: tuple[Case, Result]):
         case, _ = done

@@ -15,7 +15,7 @@ import click
 from workbench.commands import FILE, FOLDER, PATH, PLACE, said_as_options, show
 from workbench.domain.money import ISO_4217, ZMW, decimals_of
 from workbench.errors import StatementRefused
-from workbench.text.render import Table, terminal_width
+from workbench.text.render import terminal_width
 from workbench.visible import pasted, visible
 
 if TYPE_CHECKING:
@@ -326,17 +326,14 @@ def reconcile(  # noqa: PLR0913  one argument per option
 
 def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Path]) -> None:
     from workbench.analysis.report import captions
-    from workbench.analysis.report.totals import named
 
-    called, file = named(result), next((path for path in written if path.suffix.lower() in _HAVE_ALL), None)
-    tables = captions.first(called, terminal_width(), file)
-    said = [captions.headline(called), *notes]
-    unusable = captions.unusable(result)
-    parts: list[str | Table] = [*map(visible, said), *tables]
+    file = next((path for path in written if path.suffix.lower() in _HAVE_ALL), None)
+    found = captions.overview(result, notes, width=terminal_width(), file=file)
+    parts = [visible(part) if isinstance(part, str) else part for part in found]
     suggested = next((path for path in written if path.suffix.lower() == ".xlsx" or "-suggestions" in path.stem), None)
     if proposed := captions.proposed(result.suggestions, suggested):
         parts.append("\n- ".join(["May be one movement; a person decides:", *map(visible, proposed)]))
-    if unusable.rows:
+    if (unusable := captions.unusable(result)).rows:
         parts.append(unusable)
     if written:
         parts.append("Written: " + visible(", ".join(map(str, written))))

@@ -115,18 +115,16 @@ class Reconciliation(Reconciled):
         shares = {name: (sums[part] / sums[whole]).fillna(1.0) for name, (part, whole) in parts.items()}
         return sums[["account"]].assign(**shares)
 
-    def to_excel(self, path: Path | str, *, moment: datetime | None = None, matches: bool = False) -> None:
+    def to_excel(self, path: Path | str, *, matches: bool = False) -> None:
         """Write a workbook: the reconciliation and what to do, then breaks, summary, ageing, proof and inputs.
 
         Suggestions and closed breaks follow if there are any, and with `matches` every row that agrees.
-        Amounts are numbers in major units, and their totals formulas.
-
-        The same results are the same bytes; `moment`, if given, is noted as the moment when the workbook was made.
+        Amounts are numbers in major units, and their totals formulas. The same results are the same bytes.
         Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
         """
         from workbench.analysis.report.workbook import write_workbook
 
-        write_workbook(self, path, moment=moment, matches=matches)
+        write_workbook(self, path, matches=matches)
 
     def journal(
         self, path: Path | str | None = None, form: str = "general", *, accounts: Mapping[str, str] | None = None,

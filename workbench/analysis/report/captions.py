@@ -1,6 +1,6 @@
 """A reconciliation in sentences and small tables: for a terminal, a notebook, and the page."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -315,30 +315,31 @@ def inputs(result: Reconciled) -> Table:
     return table("What was compared", columns, made)
 
 
-def first(result: Reconciled, width: int | None = None, file: Path | None = None) -> list[Table]:
-    """The tables of a terminal and a notebook: each account's reconciliation, breaks to settle and closed, sums.
+def overview(
+    given: Reconciled, notes: Iterable[str], *, width: int | None = None, file: Path | None = None
+) -> list[str | Table]:
+    """The outcome, notes, each account's reconciliation, breaks to settle and closed, and sums, with accounts' names.
 
     Narratives fill a terminal of `width`; `file` has the breaks that are not listed.
     """
+    result = totals.named(given)
     tables = [open_breaks(result, width, file), closed(result), accounts(result), codes(result)]
-    return [*reconciliations(result), *(table for table in tables if table.rows)]
+    return [headline(result), *notes, *reconciliations(result), *(table for table in tables if table.rows)]
 
 
 def text(result: Reconciled) -> str:
     """The overview as text, for a terminal and a log."""
-    return "\n\n".join(visible(block) if isinstance(block, str) else block.text() for block in _overview(result))
+    return "\n\n".join(visible(block) if isinstance(block, str) else block.text() for block in _blocks(result))
 
 
 def html(result: Reconciled) -> str:
     """The overview as HTML, for a notebook: paragraphs and captioned tables, without a script."""
-    blocks = _overview(result)
+    blocks = _blocks(result)
     return "".join(f"<p>{sentence(block)}</p>" if isinstance(block, str) else block.html() for block in blocks)
 
 
-def _overview(given: Reconciled) -> list[str | Table]:
-    result, many = totals.named(given), len(given.suggestions)
-    found = [f"{counted(many, 'suggestion')} to look at: result.suggestions"][: min(many, 1)]
-    return [
-        headline(result), *result.notes, *first(result), *filter(None, [result.carry_forward.note]), *found,
-        result.sign_off, _GO_ON,
-    ]  # fmt: skip
+def _blocks(result: Reconciled) -> list[str | Table]:
+    many = len(result.suggestions)
+    found = f"{counted(many, 'suggestion')} to look at: result.suggestions" if many else ""
+    ends = filter(None, (result.carry_forward.note, found, result.sign_off, _GO_ON))
+    return [*overview(result, result.notes), *ends]
