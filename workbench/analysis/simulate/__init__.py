@@ -572,7 +572,7 @@ def _usable_gaps(control: SandboxControl) -> Gaps:
 
 @contextmanager
 def _quiet(session: Session) -> Iterator[None]:
-    """Pause the webhook endpoints while the block runs: nobody handles the webhooks, and they would pile up."""
+    """Pause the webhook endpoints while the block runs; earlier deliveries due meanwhile become dead letters."""
     endpoints = session.acting.webhook_endpoints
     enabled = [endpoint.id for endpoint in endpoints.each() if endpoint.status == "enabled"]
     try:
