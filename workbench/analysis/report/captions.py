@@ -72,9 +72,9 @@ def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
     return headings.get(name, name.removesuffix("_minor").replace("_", " "))
 
 
-def records(rows: pd.DataFrame, *names: str) -> Iterator[dict[str, Any]]:
-    """Yields the rows of these columns, or of all, by name, as Python values."""
-    names = names or tuple(map(str, rows.columns))
+def records(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yields the rows, each with its values by column, as Python values."""
+    names = [*map(str, rows.columns)]
     return (dict(zip(names, row, strict=True)) for row in python_rows(rows, *names))
 
 
@@ -180,10 +180,7 @@ def open_breaks(result: Reconciled, width: int | None, file: Path | None = None)
     largest = mine.loc[mine["variance_minor"].abs().sort_values(ascending=False, kind="stable").index]
     # A few of each code, and not all of one.
     first = largest.groupby("code", observed=True).cumcount().sort_values(kind="stable").index[:_LISTED]
-    rows = [*records(
-        largest.loc[first], "id", "account", "key", "code", "ledger_minor", "statement_minor", "currency", "age_days",
-        "description", "settlement",
-    )]  # fmt: skip
+    rows = [*records(largest.loc[first])]
     rows.sort(key=lambda row: (CODES.index(row["code"]), row["settlement"] or ""))
     cells = [
         (row["id"] or "", row["account"], shortened(key_text(row["key"]), _KEY), _moved(row), _days(row["age_days"]))

@@ -16,7 +16,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import count, groupby, takewhile
 from operator import itemgetter
@@ -144,10 +144,6 @@ The entries of all other recipes are posted against suspense.
 _WRITE_OFF: Final = "write_off"
 _BOOKED: Final = ("accept", "expected")
 """The verdicts that are booked where the books have to change; a break that is written off is always booked."""
-_READ: Final = (
-    "id", "account", "key", "code", "side", "business_date", "currency", "variance_minor", "description", "proposal",
-    "rule", "verdict", "why",
-)  # fmt: skip
 
 
 def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:
@@ -166,7 +162,7 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
         near = difflib.get_close_matches(odd[0], known, n=1)
         hint = f"{f'Did you mean {near[0]}? ' if near else ''}The names are {', '.join(known)}."
         raise ReportRefused(f"No account of the journal is called {odd[0]!r}.", hint=hint)
-    for row in captions.records(totals.named(result).breaks, *_READ):
+    for row in _decided(totals.named(result)):
         if _without_entry(row):
             continue
         name, verdict, variance = row["id"], row["verdict"], row["variance_minor"]
@@ -193,12 +189,15 @@ def _against(proposal: str, variance: int) -> Mapping[str, int]:
     return {account: minor for account, minor in parts.items() if minor}
 
 
+def _decided(result: Reconciled) -> Iterator[dict[str, Any]]:
+    return captions.records(result.breaks[result.breaks["verdict"].notna()])
+
+
 def _without_entry(row: Mapping[str, Any]) -> str | None:
-    """The reason for which a break has no journal entry, in words that follow a count; None if it has an entry."""
+    """Why a decided break has no journal entry, in words that follow a count; None if it has an entry."""
     verdict = row["verdict"]
     waits = verdict in _BOOKED and totals.item_of(row["code"], row["side"])[1] != BOOKS
     reasons = {
-        "undecided": verdict is None,
         "without an amount": not row["variance_minor"],
         "ignored, matched or tolerated": verdict not in {_WRITE_OFF, *_BOOKED},
         "for the other side to book": waits,
@@ -213,7 +212,7 @@ def journal_note(result: Reconciled, form: str = "general", accounts: Mapping[st
 
     For the `form` of a program that has codes of its own, the note lists the entries' accounts that `accounts` lacks.
     """
-    decided = [*captions.records(result.breaks[result.breaks["verdict"].notna()], *_READ)]
+    decided = [*_decided(result)]
     reasons = Counter(map(_without_entry, decided))
     left = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if reason)
     risky = sum(begins_as_formula(row["key"]) for row in decided if not _without_entry(row))
