@@ -1,5 +1,6 @@
 """`workbench simulate`, `reconcile` and `layout`: a month of statements, a ledger compared with them, their layouts."""
 
+import re
 import shlex
 import sys
 import time
@@ -73,7 +74,8 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: Mapp
     """
     from workbench.bench import Workbench
 
-    planted: dict[str, Any] = {kind: int(text) if text.isdecimal() else text for kind, text in breaks.items()}
+    is_number = re.compile("[0-9]{1,7}").fullmatch
+    planted: dict[str, Any] = {kind: int(text) if is_number(text) else text for kind, text in breaks.items()}
     began = time.monotonic()
     with Workbench(seed=seed) as bench:
         made = bench.simulate(
