@@ -502,9 +502,10 @@ UNUSABLE = {
     "a date format": (["{ledger}", "{statement}", "--date-format", "%q"], "%q"),
     "a tolerance": (
         ["{ledger}", "{statement}", "--tolerance", "time", "1"],
-        "none of amount, fee; days and",
+        "none of amount, fee.",
     ),
     "half a ngwee": (["{ledger}", "{statement}", "--tolerance", "fee", "0.005"], "0.005"),
+    "days": (["{ledger}", "{statement}", "--tolerance", "days", "3"], "The rules of match say how many days"),
     "no day": (["{ledger}", "{statement}", "--as-of", ""], "'' is not a day"),
     "a cut-off": (["{ledger}", "{statement}", "--cut-off", "-1"], "--cut-off"),
     "nothing carried": (["{ledger}", "{statement}", "--carry-forward", "nowhere"], "--carry-to"),

@@ -158,8 +158,7 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
     nargs=2,
     multiple=True,
     metavar="WHAT VALUE",
-    help="How far the amount, or the fee, of two rows with one key may differ, such as: fee 0.50. Days and minutes are "
-    "rules: see --rules. May be repeated.",
+    help="How far the amount, or the fee, of two rows with one key may differ, such as: fee 0.50. May be repeated.",
 )
 @click.option(
     "--phone-key",
@@ -396,10 +395,11 @@ def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None
 def _tolerance(given: Sequence[tuple[str, str]], currencies: Iterable[str]) -> "Tolerance":
     from workbench.analysis.reconcile import Tolerance
 
-    decimals, values = {*map(decimals_of, currencies)}, dict[str, Any]()
+    decimals = {*map(decimals_of, currencies)}
+    values: dict[str, Any] = {}
     for what, value in given:
         if what not in _TOLERANCES:
-            text = f"{what!r} is none of {', '.join(_TOLERANCES)}; days and minutes stand in --rules, under [match]."
+            text = f"{what!r} is none of {', '.join(_TOLERANCES)}. The rules of match say how many days rows are apart."
             raise click.BadParameter(text, param_hint="--tolerance")
         if len(decimals) > 1:
             text = f"The statements' currencies differ in their decimals; reconcile them one by one to tolerate {what}."

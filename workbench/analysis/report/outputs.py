@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import count, groupby, takewhile
+from itertools import count, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
@@ -255,6 +255,10 @@ _MOST: Final = {"xero": 300}
 """Form → the most lines that one file may have."""
 
 
+_HEADS: Final = {",".join(form).encode() for form in FORMS.values()}
+"""The first lines of journals, by which an earlier one is known."""
+
+
 def write_journal(
     result: Reconciled,
     path: Path | str,
@@ -266,13 +270,12 @@ def write_journal(
     """Write the lines of `journal` to a .csv file in one of FORMS, and return the paths of the written files.
 
     If the program takes fewer lines in one file, further entries go into files beside it: `journal-2.csv` follows
-    `journal.csv`, and further files of an earlier, longer journal are deleted. Texts are exact, since they are
-    imported: a spreadsheet may run a text that begins as a formula does.
+    `journal.csv`. Such files of an earlier, longer journal are deleted. Texts are exact, since they are imported: a
+    spreadsheet may run a text that begins as a formula does.
     Raises ReportRefused: there is no such form, the file is no .csv or cannot be written, or a form without a column
     for the currency (all but the general form) would mix currencies.
     """
-    whole = Path(path)
-    _check_journal(whole)
+    _check_journal(Path(path))
     if form not in FORMS:
         raise ReportRefused(f"There is no form {form!r} of a journal; there are {', '.join(FORMS)}.")
     lines = journal(result, accounts, on)
@@ -285,34 +288,25 @@ def write_journal(
         if len(parts[-1]) + len(rows) > _MOST.get(form, sys.maxsize):
             parts.append([])
         parts[-1] += rows
-    paths = [whole, *(_part(whole, number) for number in range(2, len(parts) + 1))]
-    for part, rows in zip(paths, parts, strict=True):
-        with files.written_whole(part) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+    whole, paths = Path(path), []
+    for part, rows in enumerate(parts, start=1):
+        paths.append(whole if part == 1 else whole.with_stem(f"{whole.stem}-{part}"))
+        with files.written_whole(paths[-1]) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([[*FORMS[form]], *rows])
-    # A further file of an earlier journal would be imported with this one's.
-    for old in takewhile(_is_journal, (_part(whole, number) for number in count(len(parts) + 1))):
-        try:
-            old.unlink()
-        except OSError as error:
-            raise ReportRefused(f"{old}, of an earlier journal, cannot be deleted: {error.strerror}.") from None
+    try:
+        for part in count(len(parts) + 1):
+            before = whole.with_stem(f"{whole.stem}-{part}")
+            if not before.is_file() or before.read_bytes().partition(b"\r\n")[0] not in _HEADS:
+                break
+            before.unlink()
+    except OSError as error:
+        raise ReportRefused(f"{before} is of an earlier journal and cannot be deleted: {error.strerror}.") from None
     return paths
 
 
 def _check_journal(path: Path) -> None:
     if not is_csv(path):
         raise ReportRefused(f"A journal is a .csv file, and {path.name} is not one.")
-
-
-def _part(path: Path, number: int) -> Path:
-    return path.with_stem(f"{path.stem}-{number}")
-
-
-def _is_journal(path: Path) -> bool:
-    """True for a file that begins with the headings of one of FORMS."""
-    if not path.is_file():
-        return False
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        return next(csv.reader(file), []) in [[*headings] for headings in FORMS.values()]
 
 
 def _in_major(line: Mapping[str, Any]) -> dict[str, Any]:
