@@ -53,11 +53,6 @@ def types_of(event_types: str) -> tuple[str, ...]:
     return tuple(TOLD_AS[event_types].values())
 
 
-def types_and_families(types: Sequence[str]) -> tuple[str, ...]:
-    """Names that a filter accepts: `*`, families, types."""
-    return ("*", *dict.fromkeys(names_of(event_type)[1] for event_type in types), *types)
-
-
 def names_of(event_type: str) -> tuple[str, str, str]:
     """The names in a filter that take a type: `*`, the type's family such as `charge.*`, and the type's own name."""
     return "*", f"{event_type.partition('.')[0]}.*", event_type
@@ -223,11 +218,6 @@ class Signer(NamedTuple):
         at_s = self.now_s + later_s
         return SignedMessage(body, headers_for(first, self.message_id, at_s, body, also=also, scheme=self.scheme))
 
-    @property
-    def away_s(self) -> int:
-        """Seconds by which a wrong message is old or early: the tolerance and a margin."""
-        return self.tolerance_s + _BEYOND_S
-
 
 def _tampered(by: Signer, body: bytes) -> SignedMessage:
     """Signs the body, then changes it; it stays JSON, so that only a receiver that verifies notices."""
@@ -267,8 +257,8 @@ HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
     # Another's signature before the right one, as while a secret is being rolled.
     "several": lambda by, body: by.signed(body, other_secret(by.secret, by.scheme), by.secret),
     "wrong_secret": lambda by, body: by.signed(body, other_secret(by.secret, by.scheme)),
-    "stale": lambda by, body: by.signed(body, later_s=-by.away_s),
-    "future": lambda by, body: by.signed(body, later_s=by.away_s),
+    "stale": lambda by, body: by.signed(body, later_s=-by.tolerance_s - _BEYOND_S),
+    "future": lambda by, body: by.signed(body, later_s=by.tolerance_s + _BEYOND_S),
     "other_scheme": _other_scheme,
     "tampered": _tampered,
     "reserialised": _reserialised,
