@@ -36,6 +36,8 @@ _GITHUB_SECRET = 40
 _SECONDS = re.compile(r"[0-9]{1,12}")
 _AMOUNT = re.compile(r'("amount": ?)([0-9]+(?:\.[0-9]+)?)')
 _Encode = Callable[[bytes], str]
+_Prefix = Callable[[str, int | None], str]
+"""Id and seconds → the signed text before the body."""
 
 
 class SignedHeaders(NamedTuple):
@@ -52,7 +54,7 @@ class Mistake(NamedTuple):
     reason: str
     keys: Callable[[str], list[bytes]] | None = None
     """A secret → the wrong keys; None if the key is right."""
-    prefix: str | None = None
+    prefix: _Prefix | None = None
     encode: _Encode | None = None
 
 
@@ -64,8 +66,7 @@ class Scheme(NamedTuple):
     """Id, seconds since 1970 and signatures → the headers."""
     read: Callable[[Mapping[str, str]], SignedHeaders]
     """The headers, named as in `headers` → their contents. Raises SignatureRefused: malformed."""
-    prefix: str
-    """The signed text before the body, where {0} is the id and {1} the seconds."""
+    prefix: _Prefix
     key: Callable[[str], bytes]
     """A secret → its key. Raises SignatureRefused: not a secret of the scheme."""
     encode: _Encode
@@ -84,7 +85,7 @@ def headers_for(
     Raises SignatureRefused: a secret that the scheme does not take.
     """
     way = SCHEMES[scheme]
-    prefix, secrets = way.prefix.format(message_id, timestamp_s), (secret, *(also if way.has_room else ()))
+    prefix, secrets = way.prefix(message_id, timestamp_s), (secret, *(also if way.has_room else ()))
     return way.write(message_id, timestamp_s, [way.encode(_digest(way.key(key), prefix, body)) for key in secrets])
 
 
@@ -111,7 +112,7 @@ def verify(
     signed = way.read(_scheme_headers(way, headers))
     secrets = [secrets] if isinstance(secrets, str) else list(secrets)
     keys = [way.key(secret) for secret in secrets]
-    if not _any_match(keys, way.prefix.format(*signed[:2]), way.encode, signed, body):
+    if not _any_match(keys, way.prefix(*signed[:2]), way.encode, signed, body):
         mistake = _mistake(way, secrets, keys, signed, body)
         raise SignatureRefused(mistake, _MISTAKES[mistake][0], hint=_MISTAKES[mistake][1])
     if signed.sent_s is not None:
@@ -200,10 +201,10 @@ def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: SignedH
     """The reason of the mismatch: a usual mistake that gives this signature, or `signature_mismatch`."""
     for guess in way.mistakes:
         tried = [key for secret in secrets for key in guess.keys(secret)] if guess.keys else keys
-        prefix = (way.prefix if guess.prefix is None else guess.prefix).format(*signed[:2])
+        prefix = (guess.prefix or way.prefix)(*signed[:2])
         if _any_match(tried, prefix, guess.encode or way.encode, signed, body):
             return guess.reason
-    prefix = way.prefix.format(*signed[:2])
+    prefix = way.prefix(*signed[:2])
     if any(_any_match(keys, prefix, way.encode, signed, other) for other in respellings(body)):
         return "body_reserialised"
     return "signature_mismatch"
@@ -299,7 +300,7 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
             SIGNATURE_HEADER: " ".join(f"v1,{signature}" for signature in given),
         },
         read=_read_standard,
-        prefix="{0}.{1}.",
+        prefix="{0}.{1}.".format,
         key=_decoded_key,
         encode=_base64,
         mistakes=(
@@ -317,17 +318,17 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
             STRIPE_HEADER: ",".join([f"t={at_s}", *(f"v1={signature}" for signature in given)])
         },
         read=_read_stripe,
-        prefix="{1}.",
+        prefix="{1}.".format,
         key=_whole_key,
         encode=bytes.hex,
-        mistakes=(*_WITH_THE_WHOLE_TEXT, Mistake("timestamp_not_signed", prefix="")),
+        mistakes=(*_WITH_THE_WHOLE_TEXT, Mistake("timestamp_not_signed", prefix="".format)),
         new_secret=lambda key: SECRET_PREFIX + key.hex(),
     ),
     "github": Scheme(
         headers=(GITHUB_HEADER,),
         write=lambda _id, _at_s, given: {GITHUB_HEADER: f"sha256={given[0]}"},
         read=_read_github,
-        prefix="",
+        prefix="".format,
         key=_whole_key,
         encode=bytes.hex,
         mistakes=_WITH_THE_WHOLE_TEXT,
