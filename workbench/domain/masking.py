@@ -5,6 +5,7 @@ report's text about a statement. `phones.mask_column` masks a column that holds 
 """
 
 import re
+from collections.abc import Callable, Iterable
 
 from workbench.domain.phones import GAPS, MARK, mask_column
 
@@ -12,30 +13,35 @@ SECRET_FIELDS = ("client_secret", "password", "refresh_token")
 """Fields of requests with a secret value."""
 _GAP = GAPS + "{0,2}"
 # fmt: off
-_REST = rf"\1{MARK}"
+
+
+def _mask_rest(match: re.Match[str]) -> str:
+    return f"{match[1]}{MARK}"
+
+
 _KEY = re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*")
 """A secret or publishable key; group 1 is its prefix. A prefix alone, as in a sentence, does not match."""
 _BASIC = re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}")
 """The word Basic, as group 1, and a credential: it has a capital or a digit, which a word of a sentence lacks."""
-RULES: tuple[tuple[str, re.Pattern[str], str], ...] = (
+RULES: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     # A pattern looks back for the beginning of a word: a pattern that begins with a letter is quicker than with a \b.
     # An intent's client secret first: it contains an id that stays readable.
-    ("_secret_", re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), _REST),
-    ("k_test", _KEY, _REST), ("k_live", _KEY, _REST), ("k%5f", _KEY, _REST),
+    ("_secret_", re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), _mask_rest),
+    ("k_test", _KEY, _mask_rest), ("k_live", _KEY, _mask_rest), ("k%5f", _KEY, _mask_rest),
     # A token has at least six characters after its prefix; `at_once` has four.
-    ("at_", re.compile(r"(at_(?<!\wat_))[0-9A-Za-z_]{6,}"), _REST),
-    ("rt_", re.compile(r"(rt_(?<!\wrt_))[0-9A-Za-z_]{6,}"), _REST),
-    ("whsec", re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), _REST),
+    ("at_", re.compile(r"(at_(?<!\wat_))[0-9A-Za-z_]{6,}"), _mask_rest),
+    ("rt_", re.compile(r"(rt_(?<!\wrt_))[0-9A-Za-z_]{6,}"), _mask_rest),
+    ("whsec", re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), _mask_rest),
     # A text may end, or be cut, within a value.
     ("password",
      re.compile(r"""(["']password["']\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'[^']*(?:'|\Z)|[^\s,}\]"]+)"""),
-     rf'\1"{MARK}"'),
+      lambda match: f'{match[1]}"{MARK}"'),
      # The code of a console's link.
-     ("code=", re.compile(r"""([?&]code=)[^&\s"']+"""), _REST),
-     ("password=", re.compile(r"\b(password=)[^&\s]+"), _REST),
+     ("code=", re.compile(r"""([?&]code=)[^&\s"']+"""), _mask_rest),
+     ("password=", re.compile(r"\b(password=)[^&\s]+"), _mask_rest),
     # The long s is a third case of s.
-    ("bas", _BASIC, _REST), ("ba\u017f", _BASIC, _REST),
-    ("bearer", re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), _REST),
+    ("bas", _BASIC, _mask_rest), ("ba\u017f", _BASIC, _mask_rest),
+    ("bearer", re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), _mask_rest),
 )
 # fmt: on
 """A word, a pattern, and the replacement. A text whose lower case lacks the word needs no search by the pattern: a
@@ -107,6 +113,11 @@ def mask_beginning(text: str, most: int) -> str:
         if len(begun) >= most + _REACH and _ENDS_A_LOOK_AHEAD.search(begun, most):
             return begun[:most]
     return mask(text)[:most]
+
+
+def mask_beginnings(texts: Iterable[str], most: int) -> list[str]:
+    """The first `most` characters of each text, masked as `mask_beginning` does."""
+    return [mask_beginning(text, most) for text in texts]
 
 
 def mask_secrets(text: str) -> str:

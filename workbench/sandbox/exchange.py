@@ -24,7 +24,7 @@ import msgspec
 from msgspec.structs import replace
 
 from workbench.domain import scenarios
-from workbench.domain.masking import mask, mask_beginning
+from workbench.domain.masking import mask, mask_beginnings
 from workbench.domain.reading import body_from, json_from, query_from
 from workbench.domain.wire.base import to_json, without_once
 from workbench.domain.wire.keys_and_events import API_VERSION
@@ -237,6 +237,8 @@ def _write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> N
     """Record an exchange in the trace, masked."""
     request = call.request
     named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
+    bodies = _kept_request(request, call.operation), response.body.decode("utf-8", "replace")
+    request_body, response_body = mask_beginnings(bodies, _MAX_KEPT_TEXT)
     tx.trace(
         StoredCall(
             id=call.id,
@@ -246,10 +248,10 @@ def _write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> N
             path=_masked_text(request.target)[:_MAX_KEPT_TEXT],
             payment=response.payment or (mask(named)[:_MAX_KEPT_ID] if named else None),
             request_headers={name: _masked_text(value) for name, value in request.headers.items()},
-            request_body=mask_beginning(_kept_request(request, call.operation), _MAX_KEPT_TEXT),
+            request_body=request_body,
             status=response.status,
             response_headers={"Content-Type": response.content_type, **response.headers},
-            response_body=mask_beginning(response.body.decode("utf-8", "replace"), _MAX_KEPT_TEXT),
+            response_body=response_body,
         )
     )
 
