@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -450,6 +451,8 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
     books, closing, files = run.inputs.ledger.read_from, run.closing, run.inputs.reported.values()
     names = books.account_names if books else {}
     yield from _matched(run.rules, found.settled, names)
+    if idle := [name for name in run.decided.match if not any(fnmatchcase(account, name) for account in run.accounts)]:
+        yield f"No account here is named {' or '.join(idle)}, as [match] says; there are {', '.join(run.accounts)}."
     for file in files:
         yield from _far(file, closing)
     yield from (f"{file.name}: {file.continued}" for file in files if file.continued)
