@@ -21,7 +21,6 @@ from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.errors import InvalidRequest
 from workbench.sandbox import outbound
 from workbench.sandbox.driver import Dispatch
-from workbench.sandbox.messages import ERROR_FORMATS
 from workbench.sandbox.outbound import Destination, NotLookedUp, Outbound, Reply, destination_of
 
 LIMIT_S, SHORT_S = 2, 0.25
@@ -382,12 +381,10 @@ def test_a_name_that_leads_inside_is_not_registered_and_no_address_inside(
         assert found[-1] in refused(resolved, url="https://merchant.example/")
 
 
-@pytest.mark.parametrize("error_format", ERROR_FORMATS)
-def test_an_address_inside_is_refused_to_a_server_in_every_format_of_errors(new_sandbox: NewSandbox, error_format: str):
+def test_an_address_inside_is_refused_to_a_server(new_sandbox: NewSandbox):
     with pytest.raises(InvalidRequest, match=r"169\.254\.169\.254") as caught:
-        new_sandbox(error_format=error_format).engine.registered("http://169.254.169.254/")
-    # The documented error has no code.
-    assert caught.value.code == ("request_invalid" if error_format == "plain" else "url_refused")
+        new_sandbox().engine.registered("http://169.254.169.254/")
+    assert caught.value.code == "url_refused"
 
 
 @pytest.mark.usefixtures("_slow_resolver")
