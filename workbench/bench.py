@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from workbench.alternatives import reporting, switched
@@ -12,9 +12,11 @@ from workbench.domain.gaps import PAGE, Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
 from workbench.domain.webhooks import types_of
-from workbench.errors import LabRefused, ServeRefused, WorkbenchError
+from workbench.domain.wire.keys_and_events import FaultyEndpoint
+from workbench.domain.wire.sandbox_controls import WasReset
+from workbench.errors import ServeRefused, WorkbenchError
 from workbench.extras import extras_named
-from workbench.merchant.calls import checked_text
+from workbench.merchant.calls import checked_text, segments
 from workbench.merchant.receiver import Receiver
 from workbench.register import GapRows
 from workbench.resources import Closing
@@ -123,7 +125,7 @@ class Workbench(Session):
         super().__init__(IN_PROCESS_URL, *keys, transport=transport, watchers=watchers, in_force=choices.changed())
         self._engine = engine
         if account := engine.store.credentials:
-            self.email, self.password = account.email, Secret(account.password)
+            self.email, self.password = account[0], Secret(account[1])
         self.closing.callback(engine.close)
         # The watchers stop before the store is closed, not in the middle of reading it.
         self.closing.callback(watchers.close)
@@ -307,14 +309,15 @@ class Workbench(Session):
         """
         known = [known.id for known in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
         for endpoint_id in known:
-            self.control.set_delivery_faults(endpoint_id, list(faults))
+            path = f"webhook_endpoints{segments(endpoint_id)}/faults"
+            self.control.post(path, FaultyEndpoint, {"faults": faults})
 
     def reset(self) -> None:
         """Forget all payments, events and entries; keys, webhook endpoints and the clock stay.
 
         The messages in `receiver` stay too: a merchant would not know of the reset.
         """
-        self.control.reset()
+        self.control.post("reset", WasReset)
 
     # For analysts, once there are payments. pandas is loaded at the first use.
 
@@ -398,14 +401,6 @@ class Workbench(Session):
     def _dock(self) -> None:
         if is_docked() and not self.http.is_closed:
             self.console().dock()
-
-    def desk(self) -> NoReturn:
-        """Raises LabRefused: `console` replaces the desk."""
-        raise LabRefused("The desk has become a part of the console: bench.console().")
-
-    def dashboard(self) -> NoReturn:
-        """Raises LabRefused: `console` replaces the dashboard."""
-        raise LabRefused("The dashboard has become a part of the console: bench.console().")
 
     def __repr__(self) -> str:
         return f"Workbench({self.base_url!r}, {mask(str(self.secret_key))!r})"

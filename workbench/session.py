@@ -89,16 +89,6 @@ class SandboxControl:
         """Endpoints and the faults of deliveries to them."""
         return self.get("webhook_endpoints", Rows[FaultyEndpoint]).data
 
-    def set_delivery_faults(self, endpoint_id: str, faults: list[str]) -> FaultyEndpoint:
-        """Set the faults of deliveries to an endpoint; an empty list makes the endpoint well-behaved again."""
-        path = f"webhook_endpoints{segments(endpoint_id)}/faults"
-        return self.post(path, FaultyEndpoint, {"faults": faults})
-
-    def sign(self, body: str, how: str, **more: str | int | None) -> SignedMessage:
-        """A message with this body, signed correctly or wrongly as `how` says; `more` are further fields of `Sign`."""
-        made = self.post("sign", Signed, {"body": body, "how": how, **more})
-        return SignedMessage(made.body.encode(), made.headers)
-
     def accounts(self, **bounds: str) -> list[books.LedgerAccount]:
         """Every account posted to, with its sums.
 
@@ -175,10 +165,6 @@ class SandboxControl:
         """
         body = {"marked": marked, "deprecated_at": deprecated_at, "sunset_at": sunset_at}
         return self.post(f"operations{segments(operation)}/deprecation", wire.Deprecated, body)
-
-    def reset(self) -> wire.WasReset:
-        """Forget all payments, events and entries."""
-        return self.post("reset", wire.WasReset)
 
     def _pages(self, path: str, shape: type[Page[Row]], **query: str) -> Iterator[list[Row]]:
         """The rows of a list of the ledger, page by page of _PAGE entries; entries recorded meanwhile come last."""
@@ -635,7 +621,9 @@ class Session(Closing):
         if not (endpoint or url):
             _ = self.receiver  # its first use registers it
         signing = endpoint or enabled.get(url)
-        return self.untraced.sign(text, how, endpoint=signing, message_id=message_id, timestamp=self._receivers_now_s())
+        message = {"body": text, "how": how, "endpoint": signing, "message_id": message_id}
+        made = self.untraced.post("sign", Signed, {**message, "timestamp": self._receivers_now_s()})
+        return SignedMessage(made.body.encode(), made.headers)
 
     def _receivers_now_s(self) -> int | None:
         """Seconds since 1970 by the receiving side's clock; None if that is this machine's clock."""
