@@ -34,7 +34,7 @@ from workbench.sandbox.messages import MAX_BODY_BYTES, Answer, Arrived, InForce,
 from workbench.sandbox.openapi import pages
 from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.outbound import NotLookedUp, Outbound, Post, is_asgi, post_to_nobody, post_to_wsgi
+from workbench.sandbox.outbound import Outbound, Post, is_asgi, post_to_nobody, post_to_wsgi
 from workbench.sandbox.service import LIVE_KEY, Caller, webhooks
 from workbench.sandbox.store import MERCHANT_ID, Settings, Store
 from workbench.sandbox.store.transaction import UNWRITTEN
@@ -92,18 +92,11 @@ class Engine:
 
         Raises InvalidRequest: this URL may not be called. Raises StateConflict: no further endpoint is allowed.
         """
-
-        def register() -> str:
-            with self.store.transaction() as tx:
-                made = webhooks.create_endpoint(tx, Caller("secret", MERCHANT_ID), CreateWebhookEndpoint(url))
-            return str(made.secret)
-
         if known := self.signing_secret(url):
             return known
-        try:
-            return register()
-        except NotLookedUp as asked:
-            return asked.then(register)
+        with self.store.transaction() as tx:
+            made = webhooks.create_endpoint(tx, Caller("secret", MERCHANT_ID), CreateWebhookEndpoint(url))
+        return str(made.secret)
 
     def run_due(self) -> None:
         """Run the jobs that are due now; a job that cannot be written stays due."""
@@ -297,10 +290,7 @@ class Application:
     def _run(self, operation: Operation, request: Request) -> Response | _Rest:
         for prepare in self._responder.store.before_reset if operation is controls.RESET else ():
             prepare()
-        try:
-            response = self._responder.respond(request, operation)
-        except NotLookedUp as asked:
-            return partial(asked.then, partial(self._responder.respond, request, operation))
+        response = self._responder.respond(request, operation)
         if response.is_slow:
             return partial(self._slow, response)
         if operation in (controls.ADVANCE, controls.SIMULATE) and response.status == HTTPStatus.OK:

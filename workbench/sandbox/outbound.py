@@ -4,8 +4,8 @@ A WSGI application runs in the thread that sends, and so sees what a test keeps 
 or a database in memory. An ASGI application has a loop of its own, in `asgi`.
 
 Over a socket, webhooks go to this machine's loopback and to public addresses, on request also to private ranges. A name
-is looked up again at every attempt, and the connection goes to the address that was checked, so that the name cannot
-point elsewhere in between.
+is looked up at every attempt, and the connection goes to the address that was checked, so that the name cannot point
+elsewhere in between.
 """
 
 import inspect
@@ -18,13 +18,10 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
-from contextvars import ContextVar
 from functools import cache
 from http.client import HTTPException, HTTPResponse
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 from wsgiref.types import WSGIApplication, WSGIEnvironment
@@ -35,7 +32,6 @@ from workbench.domain.masking import mask
 from workbench.domain.webhooks import HOST_NAME, MAX_RESPONSE_BYTES
 from workbench.errors import InvalidRequest
 from workbench.sandbox.messages import log_fault
-from workbench.sandbox.store import NotNow
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -45,10 +41,6 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 LOOPBACK: Final = "127.0.0.1"
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
 _PORTS: Final = {"http": 80, "https": 443}
-_LOOKUP_S: Final = 1.0
-"""The most seconds for the look-up of a name at registration, while a caller waits."""
-_FOUND: Final[ContextVar[Mapping[str, list[str]]]] = ContextVar("found", default=MappingProxyType({}))
-"""Name → its addresses, as looked up for the call that runs now."""
 _GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
 """The IPv6 addresses assigned for the public internet; translators, link- and site-local addresses are outside."""
 _NOT_PUBLIC: Final = tuple(
@@ -77,40 +69,15 @@ class Destination(NamedTuple):
     address: str
 
 
-class NotLookedUp(NotNow):
-    """A name must be looked up first, outside of any transaction, since a look-up must not hold the store."""
+def check_url(url: str, *, private: bool = False) -> None:
+    """Raises InvalidRequest unless `url` is http or https, to a name or to an address that may be called.
 
-    def __init__(self, host: str, port: int) -> None:
-        super().__init__(host)
-        self._host, self._port = host, port
-
-    def then(self, call: Callable[[], T]) -> T:
-        """Look the name up, and return the result of `call`, which then finds the addresses."""
-        found: list[str] = []
-        with suppress(OSError, UnicodeError):  # the look-up failed or took too long
-            found = _looked_up(self._host, self._port, _LOOKUP_S)
-        before = _FOUND.set({self._host: found})
-        try:
-            return call()
-        finally:
-            _FOUND.reset(before)
-
-
-def check_url(url: str, mounted: Container[str] = (), *, private: bool = False) -> None:
-    """Raises InvalidRequest unless `url` is http or https to a host that may be called.
-
-    With `private`, the host may be in a private network too. Applications of this process answer for the hosts
-    `mounted`, which are never looked up. Raises NotLookedUp: the name must be looked up first. A name that does not
-    resolve within a second is accepted, as this machine may be offline; the look-up at each attempt decides.
+    With `private`, the address may be in a private network too. A name is looked up at each attempt, which decides.
     """
-    host, port = split(url)
+    host, _ = split(url)
     numeric = _numeric(host)
     if numeric is not None and not _is_allowed(numeric, private=private):
         raise _refused(f"{host} is neither this machine's loopback nor a public address.", numeric)
-    if numeric is None and not is_localhost(host) and host not in mounted:
-        if host not in _FOUND.get():
-            raise NotLookedUp(host, port)
-        _check_all(host, _FOUND.get()[host], private=private)
 
 
 def destination_of(url: str, patience_s: float, *, private: bool = False) -> Destination:
@@ -124,7 +91,9 @@ def destination_of(url: str, patience_s: float, *, private: bool = False) -> Des
         return Destination(host, port, LOOPBACK)
     numeric = _numeric(host)
     found = [numeric] if numeric else _looked_up(host, port, patience_s)
-    _check_all(host, found, private=private)
+    for address in found:
+        if not _is_allowed(address, private=private):
+            raise _refused(f"{host} leads to {address}, neither this machine's loopback nor a public address.", address)
     return Destination(host, port, found[0])
 
 
@@ -175,12 +144,6 @@ def _looked_up(host: str, port: int, patience_s: float) -> list[str]:
 
     threading.Thread(target=run, daemon=True).start()
     return result.result(patience_s)
-
-
-def _check_all(host: str, addresses: list[str], *, private: bool) -> None:
-    for address in addresses:
-        if not _is_allowed(address, private=private):
-            raise _refused(f"{host} leads to {address}, neither this machine's loopback nor a public address.", address)
 
 
 def _numeric(host: str) -> str | None:

@@ -431,7 +431,7 @@ def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEnd
         hint = "Change its URL, or delete it first."
         raise StateConflict(message, code="endpoint_exists", param="url", hint=hint)
     with EveryFault() as every:
-        every.read(check_url, body.url, tx.mounted_hosts, private=tx.private_receivers)
+        every.read(check_url, body.url, private=tx.private_receivers)
         every.read(webhooks.check_filter, body.enabled_events, webhooks.types_of(tx.gaps.event_types))
     endpoint_id = tx.new_id("we")
     stored = tx.endpoints.create(
@@ -450,7 +450,7 @@ def update_endpoint(
     """PATCH /v1/webhook_endpoints/{endpoint_id}: change an endpoint's URL or filter, or enable it again."""
     stored = ENDPOINTS.find(tx, caller, endpoint_id)
     if body.url is not None:
-        check_url(body.url, tx.mounted_hosts, private=tx.private_receivers)
+        check_url(body.url, private=tx.private_receivers)
         stored = tx.endpoints.put(stored, url=body.url)
     if body.enabled_events is not None:
         webhooks.check_filter(body.enabled_events, webhooks.types_of(tx.gaps.event_types))
