@@ -31,7 +31,7 @@ __all__ = ["MERCHANT_ID", "NotNow", "Settings", "Store", "Transaction"]
 _LOG = logging.getLogger(__name__)
 SCHEMA_VERSION = 5
 _UPGRADED = 4
-"""The earlier version of the schema whose files are upgraded: they lack tables, and the sums of the ledger."""
+"""The earlier version of the schema whose files are upgraded: missing tables are made, and balances added up."""
 _APPLICATION_ID = 0x4D4D5742
 """The mark of a store's file for SQLite: MMWB."""
 MERCHANT_NAME = "PLANT STORE"
