@@ -131,7 +131,7 @@ class Workbench(Session):
         self.closing.callback(watchers.close)
         self.closing.callback(reporting(engine))
         if webhooks is None and webhook_url is None:
-            self._start_receiver(engine)
+            self.started = self._begin_receiving()
         else:
             try:
                 self._mount(webhooks, webhook_url or APP_URL)
@@ -235,30 +235,19 @@ class Workbench(Session):
             self.acting.webhook_endpoints.update(endpoint_id, url=url)
         self.started = None
         if own and self.in_force.get("endpoint_registration") != "dashboard":
-            self._start_receiver(engine)
+            self.started = self._begin_receiving()
         return bool(own)
 
     def _register(self, engine: "Engine", url: str) -> str:
         """The signing secret of a URL; registers the URL unless a reopened store has it registered already."""
         return engine.signing_secret(url) or str(self.acting.webhook_endpoints.create(url=url).secret)
 
-    def _start_receiver(self, engine: "Engine") -> None:
-        self._check_open()
-        self.started, self.receiver_url = self._own_receiver, RECEIVER_URL
-        self._own_receiver.secrets.append(Secret(self._register(engine, RECEIVER_URL)))
-
-    @property
-    def receiver(self) -> Receiver:
-        """The merchant's webhook endpoint.
-
-        In process the receiver is registered at the start, or with `webhooks` at its first use. Over a served sandbox
-        the first use starts a receiver on a free port of this machine and registers it until `close`; the receiver gets
-        the events from then on.
-        """
+    def _begin_receiving(self) -> Receiver:
         if self._engine is None:
-            return super().receiver
-        if self.started is None:
-            self._start_receiver(self._engine)
+            return super()._begin_receiving()
+        self._check_open()
+        self.receiver_url = RECEIVER_URL
+        self._own_receiver.secrets.append(Secret(self._register(self._engine, RECEIVER_URL)))
         return self._own_receiver
 
     @property

@@ -563,17 +563,26 @@ class Session(Closing):
 
     @property
     def receiver(self) -> Receiver:
-        """The merchant's webhook endpoint; the first use starts and registers it, on a free port, until `close`."""
+        """The merchant's webhook endpoint.
+
+        In process the receiver is registered at the start, or with `webhooks` at its first use. Over a served sandbox
+        the first use starts a receiver on a free port of this machine and registers it until `close`; the receiver gets
+        the events from then on.
+        """
         if self.started is None:
-            rows = self.untraced.in_force()
-            tolerance_s, types = rows["signature_tolerance_s"], types_of(rows["event_types"])
-            self.started = Receiver(tolerance_s=tolerance_s, types=types, scheme=rows["signature_scheme"])
-            url = self.closing.enter_context(self.started.listen())
-            endpoint = self.acting.webhook_endpoints.create(url=url)
-            self.receiver_url = url
-            self.started.secrets.append(Secret(endpoint.secret))
-            self.closing.callback(self._forget_endpoint, endpoint.id)
+            self.started = self._begin_receiving()
         return self.started
+
+    def _begin_receiving(self) -> Receiver:
+        """Start a receiver on a free port, and register it until `close`."""
+        rows = self.untraced.in_force()
+        tolerance_s, types = rows["signature_tolerance_s"], types_of(rows["event_types"])
+        receiver = Receiver(tolerance_s=tolerance_s, types=types, scheme=rows["signature_scheme"])
+        self.receiver_url = self.closing.enter_context(receiver.listen())
+        endpoint = self.acting.webhook_endpoints.create(url=self.receiver_url)
+        receiver.secrets.append(Secret(endpoint.secret))
+        self.closing.callback(self._forget_endpoint, endpoint.id)
+        return receiver
 
     @property
     def webhook_secret(self) -> Secret:

@@ -79,7 +79,8 @@ class Engine:
         """
         host = urlsplit(url).hostname or ""
         self._outbound.mount(host, *_called(app))
-        self.store.mounted_hosts[host] = by_sandbox_clock
+        if by_sandbox_clock:
+            self.store.hosts_by_its_clock.add(host)
 
     def signing_secret(self, url: str) -> str | None:
         """The signing secret of the merchant's enabled endpoint for a URL, or None."""

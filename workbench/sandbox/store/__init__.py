@@ -118,7 +118,6 @@ class Store:
         self.path = settings.path
         self._wall_ms = wall_ms
         self.gaps = settings.gaps
-        self.mounted_hosts: dict[str, bool] = {}
         self.before_reset: list[Callable[[], object]] = []
         """Functions to call before a reset deletes what has happened."""
         if self.path is not None:
@@ -220,7 +219,7 @@ class Store:
             connection, self.draws, self.gaps, self._wall_ms, shared=self.path is not None
         )
         tx.private_receivers = settings.private_receivers
-        tx.mounted_hosts = self.mounted_hosts
+        self.hosts_by_its_clock = tx.hosts_by_its_clock
         self.transaction = partial(UnitOfWork, tx, reads_only=False)
         """Begin a command, whose changes are committed unless the block raises."""
         self.grouped = tx.grouped

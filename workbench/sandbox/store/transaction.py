@@ -6,13 +6,13 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
 from functools import cache, lru_cache
 from importlib.resources import files
 from operator import attrgetter
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any, Final, Generic, TypeVar, get_origin
 
 import msgspec
@@ -370,9 +370,6 @@ class Transaction:
     reads_only: bool
     private_receivers = False
     """True if webhooks may go to private ranges."""
-    mounted_hosts: Mapping[str, bool] = MappingProxyType({})
-    """Host for which an application of this process answers → True if the application uses the sandbox's clock."""
-
     opening = 0
     """The number of this opening of a kept file, which keeps the ids of its reads apart from other openings'."""
     group: int | None = None
@@ -401,6 +398,8 @@ class Transaction:
         """Held by the thread whose command or read is running. Only its holder can release an RLock."""
         self.never_wait: set[int] = set()
         """Threads that get NotNow where other threads wait."""
+        self.hosts_by_its_clock: set[str] = set()
+        """Hosts for which an application of this process answers that goes by the sandbox's clock."""
         self._wall_ms = wall_ms
         self._counters: dict[str, int] = {}
         self._counters_before: dict[str, int] = {}
