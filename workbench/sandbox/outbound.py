@@ -361,6 +361,7 @@ class _OutgoingConnection(io.RawIOBase):
         self._step = "ConnectError"
         family = socket.AF_INET6 if ":" in destination.address else socket.AF_INET
         self._socket = socket.socket(family, socket.SOCK_STREAM)
+        self._arriving = io.BufferedReader(self)
 
     def __enter__(self) -> Self:
         return self
@@ -385,19 +386,22 @@ class _OutgoingConnection(io.RawIOBase):
     def receive(self) -> Reply:
         """The final response, after any informational ones."""
         self._step = "ReadError"
-        arriving = cast("socket.socket", _AsSocket(io.BufferedReader(self)))
-        # All responses are kept to the end: a response that is dropped closes the file for the next ones.
+        # All responses read one file, and are kept to the end: a response that is dropped closes the file.
         responses: list[HTTPResponse] = []
         while not responses or responses[-1].status in _INFORMATIONAL:
             if len(responses) == _MOST_INFORMATIONAL:
                 raise HTTPException(f"got {_MOST_INFORMATIONAL} responses that only announce another")
-            responses.append(HTTPResponse(arriving, method="POST"))
+            responses.append(HTTPResponse(cast("socket.socket", self), method="POST"))
             responses[-1].begin()
         response = responses[-1]
         body = response.read(MAX_RESPONSE_BYTES)
         if len(body) < MAX_RESPONSE_BYTES and response.length:
             raise HTTPException(f"the connection ended {response.length} bytes before the response did")
         return received(response.status, body, response.headers.get("retry-after", ""))
+
+    def makefile(self, _mode: str) -> io.BufferedIOBase:
+        """The file of arriving bytes, which is all that `http.client` needs of a socket."""
+        return self._arriving
 
     def readable(self) -> bool:
         return True
@@ -411,15 +415,6 @@ class _OutgoingConnection(io.RawIOBase):
             raise TimeoutError
         self._socket.settimeout(left_s)
         return self._socket
-
-
-class _AsSocket(NamedTuple):
-    """All that `http.client` needs of a socket: the file of arriving bytes."""
-
-    arriving: io.BufferedReader
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        return self.arriving
 
 
 @cache

@@ -165,16 +165,9 @@ def confirm_intent(
     status = _checked_status(tx, intent, "confirm")
     late = _late_money(tx, intent.id)
     warnings += balances.paid_already(tx, late) if late else ()
+    money = Money(intent.amount_minor, intent.currency)
     charge, session = _begin(
-        tx,
-        caller,
-        asked,
-        phone,
-        intent.description,
-        amount_minor=intent.amount_minor,
-        currency=intent.currency,
-        payment_intent=intent.id,
-        warnings=warnings,
+        tx, caller, asked, phone, money, intent.description, payment_intent=intent.id, warnings=warnings
     )
     shown = _change_intent(
         tx,
@@ -251,18 +244,8 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
     warnings = service.warnings_of(tx.gaps, asked, phone, "channel")
     before_minor = tx.latest_amounts(caller.account, money.currency, payments.USUAL_OF)
     warnings += service.amount_warning(tx.gaps, money, before_minor)
-    charge, session = _begin(
-        tx,
-        caller,
-        asked,
-        phone,
-        body.reference,
-        amount_minor=money.amount_minor,
-        currency=money.currency,
-        reference=body.reference,
-        metadata=body.metadata,
-        warnings=warnings,
-    )
+    columns = {"reference": body.reference, "metadata": body.metadata, "warnings": warnings}
+    charge, session = _begin(tx, caller, asked, phone, money, body.reference, **columns)
     if tx.gaps.charge_wait == "answered":
         act(tx, caller.cause, session)
         charge = tx.charges[charge.id]
@@ -278,14 +261,21 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
 
 
 def _begin(
-    tx: Transaction, caller: Caller, asked: Operator, phone: Msisdn, words: str | None, **columns: object
+    tx: Transaction, caller: Caller, asked: Operator, phone: Msisdn, money: Money, words: str | None, **columns: object
 ) -> tuple[Charge, UssdSession]:
     """Begin an attempt: store the charge, hold its amount, send the prompt, and schedule the prompt's time-out.
 
-    `asked` is the operator that the merchant named. The prompt shows `words`. `columns` are the charge's own.
+    `asked` is the operator that the merchant named. The prompt shows `words`. `columns` are further ones of the charge.
     """
-    party = {"account": caller.account, "channel": asked.id, "provider": phone.operator.id, "phone": phone.e164}
-    charge = tx.charges.create(**party, **columns)
+    charge = tx.charges.create(
+        account=caller.account,
+        channel=asked.id,
+        provider=phone.operator.id,
+        phone=phone.e164,
+        amount_minor=money.amount_minor,
+        currency=money.currency,
+        **columns,
+    )
     _hold(tx, charge, "opened")
     scenario = _scenario_for(tx, caller, charge, phone)
     session = tx.sessions.create(

@@ -233,9 +233,7 @@ class Store:
         tx.set_clock_mode(settings.clock)
         if self.path is not None:
             tx.opening = tx.count_up("opening")
-        tx.write_counters()
-        connection.execute("COMMIT")
-        tx.end()
+        tx.commit()
         if self.path is not None:
             connection.execute("PRAGMA journal_mode = WAL")
             # From now on a wait for another process does not hold up this process's threads.

@@ -461,7 +461,7 @@ class Transaction:
         """
         try:
             if failure is None:
-                self._commit()
+                self.commit()
             else:
                 self._roll_back()
         except sqlite3.OperationalError as error:
@@ -471,16 +471,17 @@ class Transaction:
             self.turn.release()
         self._refuse(failure)
 
-    def _commit(self) -> None:
+    def commit(self) -> None:
+        """Write the counters, commit the command or end the read, and update the memory."""
         try:
-            self.write_counters()
+            self._write_counters()
             self._cursor.execute("COMMIT")
-            self.end()
+            self._end()
         except BaseException as error:
             if isinstance(error, sqlite3.Error) or self._connection.in_transaction:
                 self._roll_back()
             else:  # Ctrl-C came once the command was committed
-                self.end()
+                self._end()
             raise
 
     def _refuse(self, error: BaseException | None) -> None:
@@ -608,7 +609,7 @@ class Transaction:
         self._lost_ms += self._latest_ms - now_ms
         return self._latest_ms
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """Update the memory after the commit of a command, or after a read."""
         if not self.reads_only:
             self.later.clear()
@@ -646,7 +647,7 @@ class Transaction:
         else:
             self.calls.add(call)
 
-    def write_counters(self) -> None:
+    def _write_counters(self) -> None:
         """Write the counters and a running clock's moment, once per command, before its commit."""
         if self.reads_only:
             return
