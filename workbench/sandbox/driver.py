@@ -83,7 +83,7 @@ class Driver:
         self._bug: Exception | None = None
         self._speaker = speaker
         self._report = speaker.write if speaker else LiveLine().show
-        self._done, self._report_s = 0, 0.0
+        self._done, self._report_s, self._has_reported = 0, 0.0, False
         self._lines: list[str] = []
         """Lines to report once their command is committed."""
 
@@ -172,7 +172,9 @@ class Driver:
             try:
                 run()
             finally:
-                self._report("")  # takes the notebook's line away
+                if self._has_reported:
+                    self._report("")  # takes the notebook's line away
+                    self._has_reported = False
             return True
         finally:
             self._lock.give_back()
@@ -302,6 +304,7 @@ class Driver:
             yield tx
         for line in self._lines:
             self._report(line)
+            self._has_reported = True
         if self._bug is not None:
             bug, self._bug = self._bug, None
             raise bug

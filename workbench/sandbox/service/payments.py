@@ -165,10 +165,8 @@ def confirm_intent(
     status = _checked_status(tx, intent, "confirm")
     late = _late_money(tx, intent.id)
     warnings += balances.paid_already(tx, late) if late else ()
-    money = Money(intent.amount_minor, intent.currency)
-    charge, session = _begin(
-        tx, caller, asked, phone, money, intent.description, payment_intent=intent.id, warnings=warnings
-    )
+    money, columns = Money(intent.amount_minor, intent.currency), {"payment_intent": intent.id, "warnings": warnings}
+    charge, session = _begin(tx, caller, asked, phone, money, intent.description, **columns)
     shown = _change_intent(
         tx,
         caller.cause,

@@ -16,15 +16,7 @@ from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
 from workbench.sandbox.store.journal import Journal
-from workbench.sandbox.store.transaction import (
-    BUSY_S,
-    MERCHANT_ID,
-    UNWRITTEN,
-    NotNow,
-    Transaction,
-    UnitOfWork,
-    create,
-)
+from workbench.sandbox.store.transaction import BUSY_S, MERCHANT_ID, UNWRITTEN, NotNow, Transaction, UnitOfWork, create
 from workbench.visible import visible
 
 __all__ = ["MERCHANT_ID", "NotNow", "Settings", "Store", "Transaction"]
