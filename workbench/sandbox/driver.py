@@ -174,7 +174,6 @@ class Driver:
             finally:
                 if self._has_reported:
                     self._report("")  # takes the notebook's line away
-                    self._has_reported = False
             return True
         finally:
             self._lock.give_back()
