@@ -167,20 +167,9 @@ def confirm_intent(
     warnings += balances.paid_already(tx, late) if late else ()
     money, columns = Money(intent.amount_minor, intent.currency), {"payment_intent": intent.id, "warnings": warnings}
     charge, session = _begin(tx, caller, asked, phone, money, intent.description, **columns)
-    shown = _change_intent(
-        tx,
-        caller.cause,
-        intent,
-        "payment_intent.requires_action",
-        late,
-        session,
-        status=status,
-        phone=phone.e164,
-        provider=asked.id,
-        latest_charge=charge.id,
-        warnings=warnings,
-        failure_code=None,
-    )
+    attempt = {"phone": phone.e164, "provider": asked.id, "latest_charge": charge.id, "warnings": warnings}
+    changes = {"status": status, "failure_code": None, **attempt}
+    shown = _change_intent(tx, caller.cause, intent, "payment_intent.requires_action", late, session, **changes)
     _let_act(tx, session)
     return shown
 
