@@ -6,7 +6,7 @@ operators, a phone, the ledger and the trace.
 
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -470,6 +470,7 @@ class Session(Closing):
         """A bare httpx client of the sandbox, without credentials, to see the wire with."""
         ignore_cookies(self.http)  # a sandbox sets none
         self.watchers = watchers or Watchers(self._position)
+        """Callbacks that run soon after anything happens in the sandbox."""
         self.closing.callback(self.watchers.close)
         self.trace_context = TraceContext(base_url, Latencies())
         self.trace_context.latencies.watch(self.http)
@@ -521,13 +522,6 @@ class Session(Closing):
     def looking(self) -> PaymentsClient:
         """A merchant's client whose reads leave no trace and do not count as calls: for repeated drawing."""
         return self._quiet
-
-    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Run `callback` soon after anything happens in the sandbox, in a thread of its own.
-
-        Returns a function that ends the watch. An exception of the callback is logged.
-        """
-        return self.watchers.add(callback)
 
     def phone(self, number: str) -> Phone:
         """The handset with this number, `+260` and nine digits; each call returns the same handset."""
