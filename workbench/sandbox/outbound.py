@@ -20,7 +20,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from functools import cache
+from functools import cache, partial
 from http.client import HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar, cast
 from urllib.parse import unquote, urlsplit
@@ -229,14 +229,24 @@ class Outbound:
     ) -> Reply:
         """Send one POST, and return the reply within `timeout_s` seconds; follows no redirect and never raises.
 
-        An application of this process that goes `by_sandbox_clock` is never late.
+        An application of this process that goes `by_sandbox_clock` is never late. If it raises, the reply is a 500 with
+        the traceback, which the trace and the delivery show; the traceback is logged too.
         """
         started, headers = time.monotonic(), {**_HEADERS, **headers}
         app = self._apps.get(_host_of(url))
-        if app is None:
-            reply = _over_a_socket(url, headers, body, timeout_s, private=self._private)
-        else:
-            reply = _from_app(app[0], url, headers, body, timeout_s)
+        post = app[0] if app else partial(_post_over_a_socket, private=self._private)
+        try:
+            reply = post(url, headers, body, timeout_s)
+        except NotReceived as error:
+            reply = Reply(None, fault=mask(str(error)))
+        except Exception as error:
+            if app is not None:
+                log_fault(f"the application at {url} failed on a webhook", error)
+                reply = received(500, "".join(traceback.format_exception(error)).encode()[-MAX_RESPONSE_BYTES:])
+            elif isinstance(error, TimeoutError):
+                reply = Reply(None, fault=_too_long(timeout_s))
+            else:
+                reply = Reply(None, fault=mask(f"{type(error).__name__}: {error}"))
         took_s = time.monotonic() - started
         if app is not None and took_s > timeout_s and not by_sandbox_clock:
             # An application cannot be interrupted, but a late response is dropped: a service would hang up.
@@ -244,37 +254,13 @@ class Outbound:
         return reply._replace(latency_ms=round(took_s * 1000))
 
 
-def _from_app(post: Post, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
-    """The reply of an application of this process; an exception becomes a 500 with the traceback as its answer.
-
-    The trace and the delivery show the answer; the traceback is logged too.
-    """
-    try:
-        return post(url, headers, body, timeout_s)
-    except NotReceived as error:
-        return Reply(None, fault=str(error))
-    except Exception as error:
-        log_fault(f"the application at {url} failed on a webhook", error)
-        return received(500, "".join(traceback.format_exception(error)).encode()[-MAX_RESPONSE_BYTES:])
-
-
-def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, private: bool) -> Reply:
-    """The reply, if it is whole within `timeout_s` seconds; otherwise a reply with the fault.
-
-    The message goes to the address that was checked.
-    """
+def _post_over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, private: bool) -> Reply:
+    """Send a message to the address that was checked. Raises TimeoutError: the reply is not whole within the time."""
     until_s = time.monotonic() + timeout_s
-    try:
-        with _OutgoingConnection(destination_of(url, timeout_s, private=private), until_s) as connection:
-            connection.open(is_https=url[:6].lower() == "https:")
-            connection.send(_head(url, headers, len(body)) + body)
-            return connection.receive()
-    except TimeoutError:
-        return Reply(None, fault=_too_long(timeout_s))
-    except NotReceived as error:
-        return Reply(None, fault=mask(str(error)))
-    except Exception as error:
-        return Reply(None, fault=mask(f"{type(error).__name__}: {error}"))
+    with _OutgoingConnection(destination_of(url, timeout_s, private=private), until_s) as connection:
+        connection.open(is_https=url[:6].lower() == "https:")
+        connection.send(_head(url, headers, len(body)) + body)
+        return connection.receive()
 
 
 def _too_long(timeout_s: int) -> str:
