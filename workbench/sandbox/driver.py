@@ -80,16 +80,13 @@ class Driver:
         self._outbound = outbound
         self._raise_bugs = raise_bugs
         self._lock = DriverLock(store.path)
+        self.close = self._lock.close
         self._bug: Exception | None = None
         self._speaker = speaker
         self._report = speaker.write if speaker else LiveLine().show
         self._done, self._report_s, self._has_reported = 0, 0.0, False
         self._lines: list[str] = []
         """Lines to report once their command is committed."""
-
-    def close(self, patience_s: float | None = None) -> None:
-        """Close the driver lock's files once the driver is done, as `DriverLock.close` does."""
-        self._lock.close(patience_s)
 
     def run_due(self) -> None:
         """Run the jobs that are due now; if there is a driver already, leave them to it, without waiting.
