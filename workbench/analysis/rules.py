@@ -132,19 +132,6 @@ def rules_of(account: str, declared: Mapping[str, MatchRules]) -> MatchRules:
     return next((rules for name, rules in declared.items() if fnmatchcase(account, name)), ())
 
 
-def rules_in_place_of(days: int | None, minutes: int | None, pair_by: object) -> str:
-    """The `match = …` line that replaces the former tolerances `days` and `minutes` and the fields of `pair_by`."""
-    fields = [*pair_by] if isinstance(pair_by, Sequence) and not isinstance(pair_by, str) else []
-    rules = [BY_KEY if days is None else f'{{ on = ["key"], days = {days} }}']
-    if fields or minutes is not None:
-        on = [name for name in FIELDS if name in (fields or ("phone", AMOUNT))]
-        quoted = ", ".join(f'"{name}"' for name in on or [AMOUNT])
-        by_day = minutes is None and "time" not in fields
-        window = f"days = {days or USUAL_DAYS}" if by_day else f"minutes = {minutes or 15}"
-        rules.append(f"{{ on = [{quoted}], {window} }}")
-    return f"match = [{', '.join(map(str, rules))}]"
-
-
 def refusal(pattern: str) -> str:
     """The reason why a pattern cannot be used, as the end of a sentence; empty if it can be used."""
     if len(pattern) > LONGEST_PATTERN:

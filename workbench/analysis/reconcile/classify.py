@@ -7,7 +7,7 @@ are open, and this module pairs them.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count
 from typing import Final, NamedTuple
@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from workbench.analysis import break_codes as codes
 from workbench.analysis.reconcile.engines import Engine, Frame, apart, arrow_schema, both, conform, listed, same
 from workbench.analysis.reconcile.inputs import GROUP, LEDGER, OF_SIDE, PREFIX, ROW, SIDES, STATEMENT, dated
-from workbench.analysis.rules import rules_in_place_of
 from workbench.analysis.shapes import COMPLETED, Columns
 from workbench.errors import ReconcileRefused
 
@@ -33,8 +32,7 @@ class Tolerance:
     """The most by which the amounts and the fees of two rows with one key may differ, in minor units.
 
     Each account's rules say how many days apart its rows may be, and what matches rows without a common key: see
-    `analysis.rules`. Raises ReconcileRefused: a limit is not a whole number from 0 up; or `days`, `minutes` or
-    `pair_by`, which are rules now, is given.
+    `analysis.rules`. Raises ReconcileRefused: a limit is not a whole number from 0 up.
 
     >>> Tolerance(amount_minor=1)
     Tolerance(amount_minor=1, fee_minor=0)
@@ -42,19 +40,10 @@ class Tolerance:
 
     amount_minor: int = 0
     fee_minor: int = 0
-    days: InitVar[int | None] = None
-    minutes: InitVar[int | None] = None
-    pair_by: InitVar[Sequence[str] | None] = None
 
-    def __post_init__(self, days: int | None, minutes: int | None, pair_by: Sequence[str] | None) -> None:
+    def __post_init__(self) -> None:
         for name in ("amount_minor", "fee_minor"):
             check_whole(name, getattr(self, name), "Tolerance")
-        given = {"days": days, "minutes": minutes, "pair_by": pair_by}
-        if old := [name for name, value in given.items() if value is not None]:
-            text = f"A tolerance has no {' and no '.join(old)} any more: a rule of the account says it."
-            where = 'in the rules file under [match] as "ACCOUNT" = […], or in reconcile(match=…).'
-            hint = f"It stands in the statement's layout, {where}"
-            raise ReconcileRefused(f"{text} Write {rules_in_place_of(days, minutes, pair_by)}.", hint=hint)
 
 
 class Allowed(NamedTuple):
