@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import combinations, islice, product
+from itertools import chain, combinations, islice, product
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -148,23 +148,14 @@ def _near_references(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Pr
             alike[row.account, row.currency, row.amount][row.side].append(row)
         if row.amount is None or (row.account, _OTHER[row.side]) in unread:
             alike[(row.account,)][row.side].append(row)
-    met = {}
-    for shared, sides in alike.items():
-        # Two keys one slip apart are equal once one character is left out of one or of both.
-        forms: dict[str, tuple[list[_Open], list[_Open]]] = defaultdict(lambda: ([], []))
-        for place, rows in enumerate(sides.values() if all(sides.values()) else ()):
-            for row in rows:
-                for form in _shortened(row.key or ""):
-                    forms[form][place].append(row)
-        for ours, theirs in forms.values():
-            if ours and theirs and max(len(ours), len(theirs)) > MOST:
-                left_out.update(row.name for row in (*ours, *theirs))
-                continue
-            for mine, other in product(ours, theirs):
-                is_near = mine.day is None or other.day is None or abs(mine.day - other.day) <= WITHIN_DAYS
-                is_fit = len(shared) > 1 or mine.amount is None or other.amount is None
-                if is_near and is_fit and not (mine.is_further and other.is_further):
-                    met[mine.name, other.name] = (mine, other)
+    met = {
+        (mine.name, other.name): (mine, other)
+        for shared, sides in alike.items() if all(sides.values())
+        for mine, other in _sharing(sides, left_out)
+        if (mine.day is None or other.day is None or abs(mine.day - other.day) <= WITHIN_DAYS)
+        and not (mine.is_further and other.is_further)
+        and (len(shared) > 1 or mine.amount is None or other.amount is None)
+    }  # fmt: skip
     pairs = [(*both, slip) for both in met.values() if (slip := _slip(*both))]
     for ours, theirs, slip, others in _few(pairs, left_out):
         same = "account, direction and amount are the same, and"
@@ -173,6 +164,22 @@ def _near_references(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Pr
         again = "".join(f" The {e.side} has {e.key} in another row too." for e in (ours, theirs) if e.is_further)
         why = f"{ours.key} of the ledger and {theirs.key} of the statement {slip}; {fits} {_days_apart(ours, theirs)}."
         yield (ours, theirs), f"{why}{again}{others}"
+
+
+def _sharing(sides: Mapping[str, Sequence[_Open]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open]]:
+    """Pairs of rows of both sides whose keys are equal once one character is left out of one or of both.
+
+    If more than MOST rows of a side share a shortened key, its rows make no pairs, and `left_out` gets their names.
+    """
+    forms: dict[str, dict[str, list[_Open]]] = defaultdict(lambda: {side: [] for side in SIDES})
+    for row in chain(*sides.values()):
+        for form in _shortened(row.key or ""):
+            forms[form][row.side].append(row)
+    for ours, theirs in (of_form.values() for of_form in forms.values() if all(of_form.values())):
+        if max(len(ours), len(theirs)) <= MOST:
+            yield from product(ours, theirs)
+        else:
+            left_out.update(row.name for row in (*ours, *theirs))
 
 
 def _shortened(key: str) -> set[str]:
@@ -275,10 +282,10 @@ def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
                 continue
             left_out.update([row.name] if many > _CHOSEN_FROM else [])
             parts = [*islice((part for at, place in smaller.items() for part in near[at].rows[:place]), _CHOSEN_FROM)]
-            sizes = np.array([abs(part.apart) for part in parts])
+            moves = np.array([abs(part.apart) for part in parts])
             fitting = [
                 [parts[place] for place in places[chosen]]
-                for places in _places(len(parts)) for chosen in np.flatnonzero(sizes[places].sum(axis=1) == size)
+                for places in _places(len(parts)) for chosen in np.flatnonzero(moves[places].sum(axis=1) == size)
             ]  # fmt: skip
             # Every run of whole days may be paid in one sum.
             runs = [sorted(near)[first:last] for first, last in combinations(range(len(near) + 1), 2)]
