@@ -439,7 +439,7 @@ def _tolerance(given: Sequence[tuple[str, str]], currencies: Iterable[str]) -> "
     values: dict[str, int] = {}
     for what, value in given:
         if what not in _TOLERANCES:
-            text = f"{what!r} is none of {', '.join(_TOLERANCES)}. The rules of match say how many days apart rows may be."
+            text = f"{what!r} is none of {', '.join(_TOLERANCES)}. The rules of match say how many days rows are apart."
             raise click.BadParameter(text, param_hint="--tolerance")
         if len(decimals) > 1:
             text = f"The statements' currencies differ in their decimals; reconcile them one by one to tolerate {what}."

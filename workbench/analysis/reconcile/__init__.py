@@ -36,7 +36,6 @@ from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.report.totals import by_account as sums_by_account
 from workbench.analysis.rules import AMOUNT, BY_KEY, KEY, USUAL_DAYS, WITHOUT_KEYS, MatchRules, ruled, rules_of
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF, SIGNED
-from workbench.analysis.statements.statement import Statement
 from workbench.domain.moments import LUSAKA
 from workbench.errors import ReconcileRefused
 
@@ -451,7 +450,14 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
     names = books.account_names if books else {}
     yield from _matched(run.rules, found.settled, names)
     for file in files:
-        yield from _far(file, closing)
+        # The books may close on a lone day whose year is mistyped.
+        before, told = proof.before_gap(file, _FAR), file.days
+        if before is not None and closing.get(file.account) == (last := max(told)):
+            yield (
+                f"{file.account} closes on {day_of(last)} because of {told[last]:,} of {sum(told.values()):,} rows "
+                f"of {file.name}; the day before that is {day_of(before)}. Check the year; with --as-of "
+                f"{day_of(before)} (as_of) these rows close nothing."
+            )
     yield from (f"{file.name}: {file.continued}" for file in files if file.continued)
     if books and run.brought.is_first:
         told = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
@@ -503,17 +509,3 @@ def _matched(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[
             )
         elif told:
             yield f"Pairs of {called} that were matched without a common key: {', '.join(told)}."
-
-
-def _far(file: Statement, closing: Mapping[str, int]) -> Iterator[str]:
-    """Warns if the books close on a lone day long after all others: its year may be mistyped."""
-    told = file.days
-    days = sorted(told)
-    if len(days) > 1 and closing.get(file.account) == days[-1]:
-        first, before, last = days[0], *days[-2:]
-        if last - before > max(_FAR, before - first):
-            yield (
-                f"{file.account} closes on {day_of(last)} because of {told[last]:,} of {sum(told.values()):,} rows of "
-                f"{file.name}; the day before that is {day_of(before)}. Check the year; with --as-of {day_of(before)} "
-                "(as_of) these rows close nothing."
-            )

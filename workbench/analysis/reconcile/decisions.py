@@ -173,8 +173,11 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
                 continue
         elif extra := [text_of(cell) for cell in cells[len(columns) :] if text_of(cell).strip()]:
             problems.append(f"in {place} there are more cells than columns: {extra[0]!r}")
-        row: Row = {column: _kept_cell(column, texts.get(column, "")) or None for column in DECIDED}
-        row |= {column: (row[column] or "").lower() or None for column in ("break", "partner")}
+        # An apostrophe disarms a formula; people may have written customers' numbers.
+        cells_of = {column: disarmed(texts.get(column, "").strip()) for column in DECIDED}
+        cells_of |= {column: mask(cells_of[column]) for column in ("who", "why")}
+        cells_of |= {column: cells_of[column].lower() for column in ("break", "partner")}
+        row: Row = {column: cell or None for column, cell in cells_of.items()}
         place += f" ({row['break']})" if unit == "row" else ""  # a notebook shows no row numbers
         rows[place] = row = row | {"verdict": verdict or None, "when": row["when"] or (saved if is_of_breaks else None)}
         problems += [f"in {place} {text}" for text in _problems(row, called)]
@@ -184,12 +187,6 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
         shown = "".join(f"\n- {problem}" for problem in [*problems[:_MOST], *more])
         raise ReconcileRefused(f"{name} cannot be used:{shown if problems[1:] else f' {problems[0]}.'}")
     return list({frozenset(ids_of(row)): row for row in rows.values()}.values())
-
-
-def _kept_cell(column: str, cell: str) -> str:
-    """A cell without the apostrophe that disarms a formula; customers' numbers in `who` and `why` are masked."""
-    text = disarmed(cell.strip())
-    return mask(text) if column in {"who", "why"} else text
 
 
 def _problems(row: Row, called: Mapping[str, str]) -> list[str]:
@@ -510,21 +507,6 @@ _VERDICTS: Final = (*VERDICTS, WITHDRAWN)
 _UNDECIDED: Final = "not decided"
 _HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numeric=True), "verdict")
 
-# JupyterLab hears keys at the document first, and its shortcuts act on whatever has the focus: only the window can hold
-# keys back. Keys with Ctrl, Meta or Alt stay JupyterLab's, and so do text fields, where no letter is a shortcut.
-# What the browser itself does with a key stays too.
-_HOLD_KEYS: Final = """
-    export default { render({ el }) {
-      const hold = (event) => {
-        const isText = event.target.matches("textarea, input:not([type=checkbox])");
-        const isLabs = event.ctrlKey || event.metaKey || event.altKey;
-        if (!isText && !isLabs && el.closest(".jp-OutputArea-output")?.contains(event.target)) event.stopPropagation();
-      };
-      window.addEventListener("keydown", hold, true);
-      return () => window.removeEventListener("keydown", hold, true);
-    } };
-    """
-
 
 class DecisionTable:
     """The breaks of a result that a person decides about, and the file that keeps the decisions.
@@ -728,7 +710,7 @@ def _keyboard_guard() -> "ipywidgets.Widget":
     import anywidget
 
     class KeyboardGuard(anywidget.AnyWidget):
-        _esm = _HOLD_KEYS
+        _esm = Path(__file__).with_suffix(".js")
 
     return KeyboardGuard()
 
