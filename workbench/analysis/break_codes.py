@@ -264,6 +264,8 @@ _ROUNDED: Final = ("rounded_up", "rounded_down")
 _FEE: Final = ("fee_lowered", "fee_raised")
 """Pairs of recipes: for an account's gain, then for its loss. A lower fee raises the account."""
 _OF_KIND: Final = {"fee": _FEE, "rounding": _ROUNDED}
+KINDS: Final = (*_OF_KIND, "interest")
+"""The kinds of money that are known; any other kind is only a name for unknown money."""
 
 
 def as_kind(proposal: str, kind: str) -> str:

@@ -5,7 +5,7 @@ Layouts, files of rules and calls declare them. Patterns are run by RE2 alone, s
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import force_setattr
 
-from workbench.analysis.break_codes import CODES, as_kind
+from workbench.analysis.break_codes import CODES, KINDS, as_kind
 from workbench.analysis.shapes import DIRECTIONS
 from workbench.domain.masking import shortened
 from workbench.errors import ReconcileRefused
@@ -288,6 +288,17 @@ def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
             made.loc[proposed, "proposal"] = pd.array(texts, "string")
     made["rule"] = names.astype("category")
     return made
+
+
+def unknown_kinds(breaks: pd.DataFrame, rules: Sequence[Rule]) -> Iterator[str]:
+    """Yields a note for each rule whose kind is unknown, if it names breaks whose proposal books unknown money."""
+    for rule in rules if "rule" in breaks else ():
+        proposed = breaks.loc[(breaks["rule"] == rule.name).fillna(value=False).astype(bool), "proposal"]
+        if rule.kind and rule.kind not in KINDS and proposed.str.contains('"unknown_').any():
+            yield (
+                f"The rule {rule.name!r} is of the kind {rule.kind!r}, for which no entry is known: its money is "
+                f"proposed as unknown money. The kinds are {', '.join(KINDS)}."
+            )
 
 
 def content_of(given: object, what: str) -> tuple[Path, bytes]:

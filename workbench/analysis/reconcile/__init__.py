@@ -34,7 +34,17 @@ from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.report import captions
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.report.totals import by_account as sums_by_account
-from workbench.analysis.rules import AMOUNT, BY_KEY, KEY, USUAL_DAYS, WITHOUT_KEYS, MatchRules, ruled, rules_of
+from workbench.analysis.rules import (
+    AMOUNT,
+    BY_KEY,
+    KEY,
+    USUAL_DAYS,
+    WITHOUT_KEYS,
+    MatchRules,
+    ruled,
+    rules_of,
+    unknown_kinds,
+)
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF, SIGNED
 from workbench.domain.moments import LUSAKA
 from workbench.errors import ReconcileRefused
@@ -368,7 +378,11 @@ def _result(run: Run, found: Broken) -> Reconciliation:
         closed=deciding.closed_breaks(shown[done], met, decisions, found.settled),
         aside=proof.aside_of(met, rows, gone),
         told_again=sum(line["rows"] for line in run.again),
-        notes=(*_notes(run, found, lines), *deciding.replaced_words(shown, told, run.brought.decisions)),
+        notes=(
+            *_notes(run, found, lines),
+            *unknown_kinds(shown, run.decided.rules),
+            *deciding.replaced_words(shown, told, run.brought.decisions),
+        ),
         matched_by=dict(by_rule),
         account_names=names,
         rows_read={side: sum(line["rows"] for line in run.totals[side]) for side in SIDES},
