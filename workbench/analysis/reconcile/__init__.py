@@ -255,7 +255,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
         overlaps = carried or len(run.books) > len(run.accounts)
         run.classified = classify(runs_on, run.rows, bad, run.allowed, carried=carried, overlaps=overlaps)
         found = breaks_of(run)
-        run.again = proof.told_again(run) if overlaps else []
+        repeated = f"(select * from {run.classified.special} where told_again)"
+        run.again = proof.totals(runs_on, repeated, ("rows", "value", "signed")) if overlaps else []
         return _result(run, found)
     except BaseException as problem:
         runs_on.close()

@@ -503,7 +503,6 @@ def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
 _MOST_SHOWN: Final = 1_000
 """The most breaks that the form shows; of each code, the largest come first."""
 _AT_ONCE: Final = 20
-_VERDICTS: Final = (*VERDICTS, WITHDRAWN)
 _UNDECIDED: Final = "not decided"
 _HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numeric=True), "verdict")
 
@@ -614,7 +613,10 @@ class _Form:
     def __init__(self, decisions: DecisionTable, breaks: pd.DataFrame, decided: Mapping[str, Row]) -> None:
         import ipywidgets
 
-        self._widgets, self._decisions, self._decided = ipywidgets, decisions, decided
+        self._widgets, self._decisions = ipywidgets, decisions
+        self._written = {
+            name: {field: row[field] or "" for field in ("verdict", "partner", "why")} for name, row in decided.items()
+        }
         self._parts = dict(_parts(breaks))
         self._called = {
             name: f"{name} {key_text(key)}, {money_text(minor, currency)}"
@@ -654,24 +656,21 @@ class _Form:
         made = [self._widgets.HTML(f"<b>{escape(breaks['settlement'].iloc[0])}</b>")]
         partners = self._decisions.partners_of(*breaks["id"])
         for row in breaks.to_dict("records"):
-            before = self._decided.get(row["id"]) or {}
-            labelled, opposite = {"description_width": "initial"}, partners[row["id"]]
-            verdicts = [
-                verdict
-                for verdict in _VERDICTS
-                if opposite or row["side"] != "both" or verdict in {before.get("verdict"), *_VERDICTS[1:]}
-            ]
+            before, labelled = self._written.get(row["id"], {}), {"description_width": "initial"}
+            opposite = partners[row["id"]]
+            may_match = opposite or row["side"] != "both" or before.get("verdict") == "match"
+            verdicts = [verdict for verdict in (*VERDICTS, WITHDRAWN) if may_match or verdict != "match"]
             controls = {
                 "verdict": self._widgets.Dropdown(
                     options=[(_UNDECIDED, ""), *((verdict.replace("_", " "), verdict) for verdict in verdicts)],
-                    value=before.get("verdict") or "", description="verdict", style=labelled, layout={"width": "13em"},
+                    value=before.get("verdict", ""), description="verdict", style=labelled, layout={"width": "13em"},
                 ),
                 "partner": self._widgets.Combobox(
-                    options=[self._shown(name) for name in opposite], value=before.get("partner") or "",
+                    options=[self._shown(name) for name in opposite], value=before.get("partner", ""),
                     description="partner", placeholder="of a match", style=labelled, layout={"width": "24em"},
                 ),
                 "why": self._widgets.Text(
-                    value=before.get("why") or "", description="why", style=labelled, layout={"width": "24em"}
+                    value=before.get("why", ""), description="why", style=labelled, layout={"width": "24em"}
                 ),
             }  # fmt: skip
             self._controls[row["id"]] = controls
@@ -686,19 +685,15 @@ class _Form:
             name: {field: self._ids.get(control.value, control.value) for field, control in controls.items()}
             for name, controls in self._controls.items()
         }
-        before = {
-            name: {field: row[field] or "" for field in ("verdict", "partner", "why")}
-            for name, row in self._decided.items()
+        changed = {
+            name: choice for name, choice in chosen.items() if choice["verdict"] and choice != self._written.get(name)
         }
-        changed = {name: choice for name, choice in chosen.items() if choice["verdict"] and choice != before.get(name)}
         try:
-            self._decisions.write(
-                [{"break": name, **choice, "who": self._who.value} for name, choice in changed.items()]
-            )
+            self._decisions.write([{"break": name, **how, "who": self._who.value} for name, how in changed.items()])
         except WorkbenchError as error:
             self._said.value = "<b>Not written.</b> " + "<br>".join(escape(str(error)).splitlines())
             return
-        self._decided = {**self._decided, **{name: {**choice} for name, choice in changed.items()}}
+        self._written |= changed
         self._said.value = f"{len(changed)} written to {escape(str(self._decisions.path))}."
 
 

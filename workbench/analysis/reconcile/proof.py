@@ -105,7 +105,7 @@ class Run:
     """The last day of each account."""
     classified: Classified = field(init=False)
     again: Totals = field(init=False)
-    """The repeated statement lines, which do not count."""
+    """The number and the effects of repeated statement lines, which do not count."""
 
     def books_of(self, account: str) -> list[Book]:
         """The statements of an account, in the order of their days."""
@@ -121,11 +121,6 @@ class Run:
         """Account → its last day, of the accounts that have later rows on this side."""
         lines = self.totals[side]
         return {at: self.closing[at] for line in lines if (line["day"] or 0) > self.closing[at := line["account"]]}
-
-
-def told_again(run: Run) -> Totals:
-    """The number and the effects of repeated statement lines, which do not count."""
-    return totals(run.engine, f"(select * from {run.classified.special} where told_again)", ("rows", "value", "signed"))
 
 
 _BALANCE: Columns = {name: ROW[name] for name in ("account", "source", "no", "order", "signed", "balance_minor")}
