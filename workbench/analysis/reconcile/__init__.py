@@ -340,7 +340,7 @@ def _without_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
         return theirs
     sides = {LEDGER: conform(run.ledger.closed, ROW, "not bad"), STATEMENT: conform(again, ROW, dated(engine, ends))}
     found = classify(engine, sides, dict.fromkeys(SIDES, 0), run.allowed, carried=False, overlaps=True)
-    lines = found.settled_lines(engine)
+    lines = found.settled_lines()
     if len(told):
         before = carrying.told_before(engine, again, told)
         lines = both(lines, f"(select {listed(LINE)}, 1 as lines from {before})")

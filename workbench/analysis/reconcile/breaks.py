@@ -205,14 +205,15 @@ def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
     sources, days = waiting[f"{prefix}source"].fill_null(""), waiting[f"{prefix}day"]
     spans = mapped(sources, lambda source: periods.get(source, (-ANY_DAY, ANY_DAY)), pa.list_(pa.int64()))
     first, last = (pc.list_element(spans, end) for end in (0, 1))
-    problem, dated = pa.nulls(len(waiting), pa.string()), mapped(days, lambda day: f"it is dated {day_of(day)}, ")
+    where = pa.nulls(len(waiting), pa.string())
     for applies, words in (
         (pc.greater(days, last), "after the last day of its file"),
         (pc.less(days, first), "before the first day of its file"),
         (pc.greater(days, run.as_of), f"after {day_of(min(run.as_of, codes.DAYS[1]))}, {TOO_LATE}"),
     ):
-        problem = pc.if_else(applies, pc.binary_join_element_wise(dated, words, ""), problem)
-    return problem
+        where = pc.if_else(applies, words, where)
+    dated = mapped(pc.if_else(pc.is_valid(where), days, None), lambda day: f"it is dated {day_of(day)}")
+    return pc.binary_join_element_wise(dated, where, ", ")
 
 
 def _with_reversed(run: Run, waiting: pa.Table) -> pa.Table:

@@ -126,28 +126,22 @@ BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
 class Classified:
     """The rows after rules 1 to 5.
 
-    `compared` has the pairs that the engine found, `left` the pairs that `nearest` made, and `opened` all pairs that
-    have a code. `special` has the rows of the special groups, and `members` the open rows of special groups that are
-    in no pair. `bad` has the rows that cannot be used, a frame for each side that has any.
+    `agreed` has the pairs that agree, exactly or within the tolerance, and `opened` all pairs that have a code.
+    `special` has the rows of the special groups, and `members` the open rows of special groups that are in no pair.
+    `bad` has the rows that cannot be used, a frame for each side that has any.
     """
 
-    compared: Frame
+    agreed: Frame
     special: Frame
-    left: pa.Table
     opened: pa.Table
     members: pa.Table
     bad: list[Frame]
 
-    def agreed(self, engine: Engine) -> Frame:
-        """Every pair that agrees, exactly or within the tolerance."""
-        pairs = both(self.compared, engine.arrow(self.left, COMPARED))
-        return f"(select * from {pairs} where code is null or code = '{TOLERATED}')"
-
-    def settled_lines(self, engine: Engine) -> Frame:
+    def settled_lines(self) -> Frame:
         """The statement lines that agree with the ledger or are repeated: the columns LINE, and the count `lines`."""
         shape = {name: ROW[name] for name in LINE}
         of_pair = {"source": "s_source", "no": "s_no", "g": "s_key", "signed": "s_signed"}
-        pairs = conform(self.agreed(engine), shape, BOTH_SIDES, **of_pair)
+        pairs = conform(self.agreed, shape, BOTH_SIDES, **of_pair)
         told = f"side = '{STATEMENT}' and (agrees or told_again)"
         lines = both(pairs, conform(self.special, shape, told, g="coalesce(batch, key)"))
         return f"(select {listed(LINE)}, count(*) as lines from {lines} group by {listed(LINE)})"
@@ -160,7 +154,7 @@ class Classified:
         shape = {name: ROW[name] for name in ("account", "key", "day", "signed")}
         if not ends:
             return arrow_schema(shape).empty_table()
-        pairs = conform(self.agreed(engine), shape, BOTH_SIDES, key="s_key", day="s_day", signed="s_signed")
+        pairs = conform(self.agreed, shape, BOTH_SIDES, key="s_key", day="s_day", signed="s_signed")
         lines = both(pairs, conform(self.special, shape, f"side = '{STATEMENT}' and agrees"))
         return engine.table(f"(select * from {lines} where {dated(engine, ends, '>')})", shape)
 
@@ -223,7 +217,9 @@ def classify(
             for table, other in zip((opened, left, further), more, strict=True)
         )
     opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))])
-    return Classified(compared, special, left, opened, further, [conform(rows[s], ROW, "bad") for s in rows if bad[s]])
+    pairs = both(compared, engine.arrow(left, COMPARED)) if len(left) else compared
+    agreed = f"(select * from {pairs} where code is null or code = '{TOLERATED}')"
+    return Classified(agreed, special, opened, further, [conform(rows[s], ROW, "bad") for s in rows if bad[s]])
 
 
 def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:

@@ -316,7 +316,7 @@ def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
     row = {name: f"case when side = '{STATEMENT}' then \"{own}\" end" for name, own in _STANDS.items()}
     row |= {f"{name}_off": _NO_NUMBER for name in _OFF}
     found = engine.table(both(
-        *_rows_of_pairs(classified.agreed(engine), rule=by_key, group=pair),
+        *_rows_of_pairs(classified.agreed, rule=by_key, group=pair),
         conform(classified.special, _AGREED, "agrees or told_again", rule=several, group="g", **row),
         *_rows_of_pairs(by_rule, rule="rule", group=keys),
         conform(by_person, _AGREED, rule="'decided'", **row),
