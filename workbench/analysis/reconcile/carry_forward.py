@@ -462,8 +462,7 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFra
     is_read_again = pc.and_(is_later, pc.equal(rows["side"], LEDGER))
     is_duplicate = pc.equal(rows["code"], DUPLICATE[LEDGER])
     kept = rows.filter(pc.invert(pc.and_not(is_read_again, is_duplicate)))
-    there = {name: _OURS.get(name, name) for name in CARRIED}
-    columns = {name: kept[own] if own in kept.column_names else pa.nulls(len(kept)) for name, own in there.items()}
+    columns = {name: kept[_OURS.get(name, name)] for name in CARRIED}
     for side, names in OWN.items():
         only = {*names.values()} - {"problem"}
         columns |= {name: pc.if_else(pc.equal(kept["side"], side), columns[name], None) for name in only}
