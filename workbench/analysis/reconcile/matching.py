@@ -327,17 +327,18 @@ def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
     for prefix in PREFIX.values():
         there = pc.and_(*(pc.is_valid(waiting[f"{prefix}{name}"]) for name in ("no", "phone"))).to_numpy()
         places = pa.array(free[there[free]])
-        mine = waiting.take(places)
-        same = [mine[f"{prefix}{name}"].cast(pa.string()) for name in ("currency", "direction", "amount")]
+        names = ("currency", "direction", "amount", "phone", "phone_hash", "at", "day")
+        mine = waiting.select(["account", *(f"{prefix}{name}" for name in names)]).take(places)
+        same = [mine[f"{prefix}{name}"].cast(pa.string()) for name in names[:3]]
         number, ends = (mapped(mine[f"{prefix}phone"], made) for made in (_number, _ends))
         alike = pc.binary_join_element_wise(mine["account"], *same, ends, UNIT)
-        made = (alike, number, *(mine[f"{prefix}{name}"] for name in ("phone_hash", "at", "day")), places)
+        made = (alike, number, *(mine[f"{prefix}{name}"] for name in names[4:]), places)
         sides.append(pa.table(dict(zip(_Waiting._fields, made, strict=True))))
     # Most rows are like no row of the other side: they are left out before any becomes an object.
-    like = [
+    like = (
         mine.join(other.select(["alike"]), "alike", join_type="left semi")
         for mine, other in zip(sides, sides[::-1], strict=True)
-    ]
+    )
     left, right = (
         [_Waiting(*row) for row in zip(*(column.to_pylist() for column in mine.columns), strict=True)] for mine in like
     )
