@@ -276,7 +276,7 @@ def test_the_command_writes_the_rows_and_a_letter_that_asks_to_confirm_them(seve
     assert "We assume: 2.5 % half-up" in asked
     assert len(asked.partition("## Appendix")[0].split()) <= 700
     with Workbench(seed=7, gaps=fit(several).values) as bench:
-        assert {row["name"]: row["value"] for row in bench.gaps.changed} == SWITCHED
+        assert {row["name"]: row["value"] for row in bench.gaps if row.is_changed} == SWITCHED
 
 
 def entry(method: str, url: str, status: int, asked: object, body: object, **headers: str) -> dict[str, Any]:
@@ -600,7 +600,7 @@ def test_of_many_small_exchanges_the_first_are_looked_at(tmp_path: Path, monkeyp
     charge = entry("POST", CHARGES, 200, {}, {"id": "c", "status": "succeeded"})
     found = fit(saved(tmp_path / "a.har", *[charge] * 50))
     assert (found.read, found.left_out) == (5, True)
-    assert "there were more" in repr(found)
+    assert "there were more" in " ".join(repr(found).split())
 
 
 @pytest.mark.parametrize(

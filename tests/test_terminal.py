@@ -168,12 +168,11 @@ def test_a_link_is_shown_as_the_command_that_prints_its_page_and_no_file(page: s
 
 
 def test_the_register_uses_a_wide_terminal(folder: Path):
-    piped, narrow, wide = shown(folder, "gaps", widths=(60, 200))
+    piped, _, wide = shown(folder, "gaps", widths=(60, 200))
     assert max(map(len, piped.splitlines())) <= 80
     assert max(map(len, wide.splitlines())) > 160
-    assert ["…" in text.split() for text in (piped, narrow, wide)] == [True, False, False]
     why = rows_named(["clearing"])[0].unseen[None].split()[-1]
-    assert [why in text for text in shown(folder, *COMMANDS["evidence"])] == [False, True, True]
+    assert [why in text for text in shown(folder, *COMMANDS["evidence"])] == [True, True, True]
 
 
 def test_columns_overrides_the_width(folder: Path):

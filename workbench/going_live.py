@@ -27,7 +27,6 @@ OPEN: Final = "open"
 DONE: Final = "done"
 BY_HAND: Final = "by hand"
 """The state of an item that no input shows as done or open; somebody has to look."""
-ROWS, EXAM = "What is still guessed", "The exam"
 AT_STAKE: Final = {3: "Money can be lost", 2: "Payments can go wrong", 1: "Calls can fail"}
 """Cost of a mistake → the heading above its items."""
 _COLUMNS: Final = ("state", "what", "why", "ticked off by")
@@ -67,8 +66,8 @@ class Exam(msgspec.Struct):
     endpoint: str
     at: Annotated[datetime, msgspec.Meta(tz=True)]
     score: str
-    switched: Any
-    """Row of the register → its value, of the rows that the exam switched; in an older version's report no dict."""
+    switched: dict[str, Any]
+    """Row of the register → its value, of the rows that the exam switched."""
     checks: Annotated[list[Checked], msgspec.Meta(min_length=1)]
 
 
@@ -85,44 +84,40 @@ class _Kept(msgspec.Struct):
 
 
 def read_exam(path: str | Path) -> Exam:
-    """The report of an exam. Raises CheckLiveRefused: the file cannot be read, or is no report of this version."""
-    exam = _read(path, msgspec.json.Decoder(Exam), "the JSON that `workbench certify … --report REPORT.json` writes")
-    if not isinstance(exam.switched, dict):
-        message = f"{path} is an older version's report: the rows of the register in it cannot be compared."
-        raise CheckLiveRefused(message, hint="Take the exam again: workbench certify URL … --report REPORT.json.")
-    return exam
+    """The report of an exam. Raises CheckLiveRefused: the file cannot be read, or is no such report."""
+    return _read(path, Exam, "the JSON that `workbench certify … --report REPORT.json` writes")
 
 
 def read_trace(*paths: str | Path) -> list[TraceRow]:
     """The rows of a trace, from its pages in the order of `paths`.
 
-    A file is from `bench.trace.save("x.har")`, `json.dump([*bench.trace], file)` or `GET /sandbox/trace`.
+    A file is from `bench.trace.save("x.har")` or `GET /sandbox/trace`.
     Raises CheckLiveRefused: a file cannot be read or holds no rows, or the last page is missing.
     """
     form = "a trace, such as GET /sandbox/trace returns or bench.trace.save('trace.har') writes"
     trace: list[TraceRow] = []
-    decoder = msgspec.json.Decoder(list[TraceRow] | _Kept)
     for path in paths:
-        read: list[TraceRow] | _Kept = _read(path, decoder, form)
-        rows = (read.log.trace if read.log else read.data) if isinstance(read, _Kept) else read
+        read = _read(path, _Kept, form)
+        rows = read.log.trace if read.log else read.data
         if rows is None:
             raise CheckLiveRefused(f"{path} is not {form}.")
         if not rows:
             raise CheckLiveRefused(f"{path} has no rows of a trace.")
-        if isinstance(read, _Kept) and read.has_more and path == paths[-1]:
+        if read.has_more and path == paths[-1]:
             hint = f"Add the next page as another file: GET /sandbox/trace?since={rows[-1].seq}"
             raise CheckLiveRefused(f"{path} holds one page of a longer trace.", hint=hint)
         try:
-            details = [msgspec.to_builtins(msgspec.convert(row.detail, DETAILS[row.kind])) for row in rows]
+            for row in rows:
+                row.detail = msgspec.to_builtins(msgspec.convert(row.detail, DETAILS[row.kind]))
         except (KeyError, msgspec.ValidationError) as error:
             raise CheckLiveRefused(f"{path} is not {form}: {visible(str(error))}.") from None
-        trace += [msgspec.structs.replace(row, detail=detail) for row, detail in zip(rows, details, strict=True)]
+        trace += rows
     return trace
 
 
-def _read(path: str | Path, decoder: msgspec.json.Decoder[T], form: str) -> T:
+def _read(path: str | Path, kind: type[T], form: str) -> T:
     try:
-        return decoder.decode(Path(path).read_bytes())
+        return msgspec.json.decode(Path(path).read_bytes(), type=kind)
     except OSError as error:
         raise CheckLiveRefused(f"{path} cannot be read: {error.strerror}.") from None
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -133,7 +128,7 @@ def _read(path: str | Path, decoder: msgspec.json.Decoder[T], form: str) -> T:
 
 
 class Checklist(Tabular, tuple[Item, ...]):
-    """The items, the most costly first; the checklist shows itself as text and HTML."""
+    """The items, the most costly first; the checklist shows itself as text, Markdown and HTML."""
 
     __slots__ = ()
 
@@ -176,10 +171,6 @@ class Checklist(Tabular, tuple[Item, ...]):
             for cost, items in groupby(self, lambda item: item.cost)
         ]
 
-    def __repr__(self) -> str:
-        lines = (f"{item.state:<8} {visible(item.what)}" for item in self)
-        return "\n".join([f"Before you go live: {self.summary}", "", *lines])
-
 
 _SIGN: Final = re.compile(r"[\\*`<>\[\]#]|_(?!\w)|(?<!\w)_")
 """Markdown's signs; an underscore within a word has no meaning in Markdown."""
@@ -204,8 +195,20 @@ def checklist(
     return Checklist(sorted(items, key=lambda item: (-item.cost, item.state != OPEN)))
 
 
-# What is in an item
-# fmt: off
+# The items
+
+_TEXTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_CALLED: Final = {"intents": "/v1/payment_intents", "charges": "/v1/charges", "plants": "/plants"}
+
+
+def _item(texts: Mapping[str, Any], /, **facts: object) -> Item:
+    """An item from its texts, with `facts` in the braces."""
+    what, why, evidence = (texts[name].format_map(facts) for name in ("what", "why", "evidence"))
+    return Item(texts["cost"], texts["topic"], what, why, evidence, texts.get("state", BY_HAND))
+
+
+def _made(kind: str, /, **facts: object) -> Item:
+    return _item(_TEXTS["made"][kind], **facts)
 
 
 def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
@@ -229,14 +232,8 @@ def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
             "suspense": "the customer has paid and got nothing",
             "succeeds": "the payment then succeeds, and an order that was given up is paid",
         }[gaps.late_success],
-    }
-    for item in tomllib.loads(_BY_HAND.read_text("utf-8"))["item"]:
-        texts = {name: item[name].format_map(thresholds) for name in ("what", "why", "evidence")}
-        yield Item(item["cost"], item["topic"], **texts)
-
-
-_BY_HAND: Final = Path(__file__).with_suffix(".toml")
-_CALLED: Final = {"intents": "/v1/payment_intents", "charges": "/v1/charges", "plants": "/plants"}
+    }  # fmt: skip
+    yield from (_item(texts, **thresholds) for texts in _TEXTS["item"])
 
 
 def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None) -> Iterator[Item]:
@@ -247,61 +244,40 @@ def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None)
     left = [row for row in rows if row["name"] not in settled and (used is None or row["name"] in used)]
     for row in left[:_MOST_ROWS]:
         by = f" Your run relied on it: {', '.join(used[row['name']][:_MOST_USES])}." if used else ""
-        yield Item(row["cost"], ROWS, f"{row['name']}: we assume {row.cells['does']}",
-                   f"Section {row['section']} of the interface leaves it open.{by}",
-                   f"The provider's answer to: {row['asks']} Name it in the file of --gaps.",
-                   OPEN, (row["name"],))
+        item = _made("guess", **{**row, "does": row.does, "used": by})
+        yield item._replace(cost=row["cost"], rows=(row["name"],))
     if rest := left[_MOST_ROWS:]:
-        yield Item(max(row["cost"] for row in rest), ROWS, f"{len(rest)} more assumptions, less costly if wrong",
-                   "The interface leaves them open.",
-                   "The provider's answers to the letter of --letter. Name them in the file of --gaps.",
-                   OPEN, tuple(row["name"] for row in rest))
+        item = _made("more_guesses", count=len(rest))
+        yield item._replace(cost=rest[0]["cost"], rows=tuple(row["name"] for row in rest))
     if otherwise := [row for row in answered if row.is_changed]:
-        listed = "; ".join(f"{row['name']}: {row.cells['does']}" for row in otherwise)
-        yield Item(otherwise[0]["cost"], ROWS, f"The provider answered {listed}", "The sandbox's default differs.",
-                   "Your tests pass against workbench serve --gaps FILE.")
+        listed = "; ".join(f"{row['name']}: {row.does}" for row in otherwise)
+        yield _made("answered_otherwise", listed=listed)._replace(cost=otherwise[0]["cost"])
     if as_assumed := [row["name"] for row in answered if not row.is_changed]:
-        yield Item(1, ROWS, f"Answered as assumed: {', '.join(as_assumed)}", "Your file says so.",
-                   "The provider's answers are filed.", DONE, tuple(as_assumed))
+        yield _made("answered_as_assumed", listed=", ".join(as_assumed))._replace(rows=tuple(as_assumed))
     if used is not None:
-        others = len(rows) - len(answered) - len(left)
-        yield Item(1, ROWS, f"{others} other rows are assumptions; the run did not rely on them",
-                   "An assumption that nothing depends on costs nothing, if the run did everything your shop does.",
-                   "The trace is that of your whole test suite, not of one payment.")
+        yield _made("not_relied_on", count=len(rows) - len(answered) - len(left))
 
 
 def _examined(gaps: Gaps, exam: Exam | None) -> Iterator[Item]:
     if exam is None:
-        yield Item(3, EXAM, "The webhook endpoint has not passed the exam: no report was given",
-                   "Flaws appear when a message is forged, late, repeated or out of order.",
-                   "workbench certify URL … --report exam.json, then check-live --exam exam.json.", OPEN)
+        yield _made("no_exam")
         return
     under = Gaps.chosen(exam.switched)
-    differ = [(row.name, *(written(getattr(chosen, row.name)) for chosen in (under, gaps))) for row in REGISTER
-              if getattr(under, row.name) != getattr(gaps, row.name)]
+    differ = [
+        f"{row.name} = {written(getattr(under, row.name))}, which is {written(getattr(gaps, row.name))} now"
+        for row in REGISTER if getattr(under, row.name) != getattr(gaps, row.name)
+    ]  # fmt: skip
     if differ:
-        rows = "; ".join(f"{name} = {was}, which is {is_now} now" for name, was, is_now in differ)
-        yield Item(3, EXAM, f"The exam was taken under other rows: {rows}",
-                   "What it passes then shows nothing about the real service: no check is ticked off.",
-                   "A report under the provider's answers: workbench certify URL … --gaps FILE --report exam.json.",
-                   OPEN)
+        yield _made("other_exam", listed="; ".join(differ))
         return
     failed, unseen, warned, passed = (
         [check for check in exam.checks if check.verdict == verdict]
         for verdict in ("failed", "not examined", "warning", "passed")
     )
-    for check in failed[:_MOST_FAILURES]:
-        yield Item(3, EXAM, f"{check.title}: failed", check.why, check.fix, OPEN)
-    if rest := failed[_MOST_FAILURES:]:
-        yield Item(3, EXAM, f"Failed too: {'; '.join(check.title for check in rest)}",
-                   "One cause often explains several.", "The exam passes, taken again.", OPEN)
-    if unseen:
-        yield Item(3, EXAM, f"Not examined: {'; '.join(check.title for check in unseen)}",
-                   unseen[0].why, unseen[0].fix, OPEN)
-    if warned:
-        yield Item(2, EXAM, f"Warnings: {'; '.join(check.title for check in warned)}", warned[0].why, warned[0].fix)
+    yield from (_made("failed", title=check.title, why=check.why, fix=check.fix) for check in failed[:_MOST_FAILURES])
+    for name, checks in (("failed_too", failed[_MOST_FAILURES:]), ("not_examined", unseen), ("warned", warned)):
+        if checks:
+            listed = "; ".join(check.title for check in checks)
+            yield _made(name, listed=listed, why=checks[0].why, fix=checks[0].fix)
     if passed:
-        taken = f"{exam.endpoint} on {in_lusaka(milliseconds(exam.at))}"
-        yield Item(1, EXAM, f"Passed: {exam.score}; {taken}",
-                   "The report is about the code that was examined.",
-                   "The same code goes live; if not, the exam is taken again.", DONE)
+        yield _made("passed", score=exam.score, endpoint=exam.endpoint, at=in_lusaka(milliseconds(exam.at)))

@@ -42,10 +42,7 @@ class Options(NamedTuple):
 
     @classmethod
     def of(cls, item: pytest.Item, seed: str) -> "Options":
-        """The options of a test, with this `seed` unless a marker names another.
-
-        Raises UsageError: an argument that the marker does not take.
-        """
+        """A test's options, with this `seed` unless a marker names one. Raises UsageError: an unknown argument."""
         said: dict[str, Any] = {}
         for marker in reversed([*item.iter_markers(MARKER)]):
             if marker.args or {*marker.kwargs} - {*cls._fields}:

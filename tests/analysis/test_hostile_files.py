@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from tests.analysis.test_statements_bad_input import GOOD, HEADER, PROBLEMS, REFUSED
+from tests.analysis.test_statements_bad_input import GOOD, HEADER, PROBLEMS, REFUSED, with_cells
 from workbench.analysis import files
 from workbench.analysis.shapes import LEDGER_MOVEMENT
 from workbench.cli import app
@@ -62,8 +62,8 @@ def ledger_text(*rows: str) -> str:
 
 def rows_apart(count: int, **cells: str) -> str:
     """A statement of so many rows, each with its own key; `{}` in a cell is its number."""
-    usual = dict(zip(HEADER.split(","), GOOD.split(","), strict=True)) | {"Id": "{}"} | cells
-    return "\n".join([HEADER, *(",".join(usual.values()).replace("{}", str(number)) for number in range(count))])
+    usual = with_cells(**{"Id": "{}"} | cells)
+    return "\n".join([HEADER, *(usual.replace("{}", str(number)) for number in range(count))])
 
 
 LEDGERS: dict[str, tuple[str | bytes, str]] = {
@@ -226,7 +226,7 @@ def invalid(path: Path) -> list[dict[str, str]]:
 
 def test_rows_that_cannot_be_used_are_kept_on_both_sides_with_their_reasons(tmp_path: Path):
     rows = [ledger_row(**{"number": n, "entry": f"je_{n}"} | cells) for n, (cells, _) in enumerate(KEPT_IN_A_LEDGER, 2)]
-    theirs = [row if isinstance(row, str) else with_cells(row) for row, _ in PROBLEMS]
+    theirs = [row if isinstance(row, str) else with_cells(**row) for row, _ in PROBLEMS]
     # A table of somebody else's making; books in CSV are refused with such rows.
     text, ledger = written(tmp_path / "books.csv", ledger_text(ledger_row(), *rows)), tmp_path / "ledger.parquet"
     files.write(files.read(text, LEDGER_MOVEMENT), ledger, LEDGER_MOVEMENT)
@@ -241,10 +241,6 @@ def test_rows_that_cannot_be_used_are_kept_on_both_sides_with_their_reasons(tmp_
         assert words in by_line[str(line)]
     for number, (_, words) in enumerate(KEPT_IN_A_LEDGER, 2):
         assert words in by_entry[f"je_{number}"]
-
-
-def with_cells(cells: dict[str, str]) -> str:
-    return ",".join((dict(zip(HEADER.split(","), GOOD.split(","), strict=True)) | cells).values())
 
 
 @pytest.fixture

@@ -371,8 +371,11 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "two columns": (pa.table([["k"], ["k"], ["2026-01-01"], ["1"]], ["key", "key", "occurred_at", "amount"]), {},
                     "a column twice"),
     "another date": (TEXTS.assign(occurred_at="31/10/2026"), {}, "is not a date"),
+    **{f"no text as {name}": (TEXTS, {name: 5}, f"Give {name} as text, not 5")
+       for name in ("account", "date_format", "currency")},
     "no account": (TEXTS.drop(columns="account"), {}, "does not name its account"),
     "accounts twice": (TEXTS, {"account": "bank:settlement"}, "names the account of each row"),
+    "a missing key": (TEXTS.assign(key=["a", None, "b", "c"]), {}, "key is missing .1 row, row 2.*makes_keys = true"),
     "a missing account": (TEXTS.assign(account=["a", "", "a", "a"]), {}, "account is missing .1 row, row 2"),
     "other columns": (TEXTS[["account", "amount"]], {}, "does not have the columns of a ledger.*ledger_columns"),
     "a layout's columns": (TEXTS, {"layout": SHOP}, "lacks id, Ref, Created.*it has account, key"),

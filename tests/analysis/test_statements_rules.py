@@ -89,7 +89,9 @@ CELLS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("pattern", [MDY, "%d-%b-%Y %H:%M", "%Y%m%d", "%d/%m/%y", "%y-%m-%dT%H:%M", "%b %d, %Y"])
+@pytest.mark.parametrize(
+    "pattern", [MDY, "%d-%b-%Y %H:%M", "%Y%m%d", "%d/%m/%y", "%y-%m-%dT%H:%M", "%b %d, %Y", "%Y %H/%d.%m"]
+)
 def test_a_column_of_dates_is_read_as_its_cells_one_by_one(pattern: str):
     by, used = DateFormat(pattern), re.findall("%.", pattern)
     bare = re.sub("%.", "{}", pattern)

@@ -79,7 +79,7 @@ CELLS = [
     tagged("seed: int = 7", "parameters"),
     new_code_cell(SETUP),
     new_markdown_cell(f"## Tables\n\n{TABLE}\n\n```python\nprint('in the text')  # {'long ' * 40}\n```"),
-    new_code_cell("bench.gaps.about('idempotency')"),
+    new_code_cell("bench.gaps"),
     new_code_cell("bench.ledger.accounts"),
     new_markdown_cell("## A phone\n\nWith <b>HTML</b> in the text. ![A dot](a%20dot.png)"),
     new_code_cell("bench.phone('+260961234567')"),

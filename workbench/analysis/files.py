@@ -4,7 +4,7 @@ import codecs
 import csv
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -67,41 +67,27 @@ def _fault(rows: Iterator[list[str]], schema: pa.Schema) -> str | None:
         if row and len(row) != len(header):
             return f"line {begins} has {len(row)} cells and the header {len(header)}"
         for field in schema if row else ():
-            if why := _why_not(row[places[field.name]], field):
-                return f"line {begins}, {field.name}: {why}"
+            cell, (pattern, wanted) = row[places[field.name]], _WRITTEN.get(field.type, ("(?s:.*)", ""))
+            if (cell or not field.nullable) and not re.fullmatch(pattern, cell):
+                return f"line {begins}, {field.name}: {cell[:_MOST_SHOWN]!r} is not {wanted}"
         begins = rows.line_num + 1  # type: ignore[attr-defined]  # the reader of the csv module has it
     return None
 
 
-def _why_not(cell: str, field: pa.Field) -> str | None:
-    written = _WRITTEN.get(field.type)
-    if written is None or (not cell and field.nullable):
-        return None
-    pattern, wanted = written
-    return None if re.fullmatch(pattern, cell) else f"{cell[:_MOST_SHOWN]!r} is not {wanted}"
-
-
-def write(rows: pd.DataFrame | Iterable[pa.Table], path: Path | str, columns: Columns, *, marked: bool = False) -> None:
-    """Write a table of these columns, or Arrow tables one after the other, by the path's ending.
+def write(rows: pd.DataFrame, path: Path | str, columns: Columns, *, marked: bool = False) -> None:
+    """Write a table of these columns, by the path's ending.
 
     In CSV every text is in quotes and a null is an empty cell without quotes, amounts are whole minor units, moments
     UTC; a `marked` file begins with the mark of UTF-8, without which spreadsheets assume their own code page.
     Raises ValueError: another ending than .parquet or .csv, or a column that is missing.
     """
-    target = Path(path)
-    tables = [untyped(rows, columns)] if isinstance(rows, pd.DataFrame) else rows
-    schema = schema_of(columns)
+    target, table = Path(path), untyped(rows, columns)
     if _ending(target) == PARQUET:
-        with pyarrow.parquet.ParquetWriter(target, schema) as parquet:
-            for page in tables:
-                parquet.write_table(page)
+        pyarrow.parquet.write_table(table, target)
         return
-    options = pyarrow.csv.WriteOptions(quoting_style="needed")
     with pa.OSFile(str(target), "wb") as file:
         file.write(codecs.BOM_UTF8 if marked else b"")
-        with pyarrow.csv.CSVWriter(file, schema, write_options=options) as text:
-            for page in tables:
-                text.write_table(page)
+        pyarrow.csv.write_csv(table, file, pyarrow.csv.WriteOptions(quoting_style="needed"))
 
 
 def read(path: Path | str, columns: Columns) -> pd.DataFrame:
@@ -109,46 +95,38 @@ def read(path: Path | str, columns: Columns) -> pd.DataFrame:
 
     Raises ValueError: another ending than .parquet or .csv, or the file is no table of these columns.
     """
-    return typed(pages(path, columns), columns)
+    return typed([_table_in(Path(path), schema_of(columns))], columns)
 
 
-def pages(path: Path | str, columns: Columns) -> Iterator[pa.Table]:
-    """Yields a file's table piece by piece, as Arrow tables. Raises ValueError: see `read`."""
-    source, schema = Path(path), schema_of(columns)
-    opened = _parquet if _ending(source) == PARQUET else _csv
+def _table_in(source: Path, schema: pa.Schema) -> pa.Table:
+    is_parquet = _ending(source) == PARQUET
     try:
-        for batch in opened(source, schema):
-            yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
+        return (_parquet if is_parquet else _csv)(source, schema).select(schema.names).cast(schema)
     except (KeyError, ValueError) as error:
-        fault = _fault_of(source, schema) if opened is _csv else None
+        fault = None if is_parquet else _fault_of(source, schema)
         if not fault and "Empty CSV file" in str(error):
             # A line of headings that nothing ends, not even a line break, is a table without rows to us.
-            yield schema.empty_table()
-            return
+            return schema.empty_table()
         why = fault or str(error).rstrip(".")
         raise ValueError(f"{source.name} is no table of these columns: {why}.") from None
 
 
-def _parquet(source: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _parquet(source: Path, schema: pa.Schema) -> pa.Table:
     try:
         file = pyarrow.parquet.ParquetFile(source)
     except pa.ArrowInvalid:
         raise ValueError("it is not a Parquet file") from None
     if missing := _missing(file.schema_arrow.names, schema):
         raise ValueError(missing)
-    yield from file.iter_batches()
+    return file.read()
 
 
-def _csv(source: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    yield from pyarrow.csv.open_csv(
+def _csv(source: Path, schema: pa.Schema) -> pa.Table:
+    nulls = {"null_values": [""], "strings_can_be_null": True, "quoted_strings_can_be_null": False}
+    return pyarrow.csv.read_csv(
         source,
         parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-        convert_options=pyarrow.csv.ConvertOptions(
-            column_types=schema,
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
+        convert_options=pyarrow.csv.ConvertOptions(column_types=schema, **nulls),
     )
 
 

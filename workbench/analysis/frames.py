@@ -76,8 +76,8 @@ def _empty(columns: tuple[tuple[str, str], ...]) -> pd.DataFrame:
 def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
     """Arrow tables, one after the other, as a DataFrame with exactly these columns and types."""
     schema = schema_of(columns)
-    # Each column is freed when it is done.
     left = [dict(zip(page.column_names, page.columns, strict=True)) for page in pages]
+    del pages  # each column is freed when it is done
 
     def whole(field: pa.Field) -> pa.ChunkedArray:
         # In one piece: a column in pieces keeps empty pieces, and after an empty piece PySpark reads no row.

@@ -171,8 +171,7 @@ def _judged(exam: Exam, check: Check, payment: Payment | None) -> Result:
     ]
     row = check.ended(WARNING if check.warns else FAILED, some(came, "; "), exam.printed())
     result = Result(check, row, payment, [*chain.from_iterable(faults.values())])
-    why, fix = checks.REFUSED_BADLY if result.is_refused else (row.why, row.fix)
-    return result._replace(row=row._replace(why=why, fix=fix))
+    return result._replace(row=row._replace(**checks.REFUSED_BADLY)) if result.is_refused else result
 
 
 # Orders
@@ -275,10 +274,7 @@ _CAUSES: Final[Mapping[str, _Cause]] = {
 
 
 def _causes_of(exam: Exam, results: Iterable[Result]) -> dict[str, Row]:
-    """Check name → the cause that explains its failure.
-
-    Sends some genuine messages again to a shop that rejected them.
-    """
+    """Check name → the cause that explains its failure; sends some rejected genuine messages again to find it."""
     failed = [each for each in results if each.row.verdict in {FAILED, WARNING} and (each.faulty or each.broke)]
     exam.spelling = _verified_spelling(exam, failed)
     cause_by_check: dict[str, Row] = {}

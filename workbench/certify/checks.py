@@ -90,10 +90,7 @@ class Event(NamedTuple):
         return cls(members["id"], members["type"], body)
 
     def altered(self, new_id: str, *, object_members: dict[str, Any] | None = None, **members: object) -> "Event":
-        """A copy of this event with the id `new_id`.
-
-        `members` of its body and `object_members` of its object are changed or added.
-        """
+        """This event with the id `new_id`, other `members` of its body, and other `object_members` of its object."""
         changed = {**json.loads(self.body, parse_float=Decimal), "id": new_id, **members}
         if object_members is not None:
             data = changed["data"]
@@ -101,10 +98,7 @@ class Event(NamedTuple):
         return Event.read(to_json(changed))
 
     def about(self, ids: tuple[str, ...], others: tuple[str, ...], new_id: str) -> "Event":
-        """This event about another payment, with the id `new_id`.
-
-        Each id in `ids` becomes the id at the same place in `others`.
-        """
+        """This event with the id `new_id`, and about another payment: each of `ids` becomes its like in `others`."""
         body = self.body
         for own_id, other_id in zip((self.id, *ids), (new_id, *others), strict=False):
             body = body.replace(own_id.encode(), other_id.encode())
@@ -272,10 +266,7 @@ class Exam:
         self.note(Exchange(label, self.target.post(body, headers), body))
 
     def deliver_payment(self, payment: Payment, *, backwards: bool = False) -> Payment:
-        """Delivers a payment's events and returns the payment.
-
-        With `backwards`, the last event goes first, and rejected events are sent a second time.
-        """
+        """Delivers a payment's events; `backwards` the last one first, and rejected ones a second time."""
         self.deliver(payment.events[:: -1 if backwards else 1], again=backwards)
         return payment
 
@@ -491,10 +482,7 @@ def _refund_first(exam: Exam) -> Payment:
 
 
 def _with_future_signature(exam: Exam) -> str:
-    """A header's value with a future version's signature beside `{}`, which stands for the known signature.
-
-    Raises NotExamined: the scheme's header holds one signature.
-    """
+    """A header with a future version's signature beside `{}`, the known one. Raises NotExamined: it holds only one."""
     if not exam.way.has_room:
         raise NotExamined(f"the scheme {exam.scheme} has room for one signature")
     return _TO_COME[exam.scheme]
@@ -532,8 +520,8 @@ _RUNS: Final[Mapping[str, tuple[Run, Judge]]] = {
 _TOML: Final = Path(__file__).with_suffix(".toml").read_text("utf-8")
 _SHARED: Final = tomllib.loads(_TOML)["shared"]
 _TEXTS: Final = tomllib.loads(_TOML.format(**_SHARED, at_once=_AT_ONCE, burst=BURST, large_kib=LARGE_BYTES // 1024))
-REFUSED_BADLY: Final[tuple[str, str]] = (_SHARED["not_accepted"], _SHARED["catch"])
-"""The `why` and `fix` for a shop that rejects forged messages with another status than a 4xx."""
+REFUSED_BADLY: Final[Mapping[str, str]] = {"why": _SHARED["not_accepted"], "fix": _SHARED["catch"]}
+"""The texts for a shop that rejects forged messages with another status than a 4xx."""
 
 
 def texts(kind: str) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree as ET
@@ -14,7 +15,7 @@ from workbench.domain.gaps import written
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ExamRefused
 from workbench.resources import write_whole
-from workbench.text.render import Column, Table, Tabular, beside, sentence, table, templates, wrapped
+from workbench.text.render import beside, sentence, templates, wrapped
 from workbench.visible import visible
 
 PASSED: Final = "passed"
@@ -56,7 +57,7 @@ class Row(NamedTuple):
         """The row on one line, or on several lines if `width` columns are too few."""
         room = (width or _LINE) - _VERDICT - 4
         title = min(_TITLE, room * 3 // 5)
-        came = _shortened(visible(self.came), max(_CAME, room - title))
+        came = textwrap.shorten(visible(self.came), max(_CAME, room - title), placeholder=" …")
         cells = (f"{_MARKS[self.verdict]} {self.verdict}", self.title, came)
         return "\n".join(beside(cells, (_VERDICT, title, room - title)))
 
@@ -71,11 +72,13 @@ _HEADINGS: Final = (
     ("sent", "Sent"), ("expected", "Expected"), ("came", "Came back"), ("cause", "Cause"),
     ("why", "Why it matters"), ("fix", "How to fix it"), ("notebook", "To read"),
 )  # fmt: skip
+_LABEL: Final = 1 + max(len(heading) for _, heading in _HEADINGS)
+"""The width of a heading before its paragraph, in a text."""
 _WITH_A_CAUSE: Final = {"Came back", "Cause"}
 
 
 @dataclass(frozen=True, repr=False)
-class Report(Tabular):
+class Report:
     """The result of an exam as text, HTML, JSON and JUnit's XML; `at` is an RFC 3339 time.
 
     `switched` holds the register's rows that were not at their default; a row of `causes` explains several failures.
@@ -150,10 +153,7 @@ class Report(Tabular):
         return template.render(report=self, marks=_MARKS, tones=_TONES, url=visible(self.url), lab=_LAB, at=at)
 
     def write(self, path: str | Path) -> None:
-        """Writes the report in the form of the file's ending.
-
-        Raises ExamRefused: an unknown ending, or the file cannot be written.
-        """
+        """Writes the report in the form of the file's ending. Raises ExamRefused: unknown ending, or no such place."""
         text = form_of(Path(path))(self)
         try:
             write_whole(Path(path), text.encode())
@@ -185,15 +185,8 @@ class Report(Tabular):
         score = f"{visible(self.url)}: {self.score}, in {self.took_s} s{self.switched_note}."
         return "\n\n".join([*parts, wrapped(score, width)])
 
-    def text(self, width: int | None = None) -> str:
-        """The lines of the checks and the text after them, at most `width` columns wide."""
-        return "\n".join([*(row.line(width) for row in self.examined), "", self.ending(width)])
-
-    def _table(self) -> Table:
-        # The linked notebooks stand beside the notebook that shows this table.
-        columns = ("verdict", "check", "came back", Column("to read", link="{}.ipynb"))
-        cells = [(row.verdict, row.title, _shortened(row.came), row.notebook) for row in self.rows]
-        return table(f"The exam of {self.url}", columns, cells)
+    def __repr__(self) -> str:
+        return "\n".join([*(row.line() for row in self.examined), "", self.ending()])
 
     @property
     def switched_note(self) -> str:
@@ -212,19 +205,12 @@ def some(texts: Sequence[str], between: str) -> str:
     return between.join([*texts[:_SHOWN], *more])
 
 
-def _shortened(came: str, most: int = _CAME) -> str:
-    return textwrap.shorten(came, most, placeholder=" …")
-
-
 def _lines_of(row: Row, width: int = _WIDTH) -> list[str]:
     """The lines about a check or a cause, at most `width` columns wide."""
-    longest = max(len(title) for _, title in _HEADINGS) + 2
-    lines: list[str] = []
-    for title, text in row.paragraphs:
-        begins = f"  {title}:".ljust(longest + 3)
-        lines += textwrap.wrap(text, min(width, _WIDTH), initial_indent=begins, subsequent_indent=" " * len(begins))
-    printed = [f"    {line}" for line in row.printed.splitlines()]
-    return [*lines, *(["  Printed meanwhile:", *printed] if printed else [])]
+    widths = (_LABEL, min(width, _WIDTH) - _LABEL - 4)
+    texts = ((f"{heading}:", text) for heading, text in row.paragraphs)
+    printed = ["Printed meanwhile:", *(f"  {line}" for line in row.printed.splitlines())] if row.printed else []
+    return [f"  {line}" for line in (*chain.from_iterable(beside(text, widths) for text in texts), *printed)]
 
 
 _FORMS: Final[Mapping[str, Callable[[Report], str]]] = {

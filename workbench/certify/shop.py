@@ -30,9 +30,8 @@ class NotExamined(Exception):
 
 
 class Target:
-    """An endpoint on this machine's loopback, called as the sandbox calls endpoints.
+    """An endpoint on this machine's loopback, called as the sandbox calls endpoints, for up to `patience_s` seconds.
 
-    A response may take `patience_s` seconds.
     Raises ExamRefused: the URL is not on this machine, or is not plain HTTP.
     """
 
@@ -158,10 +157,7 @@ class _Line(msgspec.Struct):
 
 
 def read_orders(text: str) -> dict[str, ShopOrder]:
-    """Reads payment → order from lines of JSON; several lines for one payment add up.
-
-    Raises ExamRefused: a line is not such JSON.
-    """
+    """Payment → order, from lines of JSON; a payment's lines add up. Raises ExamRefused: a line is not such JSON."""
     orders_of: dict[str, list[ShopOrder]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         try:

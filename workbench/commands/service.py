@@ -171,7 +171,7 @@ def laid_out(value: object) -> str:
 def gaps(names: tuple[str, ...], form: str | None) -> None:
     """Look up what the interface leaves open, and what the sandbox does.
 
-    Without NAMES, a table lists all rows; in a pipe or a file, it shortens long texts. Named rows are shown in full.
+    Without NAMES, a table lists all rows. Named rows are shown in full.
     A TOML file for `workbench serve --gaps` switches alternatives on. `workbench docs interface` prints the
     interface itself, section by section. `workbench fit` finds values of rows in recorded traffic.
 
@@ -183,7 +183,7 @@ def gaps(names: tuple[str, ...], form: str | None) -> None:
     named = {row.name for row in rows_named(names)}
     rows = GapRows(row for row in Gaps().as_records() if row["name"] in named)
     if form == "json":
-        click.echo(laid_out(rows))
+        click.echo(laid_out([*rows]))
     elif form == "toml":
         for row in rows:
             others = ", ".join(json.dumps(choice["value"]) for choice in row["alternatives"]) or "nothing else"
@@ -206,8 +206,8 @@ def fit(*, recordings: tuple[Path, ...], out: Path | None, letter_file: Path | N
     """Fit the sandbox to recorded traffic of the real service.
 
     FILE is a HAR file, or a folder of them. The table says of each row of the register whether the exchanges show its
-    value, contradict each other, or leave the row open, and what was seen of it. In a pipe or a file the table
-    shortens long texts. Keys, secrets and phone numbers are masked before anything is read.
+    value, contradict each other, or leave the row open, and what was seen of it. Keys, secrets and phone numbers are
+    masked before anything is read.
 
     Exit status 0 when the files were read, 2 when one is rejected.
     """

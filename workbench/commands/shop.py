@@ -1,13 +1,13 @@
 """`workbench each`, `certify` and `check-live`: the tests, the exam and the checklist of a shop in any language."""
 
 import os
-import secrets
 import shutil
 import signal
 import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from secrets import token_bytes
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -121,18 +121,20 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
 
 
 def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Value"]]:
-    """Row of the register → the alternatives to run under, chosen by `--row` and `--section`.
+    """Row of the register → the alternatives to run under, chosen by `--row` and `--section`; section 2 holds 2.5.
 
-    Raises UsageError: a row does not have the value, or no chosen row has an alternative.
+    Raises UsageError: there is no such section, a row does not have the value, or no chosen row has an alternative.
     """
-    from workbench.domain.gaps import Gaps, rows_named, written
-    from workbench.register import GapRows
+    from workbench.domain.gaps import REGISTER, rows_named, written
 
     asked = [(name.strip(), value.strip()) for name, _, value in (text.partition("=") for text in names)]
-    rows = {row.name: [*row.alternatives] for row in rows_named([name for name, _ in asked]) if row.alternatives}
+    chosen = rows_named([name for name, _ in asked])
     if section is not None:
-        chosen = {row["name"] for row in GapRows(Gaps().as_records()).section(section)}
-        rows = {name: values for name, values in rows.items() if name in chosen}
+        sections = sorted({number for row in REGISTER for number in (row.section, row.section.partition(".")[0])})
+        if section not in sections:
+            raise click.UsageError(f"The register has no section {section!r}; it has {', '.join(sections)}.")
+        chosen = [row for row in chosen if section in (row.section, row.section.partition(".")[0])]
+    rows = {row.name: [*row.alternatives] for row in chosen if row.alternatives}
     for name, values in rows.items():
         if wanted := {value for row, value in asked if row == name and value}:
             rows[name] = [value for value in values if written(value) in wanted]
@@ -146,7 +148,6 @@ def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Valu
 @click.command()
 @click.argument("url")
 @click.option("--secret-env", metavar="NAME", help="The environment variable that holds the endpoint's signing secret.")
-@click.option("--secret-file", type=FILE, help="The file that holds the signing secret.")
 @click.option(
     "--cmd",
     metavar="LINE",
@@ -192,7 +193,6 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     *,
     url: str,
     secret_env: str | None,
-    secret_file: Path | None,
     cmd: str | None,
     checkout: str | None,
     orders: str | None,
@@ -204,8 +204,8 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     """Examine the webhook endpoint at URL, on this machine.
 
     The exam serves a sandbox and sends the endpoint messages that are genuine, forged, late, repeated and out of order.
-    --cmd starts your shop. Without it, start the shop yourself and give its signing secret with --secret-env or
-    --secret-file. --cmd, --checkout and --orders are shell commands, which all get the variables that --cmd lists.
+    --cmd starts your shop. Without it, start the shop yourself and give its signing secret with --secret-env. --cmd,
+    --checkout and --orders are shell commands, which all get the variables that --cmd lists.
     Without --orders the exam cannot tell how often an order was fulfilled; without --checkout it makes the payments
     itself. --gaps switches rows of the register, for the sandbox and for the exam. Each check is printed when it ends;
     Ctrl-C ends the exam and writes what is known.
@@ -222,14 +222,13 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
 
     for path in reports:
         report.form_of(path)
-    target, secret = Target(url), _secret(secret_env, secret_file)
-    if secret is None and cmd is None:
-        raise click.UsageError(
-            "Give the endpoint's signing secret with --secret-env or --secret-file, or start the shop with --cmd."
-        )
-    rows = switched(rows)
+    target, rows = Target(url), switched(rows)
+    if secret_env is None and cmd is None:
+        raise click.UsageError("Give the endpoint's signing secret with --secret-env, or start the shop with --cmd.")
     scheme = Gaps.chosen(rows).signature_scheme
-    secret = secret or SCHEMES[scheme].new_secret(secrets.token_bytes(32))
+    secret = os.environ.get(secret_env, "").strip() if secret_env else SCHEMES[scheme].new_secret(token_bytes(32))
+    if not secret:
+        raise ExamRefused(f"The environment variable {visible(str(secret_env))} is not set.")
     check_secret(secret, scheme)
     with ExitStack() as open_:
         # Events of yesterday are dated a day before the rest, which is dated now.
@@ -259,23 +258,6 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     for path in reports:
         result.write(path)
     sys.exit(status or (0 if result.passes else 1))
-
-
-def _secret(name: str | None, path: Path | None) -> str | None:
-    """The secret in the environment variable `name` or the file at `path`; None without either.
-
-    No message contains the secret. Raises UsageError: both are given. Raises ExamRefused: no secret can be read there.
-    """
-    if name and path:
-        raise click.UsageError("Give either --secret-env or --secret-file, not both.")
-    if name:
-        if not (secret := os.environ.get(name, "").strip()):
-            raise ExamRefused(f"The environment variable {visible(name)} is not set.")
-        return secret
-    try:
-        return path.read_text("utf-8").strip() if path else None
-    except (OSError, UnicodeError) as error:
-        raise ExamRefused(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}.") from None
 
 
 @click.command("check-live")

@@ -662,10 +662,7 @@ def link_to(section: str) -> str:
 
 
 def rows_named(names: Sequence[str]) -> tuple[Gap, ...]:
-    """The rows of these names; all rows if `names` is empty.
-
-    Raises GapRefused: there is no such row.
-    """
+    """The rows of these names; all rows if `names` is empty. Raises GapRefused: there is no such row."""
     return tuple(_gap_named(name) for name in names) or REGISTER
 
 

@@ -15,7 +15,6 @@ from workbench.errors import SignatureRefused
 CALLS: Final = "calls"
 WEBHOOK: Final = "webhook"
 CENT: Final = Decimal("0.01")
-SUCCESS: Final = range(200, 300)
 _DIGITS: Final = 12
 _IDS: Final = {
     name.lower(): operator.id for operator in EVERY_OPERATOR.values() for name in (operator.id, operator.long_id)
@@ -84,7 +83,8 @@ class ObservedCall:
         self.sent, self.got = self.request.headers, self.response.headers
         self.text, self.sent_text = self.response.text, self.request.text
         self.asked, self.body = within(self.request.body), within(self.response.body)
-        self.ok = self.status in SUCCESS and "idempotent-replayed" not in self.got
+        self.is_success = self.status in range(200, 300)
+        self.ok = self.is_success and "idempotent-replayed" not in self.got
         self.took = self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
         self.event = str(self.asked.get("type", ""))
         self.about = _PAYMENTS.get(self.id, "")
@@ -104,7 +104,7 @@ class ObservedCall:
         self.amount = amount if amount is not None and amount.is_finite() and abs(amount.adjusted()) < _DIGITS else None
         self.is_fraction = self.amount is not None and self.amount != round(self.amount, 2)
         self.unknown = [name for name in self.asked if self.fields is not None and name not in self.fields]
-        listed = self.body.get("data") if self.status in SUCCESS else []
+        listed = self.body.get("data") if self.is_success else []
         items = listed if isinstance(listed, list) else [self.body]
         items = [within(self.asked, "data", "object")] if self.id == WEBHOOK else items
         self.objects: list[Body] = [item for item in map(within, items) if isinstance(item.get("id"), str)]

@@ -2,35 +2,21 @@
 
 import json
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from http import HTTPStatus
-from itertools import chain, pairwise
+from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from workbench.domain.gaps import REGISTER, Gap, rows_named, written
-from workbench.domain.masking import shortened
 from workbench.domain.money import MAX_MAJOR_DIGITS
 from workbench.domain.payments import BOUNDS_MAJOR
 from workbench.domain.phones import EVERY_OPERATOR
-from workbench.domain.signs import (
-    CENT,
-    SUCCESS,
-    WEBHOOK,
-    ObservedCall,
-    Other,
-    Part,
-    Reading,
-    Value,
-    number_in,
-    tried,
-    within,
-)
+from workbench.domain.signs import CENT, WEBHOOK, ObservedCall, Other, Part, Reading, Value, number_in, tried, within
 from workbench.domain.webhooks import TOLD_AS
 from workbench.errors import TrafficRefused
 from workbench.sandbox.operations import OPERATIONS
@@ -42,6 +28,7 @@ MOST_TEXT: Final = 64 * 2**20
 _EXCHANGE: Final = 2**12
 """The memory that an exchange takes besides the text of its bodies, in bytes, roughly."""
 _NEAR_S, _MINUTE_S, _GAVE_UP_S = 5, 60, 2 * 86_400
+_WIDTH: Final = 80
 _BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
     name: (Decimal(least or CENT), Decimal(most or 10**MAX_MAJOR_DIGITS - CENT))
     for name, (least, most) in BOUNDS_MAJOR.items()
@@ -288,7 +275,7 @@ def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
 
     A schedule is a Part unless every attempt failed, and the recording goes on for two days more, until `ended_s`.
     """
-    failed = next((at for at, attempt in enumerate(tries) if attempt.status in SUCCESS), len(tries))
+    failed = next((at for at, attempt in enumerate(tries) if attempt.is_success), len(tries))
     waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
     is_over = failed == len(tries) and ended_s - tries[-1].at_s > _GAVE_UP_S
 
@@ -398,7 +385,7 @@ class Finding(NamedTuple):
 
 
 def _as_json(value: Value | Other) -> object:
-    return value.what if isinstance(value, Other) else list(value) if isinstance(value, tuple) else value
+    return value.what if isinstance(value, Other) else value
 
 
 @dataclass(frozen=True, repr=False)
@@ -425,21 +412,19 @@ class Evidence(Tabular):
     def _heading(self) -> str:
         return f"What {self.read} recorded exchange{' shows' if self.read == 1 else 's show'}"
 
-    def _table(self, most: int = 34) -> Table:
-        kinds, rows = ("shown", "contradicted", "open"), []
+    def _table(self) -> Table:
+        kinds, rows = ("shown", "contradicted", "open"), list[tuple[str, ...]]()
         for finding in sorted(self.findings, key=lambda finding: (kinds.index(finding.result), not finding.shown)):
             lines = [f"{text} ({places[0]})" for text, _, places in finding.says]
-            for number, line in enumerate(lines or [finding.why and f"unseen: {finding.why}"]):
-                head = ("", "") if number else (finding.gap.name, finding.result)
-                rows.append((*head, shortened(line, most)))
+            lines = lines or [finding.why and f"unseen: {finding.why}"]
+            rows += zip_longest([finding.gap.name], [finding.result], lines, fillvalue="")
         counts = ", ".join(f"{sum(finding.result == kind for finding in self.findings)} {kind}" for kind in kinds)
         more = "; there were more than are looked at" if self.left_out else ""
-        caption = f"{self._heading}: {counts}{more}"
-        return table(caption, ("name", "result", "value, by which exchange"), rows)
+        return table(f"{self._heading}: {counts}{more}", ("name", "result", "value, by which exchange"), rows)
 
     def text(self, width: int | None = None) -> str:
-        """The table in lines of at most `width` columns with whole texts; without a width, long texts are cut off."""
-        return (self._table(sys.maxsize) if width else self._table()).text(width)
+        """The table in lines of at most `width` columns, 80 by default."""
+        return super().text(width or _WIDTH)
 
     @property
     def toml(self) -> str:

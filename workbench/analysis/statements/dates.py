@@ -13,16 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from workbench.analysis.statements.cells import (
-    Cell,
-    Column,
-    Wrong,
-    distinct_rows,
-    matched,
-    refused,
-    shown,
-    text_of,
-)
+from workbench.analysis.statements.cells import Cell, Column, Wrong, distinct_rows, matched, refused, shown, text_of
 from workbench.domain.moments import milliseconds, moment
 from workbench.errors import StatementRefused
 
@@ -37,8 +28,8 @@ _MONTH_NUMBER = {
 _NOON = 12
 _CENTURY = 2000
 _YEARS = range(1900, 3000)
-_NANO = 9
-_SECONDS = 3
+_UNTOLD = {"Y": "1970", "m": "1", "d": "1", "H": "0", "M": "0", "S": "0", "f": "0", "z": "Z"}
+"""Letter of a directive → its value where a format lacks the directive."""
 DIRECTIVES: Final[dict[str, tuple[str, Callable[[datetime], str]]]] = {
     "%Y": ("[0-9]{4}", lambda at: f"{at.year:04}"),
     "%y": ("[0-9]{2}", lambda at: f"{at.year % 100:02}"),
@@ -65,7 +56,9 @@ _FIXED: Final = {
 """Directive → the pattern of a value with all its digits, for directives that Arrow reads as this module does."""
 _pieces = cache(re.compile("%.|.", re.DOTALL).findall)
 _NAME = re.compile(r"\(\?P<.>")
-_DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H[^ T]*|%I[^ T]*(?: ?%p)?)")
+_DAY_WITH_TIME = re.compile(
+    r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H(?:(?!%[Yymbd])[^ T])*|%I(?:(?!%[Yymbd])[^ T])*(?: ?%p)?)"
+)
 
 
 class DateFormat:
@@ -151,29 +144,26 @@ def _milliseconds(pattern: str, text: str) -> int | None:
     found = re.fullmatch(_regex(pattern), text)
     if not found:
         return None if text else 0
-    parts = found.groupdict()
-    hour, year, month, day = int(parts.get("H", 0)), 1970, 1, 1
+    parts = {**_UNTOLD, **found.groupdict()}
+    if "y" in parts:
+        parts["Y"] = f"{_CENTURY // 100}{parts['y']}"
+    if "b" in parts:
+        parts["m"] = str(_MONTH_NUMBER.get(parts["b"].lower(), 0))
     if "I" in parts:
-        hour = int(parts["I"])
-        if not 1 <= hour <= _NOON:
-            return None
-        hour = hour % _NOON + (_NOON if parts.get("p", "am").lower() == "pm" else 0)
-    if "d" in parts:
-        year = int(parts["Y"]) if "Y" in parts else _CENTURY + int(parts["y"])
-        if year not in _YEARS:
-            return None
-        month = int(parts["m"]) if "m" in parts else _MONTH_NUMBER.get(parts["b"].lower(), 0)
-        day = int(parts["d"])
-    fraction = int(parts["f"].ljust(_NANO, "0")[:3]) if "f" in parts else 0
+        half = _NOON if parts["p"].lower() == "pm" else 0
+        parts["H"] = str(int(parts["I"]) % _NOON + half)
+    zone, year = parts["z"], int(parts["Y"])
+    if year not in _YEARS or int(parts.get("I", _NOON)) not in range(1, _NOON + 1):
+        return None
+    hours, minutes = (0, 0) if zone in "Zz" else (int(zone[1:3]), int(zone[3:].strip(":") or 0))
     try:
-        zone = parts.get("z", "Z")
-        hours, minutes = (0, 0) if zone in "Zz" else (int(zone[1:3]), int(zone[3:].strip(":") or 0))
         # There is no zone of a day or more.
         ahead = timezone((-1 if zone[0] == "-" else 1) * timedelta(hours=hours, minutes=minutes))
-        at = datetime(year, month, day, hour, int(parts.get("M", 0)), int(parts.get("S", 0)), tzinfo=ahead)
+        month, day, hour, minute, second = (int(parts[name]) for name in "mdHMS")
+        at = datetime(year, month, day, hour, minute, second, tzinfo=ahead)
     except ValueError:
         return None
-    return milliseconds(at) + fraction
+    return milliseconds(at) + int(parts["f"][:3].ljust(3, "0"))
 
 
 ABSENT: Final = np.iinfo(np.int64).min
@@ -288,10 +278,7 @@ def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
 
 
 def _read(
-    by: DateFormat,
-    column: Column,
-    known: NDArray[np.int64],
-    said: Callable[[NDArray[np.int64]], list[str | datetime]],
+    by: DateFormat, column: Column, known: NDArray[np.int64], said: Callable[[NDArray[np.int64]], list[str | datetime]]
 ) -> NDArray[np.int64]:
     """The milliseconds of a column's different cells: `known`, or read by this format, or ABSENT."""
     if (known != ABSENT).all():

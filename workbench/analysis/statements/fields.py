@@ -263,18 +263,14 @@ class _Fields:
         """
         if field not in self.cells:
             return self.all_are(absent, pa.int64())
-        parts, column = [pa.array([], pa.int64())], self.cells[field]
+        column, minor, is_read = self.cells[field], np.zeros(self.count, np.int64), np.zeros(self.count, bool)
         for readers, rows in self._money:
             read = readers[by or field]
-            part = column if len(self._money) == 1 else column.only(rows).thinned()
+            part = column if len(rows) == self.count else column.only(rows).thinned()
             values, bad = part.read(read, pa.int64(), readers["amounts"].quick(read))
-            parts.append(values)
+            minor[rows], is_read[rows] = values.fill_null(0), mask_of(values.is_valid())
             self.blame(((int(rows[place]), why) for place, why in bad), field)
-        if len(self._money) == 1:
-            return values
-        # The values stand by currency; they go back into the order of the rows.
-        places = np.argsort(np.concatenate([np.empty(0, np.int64), *(rows for _, rows in self._money)]))
-        return pa.concat_arrays(parts).take(pa.array(places))
+        return pa.array(minor, mask=~is_read)
 
     def keys(self) -> Made:
         """The columns `key`, `related`, `phone` and `description`, by name.
@@ -474,13 +470,7 @@ class Rows(NamedTuple):
 
 
 def read_rows(
-    found: Found,
-    formats: Sequence[str],
-    currency: str,
-    key: PhoneKey,
-    account: str,
-    *,
-    is_ledger: bool = False,
+    found: Found, formats: Sequence[str], currency: str, key: PhoneKey, account: str, *, is_ledger: bool = False
 ) -> Rows:
     """The rows of a file on this account, in this currency if they name no other.
 

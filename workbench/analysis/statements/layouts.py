@@ -4,10 +4,10 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, get_type_hints
 
@@ -280,30 +280,6 @@ SHIPPED: Final = (
 """The layouts of this package, a file for each; a user may copy and change a file."""
 
 
-@cache
-def _shipped(name: str) -> "Layout":
-    return layout_in(Path(__file__).with_name("shipped") / f"{name}{SUFFIX}")
-
-
-class _Layouts(Mapping[str, "Layout"]):
-    """The shipped layouts by name; a layout is read when it is first asked for."""
-
-    def __getitem__(self, name: str) -> "Layout":
-        if name not in SHIPPED:
-            raise KeyError(name)
-        return _shipped(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(SHIPPED)
-
-    def __len__(self) -> int:
-        return len(SHIPPED)
-
-
-LAYOUTS: Final[Mapping[str, Layout]] = _Layouts()
-"""Name → layout; a file is recognised as one of these."""
-
-
 def layout_in(path: Path) -> Layout:
     """The layout in a TOML file: keys are the names of `Layout`, mappings are tables; by default `name` is the file's.
 
@@ -342,6 +318,12 @@ def layout_from(content: bytes, name: str, file: str) -> Layout:
         except msgspec.ValidationError as error:
             raise StatementRefused(f"In the layout {file}, {key} {wrong_kind(error)}.", file=file) from None
     return Layout(**declared)
+
+
+LAYOUTS: Final[Mapping[str, Layout]] = {
+    name: layout_in(Path(__file__).with_name("shipped") / f"{name}{SUFFIX}") for name in SHIPPED
+}
+"""Name → shipped layout; without a layout of the caller's, a file is recognised as one of these."""
 
 
 def tried_layouts(

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -58,6 +58,7 @@ from workbench.analysis.statements.statement import (
     made_keys,
     newest_first,
     reasons_in,
+    refuse_other_than_text,
     whole_of,
 )
 from workbench.domain.masking import mask
@@ -172,6 +173,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     Raises StatementRefused: the ledger cannot be read without guessing. One row that cannot be read is enough; the
     message has each reason with its number of rows and the first of them.
     """
+    refuse_other_than_text(account=account, date_format=date_format, currency=currency)
     name, digest, content = _taken(source, query)
     key, is_file = key_from(phone_key), isinstance(content, Path)
     chosen = None if layout is None else tried_layouts(layout)[0]
@@ -193,7 +195,8 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
         rows = with_column(rows, "balance_minor", pc.coalesce(rows["balance_minor"], stated))
         rows = rows.filter(pa.array(~is_opening))
         local, places, codes = (values[~is_opening] for values in (local, places, codes))
-    _refuse_unreadable(name, "line" if is_file else "row", len(rows), read.problems)
+    if read.problems:
+        raise _unreadable(found, "line" if is_file else "row", len(rows), read.problems)
     if said.opening_minor is not None:
         openings = _declared_opening(found, groups, said.opening_minor, whole_currency, currency or said.currency)
     if found.layout.makes_keys:
@@ -338,9 +341,6 @@ _AS_NUMERIC: Final = (
     "in PostgreSQL CAST({0} AS NUMERIC), in SQLite CAST(round({0} * 100) AS INTEGER) AS {0}_minor, in pandas text from "
     "the beginning (dtype=str) or df['{0}'].astype(str)"
 )
-_DAY_US: Final = 86_400_000_000
-_DAYS: Final = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
-"""The first and the last day of Python's calendar, in days since 1970."""
 
 
 def _column(name: str, field: pa.Field, values: pa.ChunkedArray, what: str, layout: Layout) -> Column:
@@ -364,32 +364,39 @@ def _column(name: str, field: pa.Field, values: pa.ChunkedArray, what: str, layo
     if of.is_timestamp(kind) or of.is_date(kind):
         return Column.of(_moments(name, values, timedelta(hours=layout.utc_offset_hours)))
     if of.is_time(kind) or isinstance(kind, pa.UuidType):
-        return Column.of(pa.array([value and str(value) for value in values.to_pylist()], pa.string()))
+        return Column.of(_texts(values, str))
     if of.is_floating(kind):
         values = pc.if_else(pc.is_nan(values), None, values)
-    texts = values.cast(pa.string()) if kind != pa.float16() else _texts_of_halves(values)
+    # Arrow writes floats of 16 bits with the digits of a wider float.
+    is_half = kind == pa.float16()
+    texts = _texts(values, lambda value: str(np.float16(value))) if is_half else values.cast(pa.string())
     if what in AMOUNTS:
         return Column.of(texts, is_number=is_numeric or of.is_decimal(kind) or of.is_floating(kind))
     if is_numeric or of.is_decimal(kind):
-        texts = pa.array([value and text_of(number_in(value)) for value in texts.to_pylist()], pa.string())
+        texts = _texts(texts, lambda value: text_of(number_in(value)))
     return Column.of(texts)
 
 
-def _texts_of_halves(values: pa.ChunkedArray) -> pa.Array:
-    """The shortest decimals of floats of 16 bits: Arrow writes them with the digits of a wider float."""
-    return pa.array([None if value is None else str(np.float16(value)) for value in values.to_pylist()], pa.string())
+def _texts(values: pa.ChunkedArray, write: Callable[[Any], str]) -> pa.Array:
+    return pa.array([None if value is None else write(value) for value in values.to_pylist()], pa.string())
 
 
 def _moments(name: str, column: pa.ChunkedArray, offset: timedelta) -> pa.ChunkedArray:
-    """Days or moments as local moments, moved by `offset` if they have a zone. Raises StatementRefused: no such day."""
-    kind = column.type
-    if pa.types.is_date(kind):
-        _refuse_beyond(name, column.cast(pa.date32()).cast(pa.int32()), 1)
-        return column.cast(pa.timestamp("us"))
-    utc = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.timestamp("us"))
-    local = pc.add(utc, pa.scalar(offset, pa.duration("us"))) if kind.tz else utc
-    _refuse_beyond(name, local.cast(pa.int64()), _DAY_US)
-    return local
+    """Days or moments as local moments, moved by `offset` if they have a zone.
+
+    Raises StatementRefused: a day or a moment is not in the years 1 to 9999.
+    """
+    if pa.types.is_date(column.type):
+        local = column.cast(pa.date32())
+    else:
+        utc = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.timestamp("us"))
+        local = pc.add(utc, pa.scalar(offset, pa.duration("us"))) if column.type.tz else utc
+    days, (first, last) = local.cast(pa.date32()), (pa.scalar(day, pa.date32()) for day in (date.min, date.max))
+    place = pc.index(pc.or_(pc.less(days, first), pc.greater(days, last)), value=True).as_py()
+    if place >= 0:
+        text = f"has a date that does not exist, from row {place + 1} on."
+        raise refused(name, text, hint="PostgreSQL's infinity, or a year beyond 9999? Leave it out.")
+    return local.cast(pa.timestamp("us"))
 
 
 def _are_days(column: Column, layout: Layout) -> bool:
@@ -397,19 +404,6 @@ def _are_days(column: Column, layout: Layout) -> bool:
     moments, formats = column.different, map(DateFormat, layout.dates)
     is_midnight = pc.equal(moments, pc.floor_temporal(moments, unit="day"))
     return pc.all(is_midnight).as_py() and not all(by.has_time for by in formats)
-
-
-def _refuse_beyond(name: str, numbers: pa.ChunkedArray, per_day: int) -> None:
-    """Raises StatementRefused: a day or a moment is not in the years 1 to 9999.
-
-    `numbers` count from 1970, `per_day` of them to a day: 1 for days, more for moments.
-    """
-    first, last = _DAYS
-    is_beyond = pc.or_(pc.less(numbers, first * per_day), pc.greater_equal(numbers, (last + 1) * per_day))
-    place = pc.index(is_beyond, value=True).as_py()
-    if place >= 0:
-        text = f"has a date that does not exist, from row {place + 1} on."
-        raise refused(name, text, hint="PostgreSQL's infinity, or a year beyond 9999? Leave it out.")
 
 
 def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool) -> tuple[str, str] | None:
@@ -494,26 +488,26 @@ _HINTS: Final = {
     "Polars, CAST(round(amount, 2) AS NUMERIC(18, 2)) in SQL, with as many decimals as the currency has.",
 }
 """Words of a reason → what to do."""
+_WITHOUT_KEYS: Final = "A layout with makes_keys = true makes the key of such a row from its other cells."
 
 
-def _refuse_unreadable(name: str, called: str, count: int, problems: Sequence[tuple[int, str]]) -> None:
-    """Raises StatementRefused: rows have a problem. The message has each reason, its number of rows and the first.
+def _unreadable(found: Found, called: str, count: int, problems: Sequence[tuple[int, str]]) -> StatementRefused:
+    """The refusal of rows with a problem. The message has each reason, its number of rows and the first.
 
     `called` is the word before a row's number, and `count` the number of all rows.
     """
-    if not problems:
-        return
-    reasons = reasons_in(problems)
+    reasons, layout = reasons_in(problems), found.layout
     listed = [
         f"{why} ({count:,} row{'s' * (count > 1)}, {'the first is ' * (count > 1)}{called} {first})"
         for why, (first, count) in islice(reasons.items(), _MOST_REASONS)
     ]
     listed += [f"and {len(reasons) - _MOST_REASONS:,} more reasons"] if len(reasons) > _MOST_REASONS else []
     many = len({line for line, _ in problems})
-    raise refused(
-        name,
+    hints = {**_HINTS, f"{layout.columns.get('key', 'key')} is missing": _WITHOUT_KEYS}
+    return refused(
+        found.cell_rows.name,
         f"has {many:,} of {count:,} rows that cannot be read: {'; '.join(listed)}.",
-        hint=next((hint for words, hint in _HINTS.items() if any(words in why for why in reasons)), ""),
+        hint=next((hint for words, hint in hints.items() if any(words in why for why in reasons)), ""),
         rows=many,
         first=min(line for line, _ in problems),
     )

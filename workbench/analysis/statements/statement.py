@@ -215,6 +215,13 @@ def effects_of(rows: pa.Table) -> tuple[Whole, Mask, Whole]:
     return signed - np.where(moves, whole_of(rows, "fee_minor"), 0), complete | stays, -2 * signed
 
 
+def refuse_other_than_text(**options: object) -> None:
+    """Raises StatementRefused: an option is neither a text nor None."""
+    for name, value in options.items():
+        if not isinstance(value, str | None):
+            raise StatementRefused(f"Give {name} as text, not {value!r}.")
+
+
 class Reading(TypedDict, total=False):
     """The options of `read_statement` that the layout does not decide."""
 
@@ -248,6 +255,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     """
     if not isinstance(path, str | Path):
         raise StatementRefused(f"Give the path of a statement's file, not {path!r}.")
+    refuse_other_than_text(account=account, date_format=date_format, currency=currency)
     source, key = Path(path), key_from(phone_key)
     digest = digest_of(source)
     found = recognised(source, tried_layouts(layout, layouts), named=layout is not None)

@@ -268,13 +268,8 @@ def sheets_in(path: Path) -> Iterator[CellRows]:
                     f"and at most {MOST_CELLS:,} are read.",
                     hint="Keep the sheet with the rows, or save it as .csv.",
                 )
-            yield CellRows(
-                f"sheet {sheet.name!r}",
-                "xlsx",
-                None,
-                partial(_sheet_lines, sheet, failed.get(sheet.name, {})),
-                name=path.name,
-            )
+            lines = partial(_sheet_lines, sheet, failed.get(sheet.name, {}))
+            yield CellRows(f"sheet {sheet.name!r}", "xlsx", None, lines, name=path.name)
     except _DAMAGES as wrong:
         # A ValueError is ours, and says where; the others speak of the insides of a zip file.
         why = f" ({wrong})" if type(wrong) is ValueError else ""
