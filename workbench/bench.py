@@ -281,7 +281,7 @@ class Workbench(Session):
     @property
     def trace(self) -> Trace:
         """Every call, screen, entry and webhook so far, in order; holds the latest rows, reads the others if needed."""
-        return Trace(PagedRows(self.untraced.trace_page), self.trace_context)
+        return Trace(PagedRows(self.untraced.trace_page), self.base_url)
 
     @property
     def gaps(self) -> GapRows:

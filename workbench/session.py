@@ -8,7 +8,6 @@ import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from html import escape
@@ -37,7 +36,7 @@ from workbench.errors import (
     ServiceUnreachable,
     UnexpectedResponse,
 )
-from workbench.merchant.calls import Latencies, checked_text, host_of, ignore_cookies, invalid, segments
+from workbench.merchant.calls import checked_text, host_of, ignore_cookies, invalid, segments
 from workbench.merchant.client import PaymentsClient, checked_names
 from workbench.merchant.receiver import Receiver
 from workbench.resources import Closing
@@ -450,14 +449,6 @@ _TIMEOUT = httpx.Timeout(5, read=120)
 _QUIET: Final = {books.UNSEEN: "true"}
 
 
-@dataclass(frozen=True)
-class TraceContext:
-    """Facts that a trace's rows lack: the sandbox's address, and the times of its responses."""
-
-    base_url: str = ""
-    latencies: Latencies = field(default_factory=Latencies)
-
-
 class Session(Closing):
     """A sandbox at `base_url`, called with the test secret key until `close`.
 
@@ -485,8 +476,6 @@ class Session(Closing):
         ignore_cookies(self.http)  # a sandbox sets none
         self.watchers = watchers or Watchers(self._position)
         self.closing.callback(self.watchers.close)
-        self.trace_context = TraceContext(base_url, Latencies())
-        self.trace_context.latencies.watch(self.http)
         self.is_served = transport is None
         self.base_url = base_url
         self.secret_key = Secret(secret_key)

@@ -580,7 +580,7 @@ def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iter
 
     A refusal that names such a command, or a file without a header to draft from, gets none.
     """
-    from workbench.analysis.statements.drafting import cut
+    from workbench.analysis.statements.columns import cut
 
     try:
         with said_as_options():

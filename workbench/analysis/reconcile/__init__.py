@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -464,6 +465,8 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
     books, closing, files = run.inputs.ledger.read_from, run.closing, run.inputs.reported.values()
     names = books.account_names if books else {}
     yield from _matched(run.rules, found.settled, names)
+    if idle := [name for name in run.decided.match if not any(fnmatchcase(account, name) for account in run.accounts)]:
+        yield f"No account here is named {' or '.join(idle)}, as [match] says; there are {', '.join(run.accounts)}."
     for file in files:
         # The books may close on a lone day whose year is mistyped.
         before, told = proof.before_gap(file, _FAR), file.days

@@ -28,7 +28,7 @@ from workbench.analysis.report.totals import listed
 from workbench.analysis.rules import EXPECTED, TOLERATED, Input, MatchRules, Rule, by_account, content_of, rules_in
 from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION
 from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, Line, text_of
-from workbench.analysis.statements.recognising import cell_rows_of
+from workbench.analysis.statements.csv_files import cell_rows_of
 from workbench.domain.masking import mask
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.domain.money import money_text
