@@ -47,6 +47,7 @@ from workbench.analysis.rules import (
     unknown_kinds,
 )
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF, SIGNED
+from workbench.analysis.statements.statement import Statement
 from workbench.domain.moments import LUSAKA
 from workbench.errors import ReconcileRefused
 
@@ -468,14 +469,7 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
     if idle := [name for name in run.decided.match if not any(fnmatchcase(account, name) for account in run.accounts)]:
         yield f"No account here is named {' or '.join(idle)}, as [match] says; there are {', '.join(run.accounts)}."
     for file in files:
-        # The books may close on a lone day whose year is mistyped.
-        before, told = proof.before_gap(file, _FAR), file.days
-        if before is not None and closing.get(file.account) == (last := max(told)):
-            yield (
-                f"{file.account} closes on {day_of(last)} because of {told[last]:,} of {sum(told.values()):,} rows "
-                f"of {file.name}; the day before that is {day_of(before)}. Check the year; with --as-of "
-                f"{day_of(before)} (as_of) these rows close nothing."
-            )
+        yield from _far(file, closing.get(file.account))
     yield from (f"{file.name}: {file.continued}" for file in files if file.continued)
     if books and run.brought.is_first:
         told = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
@@ -527,3 +521,14 @@ def _matched(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[
             )
         elif told:
             yield f"Pairs of {called} that were matched without a common key: {', '.join(told)}."
+
+
+def _far(file: Statement, closing: int | None) -> Iterator[str]:
+    """Warns if the books close on a lone day long after all others: its year may be mistyped."""
+    before, told = proof.before_gap(file, _FAR), file.days
+    if before is not None and closing == (last := max(told)):
+        yield (
+            f"{file.account} closes on {day_of(last)} because of {told[last]:,} of {sum(told.values()):,} rows of "
+            f"{file.name}; the day before that is {day_of(before)}. Check the year; with --as-of {day_of(before)} "
+            "(as_of) these rows close nothing."
+        )
