@@ -179,7 +179,7 @@ _HOST = rf"({webhooks.HOST_NAME.pattern}|127\.0\.0\.[1-9]|\[::1\])"
 _PORT = "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
 _URL = (
     "http or https, to a name or to this machine's loopback. A public address in digits is taken too, a private one "
-    "refused; a name is looked up again at each attempt."
+    "refused; a name is looked up at each attempt."
 )
 Url = Annotated[str, meaning(_URL, pattern=rf"^https?://{_HOST}{_PORT}([/?#][!-~]*)?$")]
 
