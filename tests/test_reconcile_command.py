@@ -536,16 +536,7 @@ UNUSABLE = {
     "a date format": (["{ledger}", "{statement}", "--date-format", "%q"], "%q"),
     "a tolerance": (["{ledger}", "{statement}", "--tolerance", "time", "1"], "none of amount, fee."),
     "half a ngwee": (["{ledger}", "{statement}", "--tolerance", "fee", "0.005"], "0.005"),
-    "half a day": (["{ledger}", "{statement}", "--tolerance", "days", "0.5"], "0.5"),
-    "days": (["{ledger}", "{statement}", "--tolerance", "days", "3"], 'Write match = [{ on = ["key"], days = 3 }].'),
-    "minutes": (
-        ["{ledger}", "{statement}", "--tolerance", "minutes", "9"],
-        '{ on = ["amount", "phone"], minutes = 9 }',
-    ),
-    "fields": (
-        ["{ledger}", "{statement}", "--pair-by", "amount,day"],
-        '{ on = ["key"] }, { on = ["amount"], days = 1 }',
-    ),
+    "days": (["{ledger}", "{statement}", "--tolerance", "days", "3"], "The rules of match say how many days"),
     "no day": (["{ledger}", "{statement}", "--as-of", ""], "'' is not a day"),
     "a cut-off": (["{ledger}", "{statement}", "--cut-off", "-1"], "--cut-off"),
     "nothing carried": (["{ledger}", "{statement}", "--carry-forward", "nowhere"], "--carry-to"),

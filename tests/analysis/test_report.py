@@ -888,6 +888,10 @@ class TestJournal:
         begins = [f"{key} {armed(key)} (accepted)" if form == "quickbooks" else key for key in keys for _ in "dc"]
         assert [text[: len(begin)] for text, begin in zip(told, begins, strict=True)] == begins
         assert f"would run {len(keys) - 300} of its references" in outputs.journal_note(result)
+        # The parts of a longer journal do not stay beside a new one; a file that is no journal does.
+        (tmp_path / "j-4.csv").write_text("mine", "utf-8")
+        assert outputs.write_journal(reconciled(breaks=breaks[:1]), tmp_path / "j.csv", form) == [tmp_path / "j.csv"]
+        assert {path.name for path in tmp_path.iterdir()} == {"j.csv", "j-4.csv"}
 
     def test_a_form_without_a_column_for_currencies_takes_one_and_an_unknown_form_is_refused(self, tmp_path: Path):
         kept = a_break("missing_in_ledger", -5, verdict="accept", proposal='[{"recipe": "x"}]', side="statement")

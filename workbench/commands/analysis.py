@@ -83,8 +83,6 @@ _HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
 """Endings of files that list every break; a page lists only the largest."""
 _TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor"}
 """Word of `--tolerance` → the field of Tolerance that it sets, in minor units; the option gives major units."""
-_NOW_RULES: Final = ("days", "minutes")
-"""Words of `--tolerance` that Tolerance refuses with the rule to write instead."""
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
 _SPARK_ALONE: Final[dict[str, Any]] = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -189,7 +187,6 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
     metavar="WHAT VALUE",
     help="How far the amount, or the fee, of two rows with one key may differ, such as: fee 0.50. May be repeated.",
 )
-@click.option("--pair-by", hidden=True)
 @click.option(
     "--phone-key",
     metavar="FILE",
@@ -263,7 +260,6 @@ def reconcile(  # noqa: PLR0913  one argument per option
     outs: tuple[Path, ...],
     excel: str | None,
     tolerances: tuple[tuple[str, str], ...],
-    pair_by: str | None,
     brought: Path | None,
     kept: Path | None,
     journal: Path | None,
@@ -299,7 +295,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
     from workbench.analysis.statements.own_ledger import is_address
 
     # A tolerance that is wrong in every currency is refused before files are read.
-    _tolerance(tolerances, pair_by, [max(ISO_4217, key=decimals_of)])
+    _tolerance(tolerances, [max(ISO_4217, key=decimals_of)])
     ledger, statements = _sides(given, named)
     ours = () if is_address(ledger) else (Path(ledger),)
     phone_key, others = options["phone_key"], [options[name] for name in ("decisions", "rules", "phone_key")]
@@ -327,7 +323,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
         result = run(
             books,
             read,
-            tolerance=_tolerance(tolerances, pair_by, {getattr(statement, "currency", ZMW.code) for statement in read}),
+            tolerance=_tolerance(tolerances, {getattr(statement, "currency", ZMW.code) for statement in read}),
             carry_forward=carried,
             **options,
         )
@@ -436,17 +432,15 @@ def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None
         return read_ledger(place, query=query, layout=layout, phone_key=key)
 
 
-def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None, currencies: Iterable[str]) -> "Tolerance":
+def _tolerance(given: Sequence[tuple[str, str]], currencies: Iterable[str]) -> "Tolerance":
     from workbench.analysis.reconcile import Tolerance
 
     decimals = {*map(decimals_of, currencies)}
-    values: dict[str, Any] = {} if pair_by is None else {"pair_by": [column.strip() for column in pair_by.split(",")]}
+    values: dict[str, int] = {}
     for what, value in given:
-        if what in _NOW_RULES:
-            values[what] = _whole_number_of(value, 0)
-            continue
         if what not in _TOLERANCES:
-            raise click.BadParameter(f"{what!r} is none of {', '.join(_TOLERANCES)}.", param_hint="--tolerance")
+            text = f"{what!r} is none of {', '.join(_TOLERANCES)}. The rules of match say how many days rows are apart."
+            raise click.BadParameter(text, param_hint="--tolerance")
         if len(decimals) > 1:
             text = f"The statements' currencies differ in their decimals; reconcile them one by one to tolerate {what}."
             raise click.BadParameter(text, param_hint="--tolerance")

@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from itertools import groupby
+from itertools import count, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -302,6 +302,10 @@ _MOST: Final = {"xero": 300}
 """Form → the most lines that one file may have."""
 
 
+_HEADS: Final = {",".join(form).encode() for form in FORMS.values()}
+"""The first lines of journals, by which an earlier one is known."""
+
+
 def write_journal(
     result: Reconciled,
     path: Path | str,
@@ -313,7 +317,8 @@ def write_journal(
     """Write the lines of `journal` to a .csv file in one of FORMS, and return the paths of the written files.
 
     If the program takes fewer lines in one file, further entries go into files beside it: `journal-2.csv` follows
-    `journal.csv`. Texts are exact, since they are imported: a spreadsheet may run a text that begins as a formula does.
+    `journal.csv`. Such files of an earlier, longer journal are deleted. Texts are exact, since they are imported: a
+    spreadsheet may run a text that begins as a formula does.
     Raises ReportRefused: there is no such form, the file is no .csv or cannot be written, or a form without a column
     for the currency (all but the general form) would mix currencies.
     """
@@ -336,6 +341,14 @@ def write_journal(
         paths.append(whole if part == 1 else whole.with_stem(f"{whole.stem}-{part}"))
         with files.written_whole(paths[-1]) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([[*FORMS[form]], *rows])
+    try:
+        for part in count(len(parts) + 1):
+            before = whole.with_stem(f"{whole.stem}-{part}")
+            if not before.is_file() or before.read_bytes().partition(b"\r\n")[0] not in _HEADS:
+                break
+            before.unlink()
+    except OSError as error:
+        raise ReportRefused(f"{before} is of an earlier journal and cannot be deleted: {error.strerror}.") from None
     return paths
 
 
