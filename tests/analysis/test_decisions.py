@@ -391,6 +391,10 @@ class TestRules:
         assert not result.is_decided
         pd.testing.assert_frame_equal(result.proof, plain().proof)
         assert result.inputs.set_index("side").loc["rules", ["name", "rows"]].to_list() == ["rules.toml", 3]
+        assert not any("of the kind" in note for note in result.notes)
+        other = self.run(tmp_path, RULES.replace('"fee"', '"charge"'))
+        note = "The rule 'monthly fee' is of the kind 'charge', for which no entry is known: its money is proposed as"
+        assert f"{note} unknown money. The kinds are fee, rounding, interest." in other.notes
 
     @pytest.mark.parametrize(
         "miss", ['account = "bank:*"', 'narrative = "^FEE"', "amount_minor = [36, 99]", 'direction = "in"',

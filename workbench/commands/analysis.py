@@ -1,5 +1,6 @@
 """`workbench simulate`, `reconcile` and `layout`: a month of statements, a ledger compared with them, their layouts."""
 
+import json
 import re
 import shlex
 import sys
@@ -94,6 +95,19 @@ _HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
 """Endings of files that list every break; a page lists only the largest."""
 _TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor"}
 """Word of `--tolerance` → the field of Tolerance that it sets, in minor units; the option gives major units."""
+_NOW_RULES: Final = {
+    "days": '[{{ on = ["key"], days = {} }}]',
+    "minutes": '[{{ on = ["key"] }}, {{ on = ["amount", "phone"], minutes = {} }}]',
+}
+"""Former word of `--tolerance` → the rules that do the same, with its value."""
+
+
+def _now_a_rule(_: click.Context, __: click.Parameter, fields: str | None) -> None:
+    """Refuses the former `--pair-by`: BadParameter names the rules that do the same."""
+    if fields is not None:
+        on = [name for name in ("amount", "phone") if name in fields] or ["amount"]
+        rules = f'[{{ on = ["key"] }}, {{ on = {json.dumps(on)}, days = 2 }}]'
+        raise click.BadParameter(f"This is a rule now. Write match = {rules} in the layout.")
 
 
 def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
@@ -160,6 +174,7 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
     metavar="WHAT VALUE",
     help="How far the amount, or the fee, of two rows with one key may differ, such as: fee 0.50. May be repeated.",
 )
+@click.option("--pair-by", hidden=True, expose_value=False, callback=_now_a_rule)
 @click.option(
     "--phone-key",
     metavar="FILE",
@@ -396,11 +411,15 @@ def _tolerance(given: Sequence[tuple[str, str]], currencies: Iterable[str]) -> "
     from workbench.analysis.reconcile import Tolerance
 
     decimals = {*map(decimals_of, currencies)}
-    values: dict[str, Any] = {}
+    values: dict[str, int] = {}
     for what, value in given:
+        if what in _NOW_RULES:
+            rules = _NOW_RULES[what].format(_whole_number_of(value, 0))
+            raise click.BadParameter(
+                f"{what} is a rule now. Write match = {rules} in the layout.", param_hint="--tolerance"
+            )
         if what not in _TOLERANCES:
-            text = f"{what!r} is none of {', '.join(_TOLERANCES)}. The rules of match say how many days rows are apart."
-            raise click.BadParameter(text, param_hint="--tolerance")
+            raise click.BadParameter(f"{what!r} is none of {', '.join(_TOLERANCES)}.", param_hint="--tolerance")
         if len(decimals) > 1:
             text = f"The statements' currencies differ in their decimals; reconcile them one by one to tolerate {what}."
             raise click.BadParameter(text, param_hint="--tolerance")
@@ -501,7 +520,7 @@ def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iter
 
     A refusal that names such a command, or a file without a header to draft from, gets none.
     """
-    from workbench.analysis.statements.drafting import cut
+    from workbench.analysis.statements.columns import cut
 
     try:
         with said_as_options():

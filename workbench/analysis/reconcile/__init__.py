@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,17 @@ from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.report import captions
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.report.totals import by_account as sums_by_account
-from workbench.analysis.rules import AMOUNT, BY_KEY, KEY, USUAL_DAYS, WITHOUT_KEYS, MatchRules, ruled, rules_of
+from workbench.analysis.rules import (
+    AMOUNT,
+    BY_KEY,
+    KEY,
+    USUAL_DAYS,
+    WITHOUT_KEYS,
+    MatchRules,
+    ruled,
+    rules_of,
+    unknown_kinds,
+)
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF, SIGNED
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.moments import LUSAKA
@@ -233,7 +244,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
         overlaps = carried or len(run.books) > len(run.accounts)
         run.classified = classify(runs_on, run.rows, bad, run.allowed, carried=carried, overlaps=overlaps)
         found = breaks_of(run)
-        run.again = proof.told_again(run) if overlaps else []
+        repeated = f"(select * from {run.classified.special} where told_again)"
+        run.again = proof.totals(runs_on, repeated, ("rows", "value", "signed")) if overlaps else []
         return _result(run, found)
     except BaseException as problem:
         runs_on.close()
@@ -317,7 +329,7 @@ def _without_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
         return theirs
     sides = {LEDGER: conform(run.ledger.closed, ROW, "not bad"), STATEMENT: conform(again, ROW, dated(engine, ends))}
     found = classify(engine, sides, dict.fromkeys(SIDES, 0), run.allowed, carried=False, overlaps=True)
-    lines = found.settled_lines(engine)
+    lines = found.settled_lines()
     if len(told):
         before = carrying.told_before(engine, again, told)
         lines = both(lines, f"(select {listed(LINE)}, 1 as lines from {before})")
@@ -356,7 +368,11 @@ def _result(run: Run, found: Broken) -> Reconciliation:
         closed=deciding.closed_breaks(shown[done], met, decisions, found.settled),
         aside=proof.aside_of(met, rows, gone),
         told_again=sum(line["rows"] for line in run.again),
-        notes=(*_notes(run, found, lines), *deciding.replaced_words(shown, told, run.brought.decisions)),
+        notes=(
+            *_notes(run, found, lines),
+            *unknown_kinds(shown, run.decided.rules),
+            *deciding.replaced_words(shown, told, run.brought.decisions),
+        ),
         matched_by=dict(by_rule),
         account_names=names,
         rows_read={side: sum(line["rows"] for line in run.totals[side]) for side in SIDES},
@@ -437,8 +453,10 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
     books, closing, files = run.inputs.ledger.read_from, run.closing, run.inputs.reported.values()
     names = books.account_names if books else {}
     yield from _matched(run.rules, found.settled, names)
+    if idle := [name for name in run.decided.match if not any(fnmatchcase(account, name) for account in run.accounts)]:
+        yield f"No account here is named {' or '.join(idle)}, as [match] says; there are {', '.join(run.accounts)}."
     for file in files:
-        yield from _far(file, closing)
+        yield from _far(file, closing.get(file.account))
     yield from (f"{file.name}: {file.continued}" for file in files if file.continued)
     if books and run.brought.is_first:
         told = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
@@ -492,15 +510,12 @@ def _matched(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[
             yield f"Pairs of {called} that were matched without a common key: {', '.join(told)}."
 
 
-def _far(file: Statement, closing: Mapping[str, int]) -> Iterator[str]:
+def _far(file: Statement, closing: int | None) -> Iterator[str]:
     """Warns if the books close on a lone day long after all others: its year may be mistyped."""
-    told = file.days
-    days = sorted(told)
-    if len(days) > 1 and closing.get(file.account) == days[-1]:
-        first, before, last = days[0], *days[-2:]
-        if last - before > max(_FAR, before - first):
-            yield (
-                f"{file.account} closes on {day_of(last)} because of {told[last]:,} of {sum(told.values()):,} rows of "
-                f"{file.name}; the day before that is {day_of(before)}. Check the year; with --as-of {day_of(before)} "
-                "(as_of) these rows close nothing."
-            )
+    before, told = proof.before_gap(file, _FAR), file.days
+    if before is not None and closing == (last := max(told)):
+        yield (
+            f"{file.account} closes on {day_of(last)} because of {told[last]:,} of {sum(told.values()):,} rows of "
+            f"{file.name}; the day before that is {day_of(before)}. Check the year; with --as-of {day_of(before)} "
+            "(as_of) these rows close nothing."
+        )

@@ -48,13 +48,12 @@ from workbench.text.render import Column, Table, Tabular, table
 
 _OURS = {own: our for names in (SHARED, *OWN.values()) for our, own in names.items()} | {"since_date": "since"}
 """A column's name in CARRIED → its name in the rows of breaks, where the two differ."""
-_WAS: Columns = {"was": "string"}
 _LOST: Final = "lost" + OF
 """Stands for the missing hash of a number that was carried forward."""
 _NEVER_WHOLE: Final = ""
 """The hash that is carried for a number that was never known whole."""
-_NUMERIC = ("open in the ledger", "on the statement", "statement's balance")
-_COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name, numeric=True) for name in _NUMERIC)]
+_COUNTED = (Column(name, numeric=True) for name in ("open in the ledger", "on the statement", "statement's balance"))
+_COLUMNS: Sequence[str | Column] = ["account", "gone through to", *_COUNTED]
 GIVE_THE_KEY: Final = "Use one key in every run: --phone-key FILE (phone_key in Python)."
 TOO_LATE: Final = "the day of the reconciliation"
 """The end of the problem of a row that is dated after `as_of`: for a later run the date may be right."""
@@ -441,7 +440,7 @@ def _gone(engine: Engine, closed: pd.DataFrame) -> str:
 
 def rows_open(engine: Engine, carried: CarryForward, side: str) -> Frame:
     """The open rows of a side that were carried (ROW); `was` is the code that the earlier run gave a row."""
-    shape = {**_WAS, **(LEDGER_READ if side == LEDGER else STATEMENT_READ)}
+    shape = {"was": "string", **(LEDGER_READ if side == LEDGER else STATEMENT_READ)}
     columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in shape}
     mine = carried.rows[carried.rows["side"] == side].rename(columns={"code": "was"})
     # A masked number may have been whole: then it need not be the number that looks alike.
@@ -463,8 +462,7 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFra
     is_read_again = pc.and_(is_later, pc.equal(rows["side"], LEDGER))
     is_duplicate = pc.equal(rows["code"], DUPLICATE[LEDGER])
     kept = rows.filter(pc.invert(pc.and_not(is_read_again, is_duplicate)))
-    there = {name: _OURS.get(name, name) for name in CARRIED}
-    columns = {name: kept[own] if own in kept.column_names else pa.nulls(len(kept)) for name, own in there.items()}
+    columns = {name: kept[_OURS.get(name, name)] for name in CARRIED}
     for side, names in OWN.items():
         only = {*names.values()} - {"problem"}
         columns |= {name: pc.if_else(pc.equal(kept["side"], side), columns[name], None) for name in only}

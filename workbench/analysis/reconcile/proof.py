@@ -105,7 +105,7 @@ class Run:
     """The last day of each account."""
     classified: Classified = field(init=False)
     again: Totals = field(init=False)
-    """The repeated statement lines, which do not count."""
+    """The number and the effects of repeated statement lines, which do not count."""
 
     def books_of(self, account: str) -> list[Book]:
         """The statements of an account, in the order of their days."""
@@ -121,11 +121,6 @@ class Run:
         """Account → its last day, of the accounts that have later rows on this side."""
         lines = self.totals[side]
         return {at: self.closing[at] for line in lines if (line["day"] or 0) > self.closing[at := line["account"]]}
-
-
-def told_again(run: Run) -> Totals:
-    """The number and the effects of repeated statement lines, which do not count."""
-    return totals(run.engine, f"(select * from {run.classified.special} where told_again)", ("rows", "value", "signed"))
 
 
 _BALANCE: Columns = {name: ROW[name] for name in ("account", "source", "no", "order", "signed", "balance_minor")}
@@ -195,19 +190,26 @@ _ENOUGH = 3
 """The fewest rows of a file in which a lone late row counts as mistyped: of fewer rows, any may be the mistaken one."""
 
 
+def before_gap(file: Statement, most: int) -> int | None:
+    """The day before the last of a file, if over `most` days and more than all other days span lie between the two."""
+    days = sorted(file.days)
+    if not days[1:]:
+        return None
+    first, before, last = days[0], *days[-2:]
+    return before if last - before > max(most, before - first) else None
+
+
 def limit_of(file: Statement | None, as_of: int) -> int:
     """The last day on which a file may close books: `as_of`, or the last day before a lone row of a mistyped year.
 
     Such a row is over a year later than all others, and by more than these are apart. A given `as_of` always holds.
     """
-    if file is None or as_of < ANY_DAY:
+    before = None if file is None or as_of < ANY_DAY else before_gap(file, _YEAR)
+    if file is None or before is None:
         return as_of
-    told = file.days
-    days = sorted(told)
-    if sum(told.values()) < _ENOUGH or len(days) == 1 or period_of(file)[1] not in {None, days[-1]}:
-        return as_of
-    first, before, last = days[0], *days[-2:]
-    return before if told[last] == 1 and last - before > max(_YEAR, before - first) else as_of
+    last = max(file.days)
+    is_lone = file.days[last] == 1 and sum(file.days.values()) >= _ENOUGH and period_of(file)[1] in {None, last}
+    return before if is_lone else as_of
 
 
 def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None, int | None]:
@@ -314,7 +316,7 @@ def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
     row = {name: f"case when side = '{STATEMENT}' then \"{own}\" end" for name, own in _STANDS.items()}
     row |= {f"{name}_off": _NO_NUMBER for name in _OFF}
     found = engine.table(both(
-        *_rows_of_pairs(classified.agreed(engine), rule=by_key, group=pair),
+        *_rows_of_pairs(classified.agreed, rule=by_key, group=pair),
         conform(classified.special, _AGREED, "agrees or told_again", rule=several, group="g", **row),
         *_rows_of_pairs(by_rule, rule="rule", group=keys),
         conform(by_person, _AGREED, rule="'decided'", **row),

@@ -269,7 +269,7 @@ _MISSING: Final[Mapping[str, codes.Item]] = {
         "receipts on the statement, not in the books", "payments on the statement, not in the books"
     ),
 }
-_CHARGES: Final = codes.in_books("charges not booked")
+_CHARGES: Final = codes.Item("charges not booked", adjusts=codes.BOOKS)
 _PROOF: Final = (
     "account", "currency", "ledger_minor", "statement_minor", "tolerated_minor", "brought_minor", "unexplained_minor",
     "holds", "note",

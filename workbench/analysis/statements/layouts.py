@@ -360,9 +360,13 @@ def tried_layouts(
 _DEBIT: Final = "debit, dr, debit amount, amount debit, debits, soll, montant debit, debito, debitos"
 _CREDIT: Final = "credit, cr, credit amount, amount credit, credits, haben, montant credit, credito, creditos"
 _GOES_OUT: Final = (
-    "withdrawn, withdrawal, withdrawals, money out, paid out, lastschrift, belastung, ausgaben, saida, saidas"
+    "withdrawn, withdrawal, withdrawals, withdrawal amount, withdrawal amt, money out, paid out, lastschrift, "
+    "belastung, ausgaben, saida, saidas"
 )
-_COMES_IN: Final = "paid in, deposit, deposits, money in, lodgements, gutschrift, einnahmen, entrada, entradas"
+_COMES_IN: Final = (
+    "paid in, deposit, deposits, deposit amount, deposit amt, money in, lodgements, gutschrift, einnahmen, "
+    "entrada, entradas"
+)
 HEADINGS: Final[Mapping[str, str]] = {
     "key": "transaction id, transaction ref, transaction reference, receipt no, receipt number, id, txn id, trans id, "
     "financial transaction id, reference number, reference no, reference, cheque ref, ref, ref no, bank reference, "
@@ -409,12 +413,6 @@ LEDGER_HEADINGS: Final[Mapping[str, str]] = {
     "credit": f"{_DEBIT}, {_COMES_IN}",
 }
 """Field of a statement → the headings in your own books, where money that comes in is a debit."""
-HEADING_PARTS: Final = {
-    "moment": "date", "balance": "balance", "debit": "debit|withdraw", "credit": "credit|deposit", "amount": "amount",
-    "description": "narrat|descr|detail|particular", "key": "ref|receipt|trans.* id|voucher", "fee": "fee|charge",
-    "status": "status",
-}  # fmt: skip
-"""Field → a pattern of its heading, for headings that nothing else explains."""
 _SIGNS: Final = re.compile(r"[^a-z0-9]+")
 _CODE: Final = re.compile(rf" (?:kwacha|k|{'|'.join(ISO_4217).lower()})$")
 

@@ -40,6 +40,7 @@ from workbench.analysis.statements.cells import (
     refused,
     text_of,
 )
+from workbench.analysis.statements.csv_files import cell_rows_of, digest_of
 from workbench.analysis.statements.dates import ABSENT, DateFormat
 from workbench.analysis.statements.fields import ISO_DATES, read_rows
 from workbench.analysis.statements.layouts import (
@@ -51,7 +52,8 @@ from workbench.analysis.statements.layouts import (
     heading_key,
     tried_layouts,
 )
-from workbench.analysis.statements.recognising import Found, cell_rows_of, declared, digest_of, recognised
+from workbench.analysis.statements.preamble import declared
+from workbench.analysis.statements.recognising import Found, recognised
 from workbench.analysis.statements.statement import (
     effects_of,
     follow,

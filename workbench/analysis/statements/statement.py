@@ -19,10 +19,12 @@ from workbench.analysis.phone_key import key_from
 from workbench.analysis.rules import MatchRules
 from workbench.analysis.shapes import MADE, STATEMENT_ROW
 from workbench.analysis.statements.cells import Column, Mask, Whole, mask_of, refused
+from workbench.analysis.statements.csv_files import digest_of
 from workbench.analysis.statements.dates import ABSENT
 from workbench.analysis.statements.fields import read_rows
 from workbench.analysis.statements.layouts import Layout, Preamble, tried_layouts
-from workbench.analysis.statements.recognising import declared, digest_of, recognised
+from workbench.analysis.statements.preamble import declared
+from workbench.analysis.statements.recognising import recognised
 from workbench.domain.money import money_text
 from workbench.errors import StatementRefused
 from workbench.text.render import Table, Tabular, pairs
