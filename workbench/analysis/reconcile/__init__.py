@@ -13,7 +13,7 @@ from datetime import date, datetime
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -50,10 +50,6 @@ from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF, SIG
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.moments import LUSAKA
 from workbench.errors import ReconcileRefused
-
-if TYPE_CHECKING:
-    # Figures need matplotlib, which takes its time to load.
-    from workbench.analysis.report.figures import Figures
 
 __all__ = ["BUCKETS", "CODES", "CarryForward", "Reconciliation", "Tolerance", "reconcile"]
 
@@ -130,25 +126,16 @@ class Reconciliation(Reconciled):
         shares = {name: (sums[part] / sums[whole]).fillna(1.0) for name, (part, whole) in parts.items()}
         return sums[["account"]].assign(**shares)
 
-    @property
-    def figures(self) -> "Figures":
-        """Pictures for a notebook: `ageing()`."""
-        from workbench.analysis.report.figures import Figures
-
-        return Figures(self)
-
-    def to_excel(self, path: Path | str, *, moment: datetime | None = None, matches: bool = False) -> None:
+    def to_excel(self, path: Path | str, *, matches: bool = False) -> None:
         """Write a workbook: the reconciliation and what to do, then breaks, summary, ageing, proof and inputs.
 
         Suggestions and closed breaks follow if there are any, and with `matches` every row that agrees.
-        Amounts are numbers in major units, and their totals formulas.
-
-        The same results are the same bytes; `moment`, if given, is noted as the moment when the workbook was made.
+        Amounts are numbers in major units, and their totals formulas. The same results are the same bytes.
         Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
         """
         from workbench.analysis.report.workbook import write_workbook
 
-        write_workbook(self, path, moment=moment, matches=matches)
+        write_workbook(self, path, matches=matches)
 
     def journal(
         self, path: Path | str | None = None, form: str = "general", *, accounts: Mapping[str, str] | None = None,

@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any, Final
 
+import pandas as pd
 import xlsxwriter
 
 from workbench.analysis.files import NUMBER_FORMATS
@@ -35,11 +36,9 @@ _AGAIN: Final = re.compile("#[0-9]+$")
 _OPTIONS: Final = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
 
 
-def absent(value: object) -> bool:
+def absent(value: Any) -> bool:  # noqa: ANN401  a cell of any type
     """True for None and for the empty values of a DataFrame."""
-    if type(value) in (str, int):
-        return False
-    return value is None or not isinstance(value == value, bool) or value != value  # noqa: PLR0124  NaT differs from itself, NA says neither
+    return bool(pd.isna(value))
 
 
 class StatementWriter:
