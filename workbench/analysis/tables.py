@@ -111,7 +111,8 @@ def _frame(
 ) -> pd.DataFrame:
     """A row for each record of `found`, in reverse order.
 
-    `of` gives the cells that are made in a way of their own, and `minor` turns amounts into minor units.
+    `of` returns the cells that are no plain attributes of a record: column → value. `minor` turns an amount and its
+    currency into minor units.
     """
 
     def cell(record: Any, name: str) -> object:  # noqa: ANN401  a record has what its columns name

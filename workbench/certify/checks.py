@@ -48,7 +48,7 @@ _TO_COME: Final[Mapping[str, str]] = {
 """Scheme → a header's value with a signature of a future version of the scheme; `{}` is the known signature."""
 
 _PATIENCE_S: Final = 5
-"""The exam waits this many seconds beyond the limit, because a late response is another fault than no response."""
+"""The exam waits this many seconds beyond the limit, to tell a late response from none."""
 _AMOUNT: Final = Decimal("87.35")
 _CUSTOMERS: Final = {
     "paid": ("+260960000001", 6, ("succeeded", "successful")),
@@ -98,7 +98,7 @@ class Event(NamedTuple):
         return Event.read(to_json(changed))
 
     def about(self, ids: tuple[str, ...], others: tuple[str, ...], new_id: str) -> "Event":
-        """This event with the id `new_id`, and about another payment: each of `ids` becomes its like in `others`."""
+        """This event with the id `new_id`, about another payment: each of `ids` is replaced by its peer in `others`."""
         body = self.body
         for own_id, other_id in zip((self.id, *ids), (new_id, *others), strict=False):
             body = body.replace(own_id.encode(), other_id.encode())
@@ -482,7 +482,7 @@ def _refund_first(exam: Exam) -> Payment:
 
 
 def _with_future_signature(exam: Exam) -> str:
-    """A header with a future version's signature beside `{}`, the known one. Raises NotExamined: it holds only one."""
+    """A header with the known signature in place of `{}` and one of a future version. Raises NotExamined: no room."""
     if not exam.way.has_room:
         raise NotExamined(f"the scheme {exam.scheme} has room for one signature")
     return _TO_COME[exam.scheme]

@@ -83,7 +83,7 @@ class _File(msgspec.Struct):
 
 
 def files_of(place: Path) -> list[Path]:
-    """The HAR files in a folder, sorted, or the file `place` itself. Raises TrafficRefused: a folder without HAR."""
+    """The HAR files in a folder, sorted, or the file `place` itself. Raises TrafficRefused: no HAR in the folder."""
     if not place.is_dir():
         return [place]
     files = sorted(file for file in place.iterdir() if file.suffix.lower() == SUFFIX and file.is_file())

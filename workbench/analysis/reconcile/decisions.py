@@ -608,7 +608,7 @@ class DecisionTable:
 
 
 class _Form:
-    """A form: `_parts` has the breaks to show at once, `_controls` the fields of the breaks that were opened."""
+    """A form of widgets: `_parts` has the breaks of each page, `_controls` the input fields of opened pages."""
 
     def __init__(self, decisions: DecisionTable, breaks: pd.DataFrame, decided: Mapping[str, Row]) -> None:
         import ipywidgets

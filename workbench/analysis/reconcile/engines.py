@@ -99,7 +99,7 @@ def day_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 @lru_cache(1)
 def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  no process works with the threads of another
-    """A database in memory; what does not fit goes to temporary files."""
+    """The database of a process (its id), in memory; DuckDB writes to temporary files what does not fit."""
     return duckdb.connect(
         config={
             "temp_directory": tempfile.gettempdir(),
@@ -175,7 +175,7 @@ class Engine:
         return f"'{doubled}'"
 
     def loaded(self, frame: Frame) -> Frame:
-        """The frame of a side's rows, which many queries read: stored once if little is loaded, else as it is."""
+        """The frame of a side's rows, which many queries read. Stores its rows once if little data was loaded."""
         return self.keep(frame) if self._loaded_bytes < _FEW_BYTES else frame
 
     def keep(self, frame: Frame) -> Frame:
@@ -209,7 +209,7 @@ class Engine:
         return conform(given, shape, **made | {"account": self._account})
 
     def close(self) -> None:
-        """Let go of the stored rows."""
+        """Release the stored rows."""
         self._connection.close()
 
 

@@ -39,9 +39,10 @@ _LONG_ENOUGH: Final = 4
 
 
 class Like(NamedTuple):
-    """The candidates of a row, found `by` a rule: per side, the `places` of the first candidates, and the count of all.
+    """The candidates of a row, which the rule named `by` found.
 
-    The search by a customer's number ends early, so that its counts may be too low.
+    `places` has the first candidates of the ledger and of the statement, `counts` the number of all of each side. The
+    search by a customer's number ends early, so its counts may be too low.
     """
 
     by: str
@@ -49,7 +50,7 @@ class Like(NamedTuple):
     counts: Sequence[int]
 
     def without(self, taken: Collection[int]) -> "Like":
-        """These candidates without the rows that are `taken` since."""
+        """The candidates without the rows in `taken`, which have found a partner since."""
         left = [[place for place in some if place not in taken] for some in self.places]
         gone = [len(some) - len(rest) for some, rest in zip(self.places, left, strict=True)]
         return Like(self.by, left, [many - fewer for many, fewer in zip(self.counts, gone, strict=True)])
@@ -285,7 +286,7 @@ def _number(phone: str | None) -> str | None:
 
 
 def _ends(phone: str | None) -> str | None:
-    """The part of a customer's number that a mask leaves; text that is no number stays as it is."""
+    """The digits of a customer's number that a mask leaves visible; text that is no number stays as it is."""
     number = _number(phone)
     if number is None or not number.startswith("+"):
         return number

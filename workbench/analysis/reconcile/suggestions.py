@@ -43,8 +43,9 @@ _OTHER: Final = {LEDGER: STATEMENT, STATEMENT: LEDGER}
 class _Open(NamedTuple):
     """An open break. `apart` is the ledger's net less the statement's; `amount` is gross, with the sign of its effect.
 
-    A duplicate `is_further`: its side has another row with the key, and the duplicate may have lost its own key. The
-    `amount` of a batch is net. A row that moves nothing has no `amount`, and neither has a break with both sides.
+    `is_further` marks a duplicate, a further row with the key of another row of its side; the key may be mistyped.
+    `is_unread` marks a row that cannot be read. The `amount` of a batch is net; it is None for a row that moves
+    nothing, and for a break with both sides.
     """
 
     name: str

@@ -222,7 +222,7 @@ class _Money(NamedTuple):
     told: NDArray[np.bool_]
     """A mask of the cells that are amounts."""
     marked: int
-    """The number of workbook's numbers, and of texts with more than digits: counts and keys have digits alone."""
+    """The number of cells that look like money: a workbook's numbers, and texts with more than digits."""
 
     @classmethod
     def of(cls, cells: Sequence[Cell], read: Sequence[object]) -> "_Money":

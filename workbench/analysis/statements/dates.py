@@ -280,7 +280,10 @@ def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
 def _read(
     by: DateFormat, column: Column, known: NDArray[np.int64], said: Callable[[NDArray[np.int64]], list[str | datetime]]
 ) -> NDArray[np.int64]:
-    """The milliseconds of a column's different cells: `known`, or read by this format, or ABSENT."""
+    """The milliseconds of a column's different cells: `known`, or read by the format `by`, or ABSENT.
+
+    `said` returns the cells at these places as texts or a workbook's moments.
+    """
     if (known != ABSENT).all():
         return known
     values, slow = _quickly(by, column)

@@ -254,7 +254,7 @@ def _sql(query: str | Path) -> tuple[str, str]:
 
 @contextmanager
 def _as_table(name: str) -> Iterator[None]:
-    """Refuses a source that its library cannot turn into an Arrow table."""
+    """Turns the block's failure to make an Arrow table of the source `name` into StatementRefused."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
