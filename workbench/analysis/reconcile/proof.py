@@ -127,7 +127,7 @@ _BALANCE: Columns = {name: ROW[name] for name in ("account", "source", "no", "or
 
 
 def last_day(run: Run, account: str) -> int:
-    """The last day of an account: of its statements, else the earlier run's closing date, else the ledger's last day."""
+    """The last day of an account: of its statements, else the earlier closing date, else the ledger's last day."""
     last = [book.last_day for book in run.books_of(account) if book.last_day is not None]
     if not last and account in run.carried.ends:
         return run.carried.ends[account]

@@ -301,7 +301,7 @@ class Row(NamedTuple):
 
     @property
     def looks(self) -> tuple[str, str, int, str | None]:
-        """The fields by which `reconcile` looks for a partner under another key: account, direction, amount and phone."""
+        """The fields by which `reconcile` seeks a partner under another key: account, direction, amount and phone."""
         return self.account, self.direction, self.amount_minor, self.phone
 
     def own_key(self, number: int) -> str:

@@ -424,7 +424,7 @@ class Amounts:
     def quick(self, read: Callable[[Cell], Any]) -> Quick:
         """Fast readers of plain amounts: of texts as the layout writes them, and of exact numbers.
 
-        `read` is the slow reader. Its results for 1 and -1 give the signs; amounts of a sign that it refuses stay unread.
+        `read`, the slow reader, gives the signs by its results for 1 and -1. Amounts of a refused sign stay unread.
         """
         one = 10**self._decimals
         above, below = ({one: 1, -one: -1}.get(read(text), 0) for text in ("1", "-1"))

@@ -407,7 +407,7 @@ class _Proof(NamedTuple):
     steps: list[tuple[int, int]]
     """The place of the row with the balance before, and of the row whose balance follows from it."""
     of: int
-    """The number of rows whose balance was compared."""
+    """The number of rows whose balance was compared, without rows that move nothing."""
     newest_first: bool
     moves: NDArray[np.int64]
     """The effect of each row on the balance."""
