@@ -292,7 +292,7 @@ def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
 
 
 def _order(traffic: Sequence[ObservedCall]) -> Readings:
-    """Finds events that arrived after younger ones of their object, and how soon outcomes arrived."""
+    """Finds events that arrived after later events of the same object, and how soon outcomes arrived."""
     newest: dict[object, Decimal] = {}
     known, tried, late_by, soonest = set(), set(), {}, {}
     for call in traffic:

@@ -205,8 +205,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     (DECIDED). Decisions that were carried forward count too. Decisions change no figure.
     rules: a TOML file of your own rules. A `[[rule]]` changes no figure; `[match]` says how rows are matched.
     match: the rules by which rows are matched: a list such as `[{"on": ["key"]}, {"on": ["amount"], "days": 3}]` for
-    every account, or a mapping of account names, in which `*` stands for anything, to such lists. It goes before
-    `[match]` in `rules`, and `[match]` before a layout's rules.
+    every account, or a mapping of account names, in which `*` stands for anything, to such lists. `match` overrides
+    `[match]` in `rules`, which overrides a layout's rules.
     phone_key: the key of these books, or the file that holds it, which is created if missing. Customers' numbers are
     hashed under the key, so that the next run can compare the masked numbers that are carried forward. Give the same
     key in each period; without a key, numbers are compared within one run.

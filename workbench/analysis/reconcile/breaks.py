@@ -276,7 +276,7 @@ def _lonely(run: Run, waiting: pa.Table, found: Found, problems: dict[str, pa.Ar
     """Rule 6: a pair with its code for each row that neither a rule nor a proposal gives a partner.
 
     `problems` has a column per side with what is wrong with a row's date, else null: a row with a problem is invalid.
-    Otherwise ambiguous goes before a reversal, a reversal before timing, and timing before an unpaid payout.
+    Else the first code that applies counts: ambiguous, reversal, timing, unpaid payout, missing on the other side.
     """
     ours = pc.is_null(waiting["s_no"])
     last = mapped(waiting["account"], lambda account: run.closing[account] - run.cut_off, pa.int64())

@@ -247,7 +247,7 @@ _RUN: Final = re.compile(r"[^\W_]+")
 
 
 def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | None], set[int]]:
-    """A function that returns the places of the keys that stand whole in a text; `keys` have keys and places."""
+    """A function from a text to the places of the `keys` (key, place) that occur in the text as whole words."""
     there = defaultdict(list)
     for key, place in keys:
         runs = tuple(_RUN.findall((key or "").casefold()))

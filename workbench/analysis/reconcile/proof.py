@@ -83,7 +83,7 @@ class Run:
     decided: Decided
     key: PhoneKey
     as_of: int
-    """ANY_DAY if no day is given."""
+    """The day of the reconciliation, counted from 1970; ANY_DAY if the caller gave none."""
     cut_off: int
     books: Sequence[Book] = field(init=False)
     accounts: Sequence[str] = field(init=False)
@@ -102,7 +102,7 @@ class Run:
     allowed: Allowed = field(init=False)
     ledger: LedgerRead = field(init=False)
     closing: Mapping[str, int] = field(init=False)
-    """The last day of each account."""
+    """Account → the day on which its books close, counted from 1970."""
     classified: Classified = field(init=False)
     again: Totals = field(init=False)
     """The number and the effects of repeated statement lines, which do not count."""

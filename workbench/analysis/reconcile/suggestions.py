@@ -211,7 +211,7 @@ def _days_apart(one: _Open, other: _Open) -> str:
 
 
 def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """A row whose key stands whole in the text of a row of the other side; amounts may differ."""
+    """A row whose key occurs as a whole in the text of a row of the other side; amounts may differ."""
     keyed = [item for item in opened if item.side in SIDES and len(item.key or "") in _KEY_LENGTHS]
     pairs: dict[tuple[str, str], tuple[_Open, _Open, str]] = {}
     for side in SIDES:

@@ -370,7 +370,7 @@ def _is_day_first(pattern: str) -> bool | None:
 
 
 def _outside_of_period(above: Sequence[Line], by: DateFormat, read: Mapping[int, int]) -> str:
-    """The proof that the format `by` is wrong: it makes a day above the header impossible, or rows lie outside the period.
+    """The proof, in words, that the format `by` is wrong: a day above the header or the period there contradicts it.
 
     `read` is line → milliseconds by this format. Empty if nothing contradicts the format.
     """

@@ -578,7 +578,7 @@ _UNREAD: Final = re.compile(
 )
 """Comments and quoted text, which hold no words of the query."""
 _SENT_AS: Final = "COPY ("
-"""Text that the PostgreSQL driver puts before the query: the server may count places from there."""
+"""Text that the PostgreSQL driver puts before the query: the server may count positions from there."""
 _SAID_BY_SQLITE: Final = re.compile(r"query: ([^\n]+)")
 _NOT_REACHED: Final[Mapping[str, tuple[str, str]]] = {
     "password|no pg_hba": (

@@ -212,8 +212,8 @@ def write_statement(
 ) -> int:  # fmt: skip
     """Write rows of STATEMENT_ROW to a file in this layout, and return the number of rows written.
 
-    Rows are taken one at a time, and times are written as fine as the format. `preamble` holds the values above the
-    header, for a layout with a preamble. Raises StatementRefused: see `statement_writer`.
+    Rows are taken one at a time. Times are written with the precision of the format. `preamble` holds the values above
+    the header, for a layout with a preamble. Raises StatementRefused: see `statement_writer`.
     """
     with statement_writer(path, layout, date_format=date_format, preamble=preamble) as writer:
         return sum(writer.write(row) > 0 for row in rows)
