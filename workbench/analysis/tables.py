@@ -269,7 +269,8 @@ class Ledger:
     def statement_of(self, account: str) -> pd.DataFrame:
         """The ledger's movements on one account, such as `operator:mtn:float`, with its balance.
 
-        The rows are in the order in which the ledger recorded them, even if an entry occurred earlier. An account of the chart that was never posted to has no rows.
+        The rows are in the order in which the ledger recorded them, even if an entry occurred earlier. An account of
+        the chart that was never posted to has no rows.
         Raises LedgerRefused: there is no such account.
         """
         return typed(self.movements(account), shapes.LEDGER_MOVEMENT)

@@ -375,8 +375,8 @@ def groups_closed(breaks: pd.DataFrame) -> pd.Series:
 def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
     """The frame CLOSED_BREAK: breaks `decided` with nothing left to book, and earlier breaks that are closed since.
 
-    `met` has the rows of those earlier breaks. `settled` has the pairs that rules matched: an earlier break has the rule
-    of its pair, else `key`. `decisions` (DECISION) name who decided an earlier break that was booked since.
+    `met` has the rows of those earlier breaks. `settled` has the pairs that rules matched: an earlier break gets its
+    pair's rule, else `key`. `decisions` (DECISION) name who decided an earlier break that was booked since.
     """
     if decided.empty and not len(met):
         return frame([], CLOSED_BREAK)
