@@ -482,7 +482,10 @@ def _refund_first(exam: Exam) -> Payment:
 
 
 def _with_future_signature(exam: Exam) -> str:
-    """A header with the known signature in place of `{}` and one of a future version. Raises NotExamined: no room."""
+    """A header's value with a future version's signature; `{}` stands for the known one.
+
+    Raises NotExamined: the scheme's header holds only one signature.
+    """
     if not exam.way.has_room:
         raise NotExamined(f"the scheme {exam.scheme} has room for one signature")
     return _TO_COME[exam.scheme]

@@ -568,7 +568,7 @@ def _named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> d
 
 
 def _parted(what: str, text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
-    """Splits STATEMENT=VALUE, the text of the option `what`, into statement and value; None for a text without one.
+    """Splits STATEMENT=VALUE, the `text` of the option `what`; the statement is None if the text names none.
 
     Raises UsageError: several statements have the name, or a text with `=` names neither a statement nor a file.
     """

@@ -98,7 +98,7 @@ About: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...] | None]
 
 
 def recorded(file: Path, about: Callable[[str, str], About | None]) -> Iterator[ObservedCall]:
-    """The exchanges of a HAR file, one at a time; `about` maps method and URL to About, or to None to skip one.
+    """The exchanges of a HAR file, one at a time; `about` maps method and URL to About, or to None to skip it.
 
     The file is mapped, not loaded, so that its size does not matter.
     Raises TrafficRefused: the file cannot be read, is empty, is not JSON or cut off, or is JSON of another kind.

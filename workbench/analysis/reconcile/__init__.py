@@ -442,7 +442,7 @@ def _inputs(run: Run) -> pd.DataFrame:
 
 
 _FAR = 31
-"""A note names a gap before a file's last day if the gap exceeds these days and the span of all earlier days."""
+"""A note warns of a gap before a file's last day that exceeds these days and the span of all earlier days."""
 
 
 def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -65,7 +65,7 @@ Fits = Callable[[Known, date], bool]
 
 
 class Making(NamedTuple):
-    """Inputs of a Plant: the movement to change, the code or reason that marks planted rows, random draws, new keys."""
+    """The inputs of a Plant: a movement, the fields that mark its planted rows, random draws, and new keys."""
 
     known: Known
     mark: Mapping[str, Any]
