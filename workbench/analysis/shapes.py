@@ -217,7 +217,7 @@ ANSWER: Columns = _columns("statement line key code", code="string")
 """A planted break: its place in the statements, and its code."""
 
 ACCOUNTS: Columns = _columns("account code normal_side currency balance_minor", code="int64")
-"""Each account posted to; the balance is positive on the account's normal side."""
+"""An account that has postings; the balance is positive on the account's normal side."""
 
 TRIAL_BALANCE: Columns = _columns("account code currency debit_minor credit_minor", code="int64")
 """Each account's balance as a debit or a credit; for each currency the two columns have the same sum."""

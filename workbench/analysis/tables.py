@@ -214,7 +214,7 @@ _OF_CHART = {
     for name in (*OPERATORS, *(["bank"] if kind is SUSPENSE else []))
     if "{merchant}" not in kind.name
 }
-"""The accounts that exist from the beginning, posted to or not; a merchant's own accounts come with the merchant."""
+"""The accounts that exist before the first posting; the sandbox adds a merchant's own accounts with the merchant."""
 
 Instant = datetime | date | str
 """An aware datetime, a business day, which means its last millisecond in Lusaka, or either as text of ISO 8601."""
@@ -228,7 +228,7 @@ class Ledger:
 
     @property
     def accounts(self) -> pd.DataFrame:
-        """Each account posted to; `balance_minor` is positive on the account's normal side."""
+        """The accounts that have postings; `balance_minor` is positive on the account's normal side."""
         rows = []
         for account in self._control.accounts():
             side, net = KIND_BY_CODE[account.code].normal_side, account.debit_minor - account.credit_minor

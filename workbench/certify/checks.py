@@ -65,7 +65,7 @@ The customers approve after five seconds, have too little money, or approve a mi
 
 
 class NoAnswer(Exception):
-    """A response did not come in time; the check's other messages would wait as long."""
+    """A response did not come in time, so the check sends no further message: each would wait as long."""
 
 
 def check_secret(secret: str, scheme: str) -> None:

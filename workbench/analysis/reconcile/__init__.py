@@ -446,7 +446,7 @@ _FAR = 31
 
 
 def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields the notes in their order: on matches without a key, on days, on balances, on late rows, and on phones.
+    """Yields notes in this order: on matches without a key, on days, on balances, on late rows, and on phones.
 
     `lines` are the rows of the proof.
     """

@@ -28,7 +28,7 @@ WITHIN_DAYS: Final = 3
 MOST: Final = 5
 """The most candidates of a row that are proposed: more are no evidence."""
 _KEY_LENGTHS: Final = range(5, 65)
-"""The lengths of keys that are searched for a partner: a shorter key is met by chance, a longer one is a text."""
+"""The lengths of keys that are searched for a partner: a shorter key fits by chance, a longer one is free text."""
 _EVERY_CHOICE: Final = 12
 """The most rows of which every choice is tried; of more rows, choices of up to `_PARTS` rows are tried."""
 _PARTS: Final = 4
@@ -79,7 +79,7 @@ class _Open(NamedTuple):
 Proposal = tuple[Sequence[_Open], str]
 """The breaks of a suggestion, and the reason."""
 _LeftOut = set[str]
-"""Names of the breaks for which a bound ended the search."""
+"""Names of the breaks whose search ended at a limit, such as MOST candidates."""
 
 
 def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> pd.DataFrame:

@@ -173,7 +173,7 @@ def accounts(result: Reconciled) -> Table:
 def open_breaks(result: Reconciled, width: int | None, file: Path | None = None) -> Table:
     """The largest breaks to settle, grouped by what to do. Rows that cannot be used are left out: see `unusable`.
 
-    `width` is the terminal's, in columns; None without a terminal. `file`, if given, is named as the place of all breaks.
+    `width` is the terminal's, in columns; None without a terminal. `file`, if given, is named as holding all breaks.
     """
     waits = result.breaks["code"].isin([TIMING, INVALID])
     mine = result.breaks[result.breaks["verdict"].isna() & ~waits]

@@ -331,7 +331,7 @@ class Books:
 class Planting:
     """Chooses movements of the books at random, and plants breaks and decoys on them.
 
-    `wanted` is the number of each kind; with `exactly`, too few rows for a kind of break are refused.
+    `wanted` is kind → number to plant; with `exactly`, a kind of break that fits fewer movements is refused.
     """
 
     def __init__(self, books: Books, wanted: Mapping[str, int], *, exactly: bool) -> None:
@@ -350,7 +350,7 @@ class Planting:
     def choose(self) -> None:
         """Plant every kind. No planted row looks like a row that only the operator knows.
 
-        Raises SimulationRefused: with `exactly`, fewer rows than asked for can carry a kind of break.
+        Raises SimulationRefused: with `exactly`, a kind of break fits fewer movements than `wanted` asks for.
         """
         month, wanted = self._books.month, {name: self._wanted[name] for name in KINDS if self._wanted.get(name)}
         self._expect(codes.LATE_SUCCESS, month.outcomes.get(LATE, 0))

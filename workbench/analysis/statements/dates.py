@@ -340,5 +340,5 @@ def _read_fixed(by: DateFormat, texts: pa.Array, values: NDArray[np.int64]) -> N
 
 
 def _place(directive: str, pattern: str) -> int:
-    """The place where a directive begins in each text with all its digits."""
+    """The index at which a directive's value begins in a text in full digits, such as `05/01/2026`."""
     return len(_written(pattern.partition(directive)[0], moment(0)))

@@ -516,7 +516,7 @@ def _unreadable(found: Found, called: str, count: int, problems: Sequence[tuple[
 
 
 _IN_A_MILLISECOND: Final = 1_000_000
-"""The numbers that are kept free for the rows of one millisecond."""
+"""The number of row numbers reserved for each millisecond."""
 
 
 def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings: Sequence[Any]) -> pa.Table:

@@ -32,7 +32,7 @@ _CREATED: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """The time of creation in every workbook, so that the same rows give the same bytes."""
 _BREAK: Final = re.compile("\r\n?|\n")
 _AGAIN: Final = re.compile("#[0-9]+$")
-"""The number of a repeated heading, which is left out: `Currency#2` stands in the file as `Currency`."""
+"""The number that a layout adds to a repeated heading: `Currency#2` is written as `Currency`."""
 _OPTIONS: Final = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
 
 
