@@ -228,7 +228,7 @@ class _Line:
 
 
 def _nearest(sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tuple[int, int]]:
-    """Pairs rows that are not `done` by the nearest days; rows of one day are paired in their order."""
+    """Pairs the rows outside of `done`, at most `reach` days apart, the nearest days first; in order within a day."""
     left, right = (
         [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
          if place not in done] for side in sides

@@ -288,7 +288,10 @@ def item_of(code: str, side: str) -> tuple[codes.Item, str]:
 
 
 class Line(NamedTuple):
-    """A line of the reconciliation of one account: a balance, or `items` of one kind; minor units, signed."""
+    """A line of an account's reconciliation: a signed amount in minor units.
+
+    `items` is the number of items that the amount sums, 0 if it is unknown; None for a balance.
+    """
 
     text: str
     minor: int

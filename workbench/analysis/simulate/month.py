@@ -257,7 +257,7 @@ _TYPES: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Kind of entry → the row's type and description on a statement."""
 _SAME: Final = ("account", "key", "direction", "amount_minor", "fee_minor", "currency", "status", "batch")
-"""The columns that a movement and its row share."""
+"""The columns that a movement of the ledger and its row on the statement share."""
 _TRANCHE_MINOR: Final = 500_000
 _MOST_TRANCHES: Final = 5
 _TRANCHE_MS: Final = 420_000

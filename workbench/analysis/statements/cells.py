@@ -44,7 +44,7 @@ _ERRORS: Final = frozenset((
 
 
 class Wrong(str):
-    """Words why a cell has no value; in a message they follow the name of its column."""
+    """The reason why a cell has no value, as words that follow the name of its column in a message."""
 
     __slots__ = ()
 

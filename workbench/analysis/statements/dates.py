@@ -123,7 +123,7 @@ class DateFormat:
         return day, time
 
     def write(self, at: datetime | date) -> str:
-        """The text of a local moment or day, as fine as the format."""
+        """The text of a local moment or day, with the precision of the format."""
         return _written(self.pattern, at if isinstance(at, datetime) else datetime.combine(at, time()))
 
 

@@ -231,7 +231,7 @@ def summary(statement: Statement) -> list[str]:
 
 
 def masked(text: str) -> str:
-    """A file's text as one line for people: long numbers are masked, and no character steers a terminal."""
+    """A file's text as one line for people: long numbers are masked, and control characters are shown as symbols."""
     return visible(mask_accounts(text))
 
 
