@@ -244,8 +244,6 @@ class TestCommand:
         again = run("layout", "shop.csv", "--out", "mine.toml")
         assert (again.exit_code, Path("mine.toml").read_text()) == (2, "kept")
         assert "already exists" in said(again)
-        assert run("layout", "shop.csv", "--out", "mine.toml", "--replace").exit_code == 0
-        assert Path("mine.toml").read_text("utf-8") == printed.stdout
 
     def test_the_layout_of_a_ledger_is_drafted_checked_and_named_for_reconcile(self):
         rows = "30.10.2026;A2;Bank;;20,50;-20,50\n31.10.2026;A1;Cash;1500,00;;1479,50\n"
@@ -306,7 +304,6 @@ class TestCommand:
             (("shop.csv", "--out", "mine.txt"), "its name must end in .toml"),
             (("shop.csv", "--out", "nowhere/mine.toml"), "cannot be written"),
             (("shop.csv", "--out", "mine.toml", "--check"), "--check writes nothing"),
-            (("shop.csv", "--replace"), "--replace needs --out"),
             (("shop.csv", "--layout", "mtn"), "--layout is for --check"),
         ],
     )
