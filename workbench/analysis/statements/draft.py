@@ -73,6 +73,7 @@ _LEAST_DAYS: Final = 3
 _LIKE_A_DAY: Final = re.compile(r"\W*[0-9]|[A-Za-z]{3,9} [0-9]{1,2},? [0-9]{4}")
 _MONTH: Final = re.compile(r"[^\W\d_]{3}")
 _ACCOUNT: Final = re.compile(r"[a-z_]+(?::[a-z0-9_]+)+")
+_DECIMALS: Final = re.compile(r"[.,][0-9]{2}\b")
 _NUMBER: Final = re.compile(r"\+?[0-9][0-9*•]{7,13}[0-9]")
 _BEFORE_A_NAME: Final = re.compile(r"\W*\s\W*(?=\w)")
 _OWN: Final = re.compile("(?<=:)[^/]+(?=/USER)")
@@ -427,6 +428,10 @@ def _amounts(draft: Draft) -> None:
         draft.found("debits", way, f"{ways[way]} of {ways.total()}; another is a reversal")
     if {*_styles(draft, "amount")} == {"plain"} and draft.columns.keys().isdisjoint(("debit", "direction", "from")):
         draft.doubt("columns.amount", "no row has a sign, and nothing else tells a direction: all is coming in")
+    for heading in draft.declared["ignored"]:
+        cells = draft.file.texts(heading).values()
+        if cells and all(_DECIMALS.search(text) and isinstance(draft.amounts.read(text), int) for text in cells):
+            draft.doubt("ignored", f"{heading!r} has amounts that are not read: if it is a fee or a balance, name it")
 
 
 def _styles(draft: Draft, field: str) -> Counter[str]:
