@@ -117,7 +117,7 @@ def phone_hash(text: str, key: bytes) -> str | None:
 
 
 def mask_column(text: str) -> str:
-    """A cell of a column of numbers, masked as `masked_number` does; of any other text the last three digits remain."""
+    """Masks a cell of a column of numbers: a number as `masked_number` does; other text keeps its last three digits."""
     return masked_number(text) or _ALL_BUT_THREE.sub(HIDDEN, text)
 
 

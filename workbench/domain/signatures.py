@@ -1,6 +1,6 @@
 """Signs and verifies webhooks by Standard Webhooks 1.0, Stripe's way or GitHub's, and names the mistake in a signature.
 
-Each way is a row of `SCHEMES`: its headers, the signed text, the key, and how the HMAC-SHA256 is written.
+Each scheme is a row of `SCHEMES`: its headers, the signed text, the key, and how the HMAC-SHA256 is written.
 
 - `standard_webhooks` signs `id.timestamp.body`; the key is what the base64 after `whsec_` decodes to; the signature is
   `v1,` and base64.
@@ -8,7 +8,7 @@ Each way is a row of `SCHEMES`: its headers, the signed text, the key, and how t
 - `github` signs the body; the key is the whole secret; `X-Hub-Signature-256: sha256=` and hex. Without a timestamp an
   old message verifies like a new one, and only the id in the body shows a duplicate.
 
-This file needs only the standard library, so that a merchant's backend can take it as it is.
+This file needs only the standard library, so that a merchant can copy it into a backend.
 """
 
 import base64

@@ -202,11 +202,11 @@ class ApiKeys(Listed[ApiKey]):
         return self._send("POST", ApiKey, body={"kind": kind})
 
     def roll(self, key_id: str) -> ApiKey:
-        """Replace a key; the old key ends at once, or a day later if the register lets keys overlap."""
+        """Replace a key; the old key stops working at once, or a day later if the register lets keys overlap."""
         return self._send("POST", ApiKey, key_id, "roll")
 
     def revoke(self, key_id: str) -> ApiKey:
-        """End a key at once. Raises StateConflict for the last secret key."""
+        """Revoke a key at once. Raises StateConflict for the last secret key."""
         return self._send("DELETE", ApiKey, key_id)
 
 

@@ -93,7 +93,7 @@ _PIECE: Final = re.compile(r"(?:[^ /_.]|\.(?=\d))*[ /_.]|(?:[^ /_.]|\.(?=\d))+")
 
 
 class Shape(NamedTuple):
-    """The widths of a diagram, its times and a lane's head, and the shares of the gaps between lanes in the rest."""
+    """Widths of a diagram, of its times and of a lane's heading; `shares` divide the rest among gaps between lanes."""
 
     width: int
     times: int
@@ -170,7 +170,7 @@ def _lines(words: str, room: float) -> list[str]:
 
 
 def _heads(shape: Shape, y: int) -> Iterator[str]:
-    """The names of the lanes; only the last word of a name that is too long for its head."""
+    """Draws the lanes' headings; a name with a word wider than the heading shows only its last word."""
     size = 12 if shape.times else 10
     for name, x in shape.lanes.items():
         yield svg.box(x - shape.head // 2, y + 0.5, shape.head, _HEAD - 1, svg.GROUND, svg.RULE)

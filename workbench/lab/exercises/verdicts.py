@@ -72,7 +72,7 @@ not_yet, wrong, done = (partial(Verdict, state) for state in State)
 
 
 def same(seen: object, expected: object, says: str, at: str, shown: Callable[[Any], str] = repr) -> Iterator[Verdict]:
-    """Yields a verdict if two values differ; True is not 1."""
+    """Yields a `wrong` verdict with the sentence `says` if the values differ; True is not 1. `at` is as in Verdict."""
     if type(seen) is not type(expected) or seen != expected:
         yield wrong(says, shown(seen), shown(expected), at)
 

@@ -19,7 +19,7 @@ from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.rows import StoredOutage
 
 _LATEST = 200
-"""The number of newest prompts in which the handsets used last are looked for."""
+"""The number of newest prompts among which `list_phones` looks for handsets."""
 _REFUND_SENT, _LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 
