@@ -87,9 +87,9 @@ class Workbench(Session):
     `webhook_url` without a port, signed with `webhook_secret`. If the shop needs that secret when it is made, give
     `webhook_url` alone, then call `deliver_to(shop)`.
     Raises StoreRefused: `store` is no store, or has another seed or start. Raises GapRefused: no such row or value.
-    Raises TypeError and ServeRefused for `webhooks` as `deliver_to` does.
-    A Workbench is only an HTTP client of `/v1` and `/sandbox`, so `Workbench.connect` returns the same over a
-    served sandbox. Use a Workbench as a context manager, or `close` it.
+    Raises ValueError: a naive `start`. Raises TypeError and ServeRefused for `webhooks` as `deliver_to` does.
+    A Workbench is only an HTTP client of `/v1` and `/sandbox`, so `Workbench.connect` opens one for a served sandbox
+    too. Use a Workbench as a context manager, or `close` it.
     """
 
     _engine: "Engine | None" = None

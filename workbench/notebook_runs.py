@@ -443,7 +443,7 @@ _ACTS: Final = re.compile(r"\s(?:on\w+|[\w:]*href)=|url\(|@import", re.IGNORECAS
 
 
 def write_notebook_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None:
-    """Write the page of a notebook, with the pictures from `folder` that its text names in the page itself."""
+    """Write a notebook's page, in which the pictures that the notebook names, files below `folder`, are embedded."""
     from jinja2 import PackageLoader
     from nbconvert import HTMLExporter
     from traitlets.config import Config

@@ -314,8 +314,8 @@ class Phone:
     """A handset of the sandbox, by its number. Each method returns the handset.
 
     Displayed in a notebook, a handset leaves a receipt of its screen at that moment; the console has a phone to press.
-    The text and HTML mask the number, and any key on the screen, because a notebook saves them; `number` and `screen`
-    are not masked.
+    The text and HTML mask the number, and any API key on the screen, because a notebook saves them; `number` and
+    `screen` are not masked.
     The PIN of every sandbox wallet is 1234.
     """
 
@@ -377,7 +377,7 @@ class Phone:
         return self
 
     def _record(self) -> Saved:
-        """A record of the screen now: masked, controls as symbols, as a screen may show a merchant's own text."""
+        """A record of the screen now: masked, controls as symbols, because a screen may show a merchant's own text."""
         handset, at_ms = self._look(), self._control.clock().now_ms
         number, operator = mask_phone(handset.phone), EVERY_OPERATOR[handset.operator].name
         state, hover = "no prompt waits", utc_text(at_ms)

@@ -135,8 +135,8 @@ SETTLEMENTS: Final[Mapping[str, Settlement]] = {
 # fmt: on
 """Every way to settle a difference from a statement, by an entry that can be reversed like any other.
 
-`reversed` mirrors the entry and `reposted` repeats it under another reference. `redated` moves nothing: it
-acknowledges that the statement has another date.
+`reversed` mirrors the entry; `reposted` repeats it, under another reference if one is given. `redated` moves nothing:
+it acknowledges that the statement has another date.
 """
 
 

@@ -495,7 +495,7 @@ class PaymentsClient(Closing):
     hosts of charges and plants differ from that of intents; `charges_url` and `plants_url` default to
     `base_url`. The three URLs go without /v1: the client writes the paths. `http` is the httpx client to send
     with; by default the client makes its own, and closes it. `pagination` is how the service pages its lists: by
-    `cursor`, or by the number of a `page`.
+    `cursor`, or by the number of a `page`. `sleep` pauses between polls, for a number of seconds.
     Raises LiveKeyRefused for a live key unless `allow_live`, InvalidRequest for a URL or a `pagination` that cannot be
     used.
     """

@@ -238,7 +238,7 @@ class _Connection(asyncio.Protocol):
             self._owe(self._arrived(error) if self._in_body else Arrived("", b"", {}, fault=error), _CLOSE)
 
     def _refuse_part(self, of_head: str) -> None:
-        """Refuse a request that broke off; `of_head` is the message if it broke off in its head."""
+        """Refuse a request that broke off; `of_head` is the error's message if not even the head is complete."""
         of_body = "The connection ended, or the chunks broke off, before the body did."
         self._refuse(InvalidRequest(of_body, code="body_incomplete") if self._in_body else InvalidRequest(of_head))
 

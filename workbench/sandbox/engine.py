@@ -72,7 +72,7 @@ class Engine:
         return Application(Responder(self.store, raise_bugs=False), self._driver, admitted, door)
 
     def mount(self, url: str, app: object, *, by_sandbox_clock: bool = False) -> None:
-        """Let a WSGI or ASGI application of this process answer for the host of a URL; `app` None answers nothing.
+        """Let a WSGI or ASGI application of this process answer for the host of a URL; with `app` None, calls fail.
 
         `by_sandbox_clock` is for the workbench's own application; a merchant's uses this machine's clock.
         Raises TypeError: `app` is neither. Raises ServeRefused: the ASGI application did not start.

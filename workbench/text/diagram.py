@@ -84,7 +84,7 @@ def _ms(at: str) -> int:
 _TITLE: Final = "Messages, in order"
 _TIMES: Final = f"times in Lusaka; {MASK_NOTE}"
 _TOP: Final = 40
-"""The diagram begins here below its title; a note that does not fit beside the title has a line of its own."""
+"""The y at which the diagram begins, below its title; a note that does not fit beside the title has a line of its own."""
 _LINE, _PADDING, _MARGIN, _HEAD = 15, 6, 16, 42
 _LONG: Final = 900
 """A picture higher than this repeats the names of the lanes at its end."""
@@ -111,7 +111,7 @@ class Shape(NamedTuple):
 
 WIDE: Final = Shape(700, 84, 92, (1.8, 1.3, 0.95, 0.95))
 TIGHT: Final = Shape(360, 0, 62, (1.2, 1.15, 1, 1))
-"""For a telephone: the times stand above their arrows."""
+"""The shape for a telephone: the times stand above their arrows."""
 
 
 def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:

@@ -60,9 +60,9 @@ class Verdict(NamedTuple):
     state: State
     says: str
     seen: str = ""
-    """The value in the sandbox, such as K3,550.00."""
+    """The value that the check found, such as K3,550.00."""
     expected: str = ""
-    """The value that the sandbox should have."""
+    """The value that the check expects."""
     at: str = ""
     """A piece of the line at fault, such as `amount=`: the message names the cell's last line with this piece."""
 
@@ -145,7 +145,7 @@ class Sale(NamedTuple):
         return [charge.failure_code or charge.status for charge in self.attempts]
 
     def unpaid(self) -> Iterator[Verdict]:
-        """Yields a verdict if the customer has not paid yet."""
+        """Yields a verdict if the description is not the plant, or if the customer has not paid yet."""
         status = self.intent.status
         yield from same(self.intent.description, self.plant, "The description is written differently.", "description=")
         if status == "requires_payment_method" and self.attempts:

@@ -547,7 +547,7 @@ REFUNDS = Resource("refund", "/v1/refunds", lambda tx: tx.refunds, _refund_view,
 
 
 def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Refund:
-    """POST /v1/refunds: refund a charge; pending until the operator has sent the money."""
+    """POST /v1/refunds: refund a charge or an intent; pending until the operator has sent the money."""
     charge = _charge_to_refund(tx, caller, body)
     if charge.status != payments.SUCCEEDED:
         message = f"The charge is {charge.status}; only a succeeded one can be refunded."

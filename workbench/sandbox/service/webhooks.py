@@ -443,7 +443,7 @@ def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEnd
 def update_endpoint(
     tx: Transaction, caller: Caller, body: wire.UpdateWebhookEndpoint, *, endpoint_id: str
 ) -> wire.WebhookEndpoint:
-    """PATCH /v1/webhook_endpoints/{endpoint_id}: change an endpoint's URL or filter, or enable it again."""
+    """PATCH /v1/webhook_endpoints/{endpoint_id}: change an endpoint's URL or filter, or enable or disable it."""
     stored = ENDPOINTS.find(tx, caller, endpoint_id)
     if body.url is not None:
         check_url(body.url, private=tx.private_receivers)
