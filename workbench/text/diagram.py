@@ -84,7 +84,7 @@ def _ms(at: str) -> int:
 _TITLE: Final = "Messages, in order"
 _TIMES: Final = f"times in Lusaka; {MASK_NOTE}"
 _TOP: Final = 40
-"""The y at which the diagram begins, below its title; a note that does not fit beside the title has a line of its own."""
+"""The y at which the diagram begins, below its title; a note too wide to stand beside the title has its own line."""
 _LINE, _PADDING, _MARGIN, _HEAD = 15, 6, 16, 42
 _LONG: Final = 900
 """A picture higher than this repeats the names of the lanes at its end."""
