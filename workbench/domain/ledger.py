@@ -141,7 +141,7 @@ it acknowledges that the statement has another date.
 
 
 class Posting(msgspec.Struct, frozen=True):
-    """One side of one account; `amount_minor` is positive, in minor units of `currency`."""
+    """A debit or credit of one account; `amount_minor` is positive, in minor units of `currency`."""
 
     account: str
     code: int

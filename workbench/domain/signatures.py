@@ -104,9 +104,9 @@ def verify(
     old or early. Any of `secrets` may match any signature. `scheme` is a row of `SCHEMES`. If the headers have no id,
     the result is the id in the body, empty if the body is no JSON object with an id.
     Raises SignatureRefused with `reason` one of header_missing, timestamp_malformed, timestamp_stale,
-    timestamp_in_future, secret_malformed, signature_malformed, body_reserialised, signature_mismatch; by Standard
-    Webhooks alone signature_is_hex, key_not_decoded; by the others signature_is_base64, key_not_the_text; and by
-    Stripe's way timestamp_not_signed.
+    timestamp_in_future, secret_malformed, signature_malformed, body_reserialised, signature_mismatch; for Standard
+    Webhooks also signature_is_hex, key_not_decoded; for Stripe and GitHub also signature_is_base64, key_not_the_text;
+    and for Stripe also timestamp_not_signed.
     """
     way = SCHEMES[scheme]
     signed = way.read(_scheme_headers(way, headers))
