@@ -99,8 +99,8 @@ def listening(
     """Answer on a port of this machine's loopback while the block runs, and yield the base URL.
 
     `allow_hosts` are names to answer to in addition to the loopback's own, `allow_origins` are origins of pages that
-    may call the operations of a publishable key. `after_each` is called after responses, once the jobs that the calls made due
-    are done.
+    may call the operations of a publishable key. `after_each` is called after responses, once the jobs that the calls
+    made due are done.
     With `ticks`, for a running clock, due jobs run at their moment; otherwise they run after the next call.
     Requests in flight are finished before the block is left.
     Raises ServeRefused: an allowed host or origin is malformed, or the server does not start. Raises PortTaken: the
