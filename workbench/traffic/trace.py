@@ -296,7 +296,7 @@ font:13px/1.45 {svg.FONT};font-variant-numeric:tabular-nums}}
 
 
 class Trace(Tabular, Sequence["dict[str, Any]"]):
-    """A snapshot of everything that happened, row by row. Displayed in a notebook, the trace leaves a record.
+    """A snapshot of all that happened, row by row. A notebook that displays the trace keeps a record: see `saved`.
 
     A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
     """

@@ -222,7 +222,7 @@ class _Money(NamedTuple):
     told: NDArray[np.bool_]
     """A mask of the cells that are amounts."""
     marked: int
-    """The number of workbook's numbers, and of texts with more than digits: counts and keys have digits alone."""
+    """The number of cells that look like money: a workbook's numbers, and texts with more than digits."""
 
     @classmethod
     def of(cls, cells: Sequence[Cell], read: Sequence[object]) -> "_Money":
@@ -407,7 +407,7 @@ class _Proof(NamedTuple):
     steps: list[tuple[int, int]]
     """The place of the row with the balance before, and of the row whose balance follows from it."""
     of: int
-    """The number of rows whose balance was compared."""
+    """The number of rows whose balance was compared, without rows that move nothing."""
     newest_first: bool
     moves: NDArray[np.int64]
     """The effect of each row on the balance."""

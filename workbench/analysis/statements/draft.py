@@ -231,7 +231,7 @@ def summary(statement: Statement) -> list[str]:
 
 
 def masked(text: str) -> str:
-    """A file's text as one line for people: long numbers are masked, and no character steers a terminal."""
+    """A file's text as one line for people: long numbers are masked, and control characters are shown as symbols."""
     return visible(mask_accounts(text))
 
 
@@ -370,9 +370,9 @@ def _is_day_first(pattern: str) -> bool | None:
 
 
 def _outside_of_period(above: Sequence[Line], by: DateFormat, read: Mapping[int, int]) -> str:
-    """Words that prove the other format right: by this one, days above the header are impossible or exclude rows.
+    """The proof, in words, that the format `by` is wrong: a day above the header or the period there contradicts it.
 
-    `read` is line → milliseconds by this format. Empty if nothing contradicts it.
+    `read` is line → milliseconds by this format. Empty if nothing contradicts the format.
     """
     is_day_first = _is_day_first(by.pattern)
     # Eight digits are more likely an account's number than a day.
@@ -395,9 +395,9 @@ def _outside_of_period(above: Sequence[Line], by: DateFormat, read: Mapping[int,
 def _out_of_order(
     texts: Mapping[int, str], _: DateFormat, read: Mapping[int, int], *, newest_first: bool | None
 ) -> str:
-    """Words that prove the other format right: this one puts a row out of order.
+    """The proof, in words, that a format is wrong: it puts a row out of order.
 
-    `read` is line → milliseconds by this format, `texts` line → text. Empty if rows are in order, or too few to tell.
+    `read` is line → milliseconds by the format, `texts` line → text. Empty if rows are in order, or too few to tell.
     """
     moments = [*read.values()]
     if in_order(moments, newest_first=newest_first) or (newest_first is None and len({*moments}) < _LEAST_DAYS):

@@ -254,7 +254,7 @@ def _sql(query: str | Path) -> tuple[str, str]:
 
 @contextmanager
 def _as_table(name: str) -> Iterator[None]:
-    """Refuses a source that its library cannot turn into an Arrow table."""
+    """Turns the block's failure to make an Arrow table of the source `name` into StatementRefused."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
@@ -516,7 +516,7 @@ def _unreadable(found: Found, called: str, count: int, problems: Sequence[tuple[
 
 
 _IN_A_MILLISECOND: Final = 1_000_000
-"""The numbers that are kept free for the rows of one millisecond."""
+"""The number of row numbers reserved for each millisecond."""
 
 
 def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings: Sequence[Any]) -> pa.Table:
@@ -578,7 +578,7 @@ _UNREAD: Final = re.compile(
 )
 """Comments and quoted text, which hold no words of the query."""
 _SENT_AS: Final = "COPY ("
-"""Text that the PostgreSQL driver puts before the query: the server may count places from there."""
+"""Text that the PostgreSQL driver puts before the query: the server may count positions from there."""
 _SAID_BY_SQLITE: Final = re.compile(r"query: ([^\n]+)")
 _NOT_REACHED: Final[Mapping[str, tuple[str, str]]] = {
     "password|no pg_hba": (
