@@ -1,4 +1,4 @@
-"""Tables, pictures and pages, as text and as semantic HTML; knows if a person looks at this kernel's output."""
+"""Tables, pictures and pages, as text and as semantic HTML; detects if a person looks at this kernel's output."""
 
 import os
 import re
