@@ -242,6 +242,8 @@ def _sql(query: str | Path) -> tuple[str, str]:
     """The name and the text of a query."""
     if isinstance(query, str) and not query.lower().endswith(".sql"):
         return "query", query
+    if not isinstance(query, str | Path):
+        raise StatementRefused(f"Give query as text or as the path of a .sql file, not {query!r}.")
     path = Path(query)
     try:
         return path.name, path.read_text("utf-8-sig")
@@ -503,11 +505,12 @@ def _unreadable(found: Found, called: str, count: int, problems: Sequence[tuple[
     ]
     listed += [f"and {len(reasons) - _MOST_REASONS:,} more reasons"] if len(reasons) > _MOST_REASONS else []
     many = len({line for line, _ in problems})
-    hints = {**_HINTS, f"{layout.columns.get('key', 'key')} is missing": _WITHOUT_KEYS}
+    hints = [text for words, text in _HINTS.items() if any(words in why for why in reasons)]
+    hints += [_WITHOUT_KEYS] if f"{layout.columns.get('key', 'key')} is missing" in reasons else []
     return refused(
         found.cell_rows.name,
         f"has {many:,} of {count:,} rows that cannot be read: {'; '.join(listed)}.",
-        hint=next((hint for words, hint in hints.items() if any(words in why for why in reasons)), ""),
+        hint=next(iter(hints), ""),
         rows=many,
         first=min(line for line, _ in problems),
     )
