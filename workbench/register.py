@@ -104,7 +104,10 @@ class GapRows(Tabular):
     def _table(self) -> Table:
         section = Column("section", link=f"{self._page}#section-{{}}")
         headings = (section, "name", "what the sandbox does", "what else it may do")
-        rows = [(row["section"], row["name"], row.does, "; ".join(map(str, row.choices[1:]))) for row in self]
+        rows = [
+            (row["section"], row["name"] + " (changed)" * row.is_changed, row.does, "; ".join(map(str, row.choices[1:])))
+            for row in self
+        ]
         return table("What the interface leaves open", headings, rows)
 
 
