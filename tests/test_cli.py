@@ -273,10 +273,10 @@ def test_it_runs_as_a_module_by_the_same_name(
 
 def test_tolerances_are_given_in_major_units_of_currencies_with_as_many_decimals():
     for currencies, units in (({"ZMW"}, 100), ({"USD", "ZMW"}, 100), ({"UGX"}, 1), ({"KWD"}, 1000)):
-        made = analysis._tolerance([("amount", "50"), ("fee", "125.0")], None, currencies)  # noqa: SLF001  each alone
+        made = analysis._tolerance([("amount", "50"), ("fee", "125.0")], currencies)  # noqa: SLF001  each alone
         assert made == Tolerance(amount_minor=50 * units, fee_minor=125 * units)
     with pytest.raises(click.BadParameter, match="currencies differ in their decimals"):
-        analysis._tolerance([("amount", "1")], None, {"UGX", "ZMW"})  # noqa: SLF001  as above
+        analysis._tolerance([("amount", "1")], {"UGX", "ZMW"})  # noqa: SLF001  as above
 
 
 def test_the_description_is_printed_and_written_the_same(tmp_path: Path):

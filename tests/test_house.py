@@ -130,7 +130,7 @@ def test_no_output_of_a_notebook_holds_a_secret_or_a_whole_number():
 FINDS_A_NUMBER = {
     "workbench.domain.masking", "workbench.domain.phones",
     # How a party is written, and a pattern that a draft offers: neither hides anything.
-    "workbench.analysis.statements.drafting",
+    "workbench.analysis.statements.draft",
 }  # fmt: skip
 LONG_NUMBERS = ("+254712345678", "+263 77 123 4567", "0961234567", "254712345678")
 NO_LONG_NUMBER = ("1500.00", "2026", "12345678", "abcdefghijklmnop", "+1500.00", "order-81")

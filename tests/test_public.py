@@ -35,7 +35,7 @@ NAMES = {
     "verify",
     "write_statement",
 }
-HEAVY = {"duckdb", "pandas", "pyarrow", "ipywidgets", "papermill", "matplotlib", "IPython", "nbconvert"}
+HEAVY = {"duckdb", "pandas", "pyarrow", "ipywidgets", "nbclient", "papermill", "matplotlib", "IPython", "nbconvert"}
 SERVER_SIDE = {"httpx", "msgspec"}
 
 

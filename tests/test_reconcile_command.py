@@ -3,12 +3,9 @@
 import csv
 import json
 import re
-import sys
 from contextlib import chdir
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import openpyxl
@@ -20,8 +17,6 @@ from tests.test_terminal import shown
 from workbench.analysis import files
 from workbench.analysis.break_codes import settlement_of
 from workbench.analysis.frames import frame, python_rows
-from workbench.analysis.report import outputs
-from workbench.analysis.report.outputs import LOCALES
 from workbench.analysis.shapes import BREAK, CARRIED, LEDGER_MOVEMENT, Columns
 from workbench.analysis.statements import LAYOUTS, write_statement
 from workbench.cli import app
@@ -303,8 +298,8 @@ class TestForAPerson:
     @pytest.mark.thorough
     def test_what_does_not_add_up_is_said_with_by_how_much(self, tmp_path: Path):
         done, _ = of_the_shop(tmp_path, changed=("3699.97", "3709.97"))
-        assert "The proof does not hold for MTN wallet.\n\nMTN wallet: the ledger closes at K3,306.17" in done.stdout
-        assert "the breaks (-K393.80), and -K10.00 that nothing explains" in done.stdout
+        assert "The proof does not hold for MTN wallet." in done.stdout
+        assert "it does not prove: -K10.00 is not explained; the running balance of mtn_portal.csv" in done.stdout
         assert "in line 40: K3,699.97 expected, K3,709.97 found" in done.stdout
 
     @pytest.mark.thorough
@@ -385,12 +380,6 @@ class TestFiles:
         assert (row["ledger_minor"], row["statement_minor"], row["variance_minor"]) == ("9905", "8900", "1005")
         assert "K99.03 net" in missing["reason"]
         assert missing["ledger_minor"] == "9903"
-
-    def test_for_a_spreadsheet_numbers_stay_numbers_and_the_word_behind_it_is_a_file(self, done: tuple[Case, Result]):
-        case, _ = done
-        assert case.run_with("--excel", case.ledger, case.statement, *out("excel.csv")).exit_code == 1
-        assert (case.here / "excel.csv").read_text("utf-8-sig") == (case.here / "b.csv").read_text("utf-8")
-        assert ",-" in (case.here / "b.csv").read_text("utf-8")
 
     @pytest.mark.thorough
     def test_what_is_open_is_carried_to_the_next_run(self, done: tuple[Case, Result]):
@@ -493,31 +482,8 @@ class TestForASpreadsheet:
         assert "--excel" in said
         assert "\nWritten: b.csv, b.parquet\n" in done.stdout
 
-    def test_for_a_locale_it_is_read_there_as_the_same_amounts_days_and_texts(self, tmp_path: Path):
-        texts = ["00123", "1" * 16, "1e5", "12/2026", "=1;2", "a;b", "123456789012345"]
-        case = written(tmp_path, [*BOTH, *(movement(place, key=text) for place, text in enumerate(texts))], BOTH)
-        case.run(*out("b.parquet", "local.csv"), "--excel=de-DE")
-        table = files.read(case.here / "b.parquet", BREAK)
-        for name, (delimiter, decimal, day) in LOCALES.items():
-            assert delimiter != decimal
-            result = SimpleNamespace(breaks=table, suggestions=(), account_names={})
-            outputs.write(result, tmp_path / f"{name}.csv", excel=name)
-            with (tmp_path / f"{name}.csv").open(newline="", encoding="utf-8-sig") as file:
-                found = list(csv.DictReader(file, delimiter=delimiter))
-            assert len(found[0]) == len(BREAK) - 1, "all but the JSON, and no two are called alike"
-            for heading, column in (("ledger gross", "ledger_amount_minor"), ("statement net", "statement_minor"),
-                                    ("net variance", "variance_minor")):  # fmt: skip
-                read = [Decimal(row[heading].replace(decimal, ".")) * 100 if row[heading] else None for row in found]
-                assert read == [each for (each,) in python_rows(table, column)], column
-            days = [datetime.strptime(row["business date"], day).date() for row in found]  # noqa: DTZ007  it is a day
-            assert days == table["business_date"].tolist()
-            became = {row["key"] for row in found}
-            assert became == {"'00123", "'" + "1" * 16, "'1e5", "'12/2026", "'=1;2", "a;b", "123456789012345"}
-        assert (case.here / "local.csv").read_bytes() == (tmp_path / "de-DE.csv").read_bytes()
-
 
 UNUSABLE = {
-    "a locale": (["{ledger}", "{statement}", "--out", "b.csv", "--excel=en-XX"], "none of en-ZM, en-GB"),
     "no such ledger": (["nowhere.parquet", "{statement}"], "nowhere.parquet"),
     "an ending": (["{ledger}", "{statement}", "--out", "b.pdf"], ".xlsx, .html, .csv, .parquet"),
     "no ending": (["{ledger}", "{statement}", "--out", "b"], "ends in nothing"),
@@ -534,32 +500,27 @@ UNUSABLE = {
     "a layout": (["{ledger}", "{statement}", "--layout", "mtm"], "mtm"),
     "another account": (["{ledger}", "{statement}", "--account", "nobody"], "nobody"),
     "a date format": (["{ledger}", "{statement}", "--date-format", "%q"], "%q"),
-    "a tolerance": (["{ledger}", "{statement}", "--tolerance", "time", "1"], "none of amount, fee."),
+    "a tolerance": (
+        ["{ledger}", "{statement}", "--tolerance", "time", "1"],
+        "none of amount, fee.",
+    ),
     "half a ngwee": (["{ledger}", "{statement}", "--tolerance", "fee", "0.005"], "0.005"),
-    "half a day": (["{ledger}", "{statement}", "--tolerance", "days", "0.5"], "0.5"),
-    "days": (["{ledger}", "{statement}", "--tolerance", "days", "3"], 'Write match = [{ on = ["key"], days = 3 }].'),
-    "minutes": (
-        ["{ledger}", "{statement}", "--tolerance", "minutes", "9"],
-        '{ on = ["amount", "phone"], minutes = 9 }',
-    ),
-    "fields": (
-        ["{ledger}", "{statement}", "--pair-by", "amount,day"],
-        '{ on = ["key"] }, { on = ["amount"], days = 1 }',
-    ),
+    "days": (["{ledger}", "{statement}", "--tolerance", "days", "3"], 'match = [{ on = ["key"], days = 3 }]'),
+    "minutes": (["{ledger}", "{statement}", "--tolerance", "minutes", "9"], '["amount", "phone"], minutes = 9 }'),
+    "fields": (["{ledger}", "{statement}", "--pair-by", "amount,day"], '{ on = ["amount"], days = 2 }'),
     "no day": (["{ledger}", "{statement}", "--as-of", ""], "'' is not a day"),
     "a cut-off": (["{ledger}", "{statement}", "--cut-off", "-1"], "--cut-off"),
     "nothing carried": (["{ledger}", "{statement}", "--carry-forward", "nowhere"], "--carry-to"),
-    "a journal that is a workbook": (["{ledger}", "{statement}", "--journal", "j.xlsx"], "does not end in .csv"),
+    "a journal that is a workbook": (["{ledger}", "{statement}", "--journal", "j.xlsx"], "A journal is a .csv file"),
     "a journal's account": (
         ["{ledger}", "{statement}", "--out", "b.csv", "--journal", "j.csv", "--journal-account", "7901"],
         "NAME=CODE",
     ),
-    "an engine": (["{ledger}", "{statement}", "--engine", "abacus"], "duckdb"),
     "no statement": (["{ledger}"], "STATEMENT"),
 }
 
 
-def test_what_cannot_be_used_ends_with_2_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_cannot_be_used_ends_with_2_and_says_why(tmp_path: Path):
     case = written(tmp_path)
     text = case.folder / "text.parquet"
     text.write_text("no table")
@@ -578,5 +539,3 @@ def test_what_cannot_be_used_ends_with_2_and_says_why(tmp_path: Path, monkeypatc
     for content in ("", "Id,Date\n", "\xff\xfe\x00"):
         Path(case.statement).write_text(content, "latin-1")
         refused(repr(content), "mtn.csv", case.ledger, case.statement)
-    monkeypatch.setitem(sys.modules, "pyspark", None)
-    refused("no Spark", "mobile-money-workbench[spark]", case.ledger, case.statement, "--engine", "spark")

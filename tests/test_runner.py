@@ -50,8 +50,8 @@ SETUP = (
 ACTS = '<svg xmlns="http://www.w3.org/2000/svg" class="wb-drawn"><script>acts()</script></svg>'
 RAW = [
     f"{SETUP}\n%load_ext workbench",
-    "%%http -o answer\nGET /v1/balance\nAuthorization: Bearer $bench.secret_key",
-    f"from IPython.display import SVG\nassert answer.status_code == 200\ndisplay(SVG({ACTS!r}))\nbench.trace.sequence",
+    "%%http\nGET /v1/balance\nAuthorization: Bearer $bench.secret_key",
+    f"from IPython.display import SVG\nassert _.status_code == 200\ndisplay(SVG({ACTS!r}))\nbench.trace.sequence",
     "%%http\nPSOT /v1/balance",
     "print('went on')",
 ]

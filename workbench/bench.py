@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from workbench.alternatives import reporting, switched
@@ -12,9 +12,11 @@ from workbench.domain.gaps import PAGE, Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
 from workbench.domain.webhooks import types_of
-from workbench.errors import LabRefused, ServeRefused, WorkbenchError
+from workbench.domain.wire.keys_and_events import FaultyEndpoint
+from workbench.domain.wire.sandbox_controls import WasReset
+from workbench.errors import ServeRefused, WorkbenchError
 from workbench.extras import extras_named
-from workbench.merchant.calls import checked_text
+from workbench.merchant.calls import checked_text, segments
 from workbench.merchant.receiver import Receiver
 from workbench.register import GapRows
 from workbench.resources import Closing
@@ -123,13 +125,13 @@ class Workbench(Session):
         super().__init__(IN_PROCESS_URL, *keys, transport=transport, watchers=watchers, in_force=choices.changed())
         self._engine = engine
         if account := engine.store.credentials:
-            self.email, self.password = account.email, Secret(account.password)
+            self.email, self.password = account[0], Secret(account[1])
         self.closing.callback(engine.close)
         # The watchers stop before the store is closed, not in the middle of reading it.
         self.closing.callback(watchers.close)
         self.closing.callback(reporting(engine))
         if webhooks is None and webhook_url is None:
-            self._start_receiver(engine)
+            self.started = self._begin_receiving()
         else:
             try:
                 self._mount(webhooks, webhook_url or APP_URL)
@@ -233,30 +235,19 @@ class Workbench(Session):
             self.acting.webhook_endpoints.update(endpoint_id, url=url)
         self.started = None
         if own and self.in_force.get("endpoint_registration") != "dashboard":
-            self._start_receiver(engine)
+            self.started = self._begin_receiving()
         return bool(own)
 
     def _register(self, engine: "Engine", url: str) -> str:
         """The signing secret of a URL; registers the URL unless a reopened store has it registered already."""
         return engine.signing_secret(url) or str(self.acting.webhook_endpoints.create(url=url).secret)
 
-    def _start_receiver(self, engine: "Engine") -> None:
-        self._check_open()
-        self.started, self.receiver_url = self._own_receiver, RECEIVER_URL
-        self._own_receiver.secrets.append(Secret(self._register(engine, RECEIVER_URL)))
-
-    @property
-    def receiver(self) -> Receiver:
-        """The merchant's webhook endpoint.
-
-        In process the receiver is registered at the start, or with `webhooks` at its first use. Over a served sandbox
-        the first use starts a receiver on a free port of this machine and registers it until `close`; the receiver gets
-        the events from then on.
-        """
+    def _begin_receiving(self) -> Receiver:
         if self._engine is None:
-            return super().receiver
-        if self.started is None:
-            self._start_receiver(self._engine)
+            return super()._begin_receiving()
+        self._check_open()
+        self.receiver_url = RECEIVER_URL
+        self._own_receiver.secrets.append(Secret(self._register(self._engine, RECEIVER_URL)))
         return self._own_receiver
 
     @property
@@ -281,7 +272,7 @@ class Workbench(Session):
     @property
     def trace(self) -> Trace:
         """Every call, screen, entry and webhook so far, in order; holds the latest rows, reads the others if needed."""
-        return Trace(PagedRows(self.untraced.trace_page), self.trace_context)
+        return Trace(PagedRows(self.untraced.trace_page), self.base_url)
 
     @property
     def gaps(self) -> GapRows:
@@ -307,14 +298,15 @@ class Workbench(Session):
         """
         known = [known.id for known in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
         for endpoint_id in known:
-            self.control.set_delivery_faults(endpoint_id, list(faults))
+            path = f"webhook_endpoints{segments(endpoint_id)}/faults"
+            self.control.post(path, FaultyEndpoint, {"faults": faults})
 
     def reset(self) -> None:
         """Forget all payments, events and entries; keys, webhook endpoints and the clock stay.
 
         The messages in `receiver` stay too: a merchant would not know of the reset.
         """
-        self.control.reset()
+        self.control.post("reset", WasReset)
 
     # For analysts, once there are payments. pandas is loaded at the first use.
 
@@ -398,14 +390,6 @@ class Workbench(Session):
     def _dock(self) -> None:
         if is_docked() and not self.http.is_closed:
             self.console().dock()
-
-    def desk(self) -> NoReturn:
-        """Raises LabRefused: `console` replaces the desk."""
-        raise LabRefused("The desk has become a part of the console: bench.console().")
-
-    def dashboard(self) -> NoReturn:
-        """Raises LabRefused: `console` replaces the dashboard."""
-        raise LabRefused("The dashboard has become a part of the console: bench.console().")
 
     def __repr__(self) -> str:
         return f"Workbench({self.base_url!r}, {mask(str(self.secret_key))!r})"

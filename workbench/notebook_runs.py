@@ -52,36 +52,31 @@ def _typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Pat
     Raises RunRefused: no notebook declares a name, or a text is not of the declared type.
     """
     declared = {path: _declared(path) if parameters else {} for path in notebooks}
-    known = {name for names in declared.values() for name in names or ()}
-    if all(names is None for names in declared.values()):
+    known = {name for names in declared.values() for name in names}
+    if parameters and not known:
         raise RunRefused(
             f"No cell of {', '.join(path.name for path in notebooks)} is tagged parameters, so -p has nothing to set.",
             hint="Tag the cell that assigns the parameters.",
         )
     if unknown := sorted(set(parameters) - known):
-        raise RunRefused(
-            f"No notebook takes a parameter {', '.join(unknown)}; they take {', '.join(sorted(known)) or 'none'}.",
-            unknown=unknown,
-        )
+        message = f"No notebook takes a parameter {', '.join(unknown)}; they take {', '.join(sorted(known))}."
+        raise RunRefused(message, unknown=unknown)
     return {
-        path: {name: _read(name, text, names[name]) for name, text in parameters.items() if names and name in names}
+        path: {name: _read(name, text, names[name]) for name, text in parameters.items() if name in names}
         for path, names in declared.items()
     }
 
 
-def _declared(notebook: Path) -> dict[str, str] | None:
-    """The names in the cell tagged `parameters`, and their types, as papermill reads them; None without such a cell."""
+def _declared(notebook: Path) -> dict[str, str]:
+    """The names in the cell tagged `parameters`, and their types, as papermill reads them."""
     from papermill.translators import PythonTranslator
 
-    names: dict[str, str] | None = None
     # A notebook or a cell that cannot be read, by whatever error, fails when it is run.
     with suppress(Exception):
-        for cell in nbformat.read(notebook, as_version=4).cells:
-            if _has_tag(cell, "parameters"):
-                names = {}
-                names = {parameter.name: parameter.inferred_type_name for parameter in PythonTranslator.inspect(cell)}
-                break
-    return names
+        cells = nbformat.read(notebook, as_version=4).cells
+        cell = next(cell for cell in cells if _has_tag(cell, "parameters"))
+        return {parameter.name: parameter.inferred_type_name for parameter in PythonTranslator.inspect(cell)}
+    return {}
 
 
 def _read(name: str, text: str, kind: str) -> object:
@@ -337,12 +332,7 @@ def _suite(result: Result) -> ET.Element:
 
 
 def run(
-    notebooks: Sequence[Path],
-    *,
-    parameters: Mapping[str, str] | None = None,
-    out: Path = Path("executed"),
-    jobs: int = 2,
-    solutions: bool = False,
+    notebooks: Sequence[Path], *, parameters: Mapping[str, str], out: Path, jobs: int, solutions: bool
 ) -> list[Result]:
     """Execute `notebooks`, `jobs` at a time; the results are in the order of the notebooks.
 
@@ -351,7 +341,7 @@ def run(
     exercises; a check that does not pass then fails.
     Raises RunRefused: a missing notebook, a parameter that no notebook takes, or no folder to write to.
     """
-    tasks = _tasks(notebooks, parameters or {}, out, solutions=solutions)
+    tasks = _tasks(notebooks, parameters, out, solutions=solutions)
     names = [task.name for task in tasks]
     try:
         out.mkdir(parents=True, exist_ok=True)

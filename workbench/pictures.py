@@ -1,6 +1,6 @@
 """Pictures of how payments work, drawn from this sandbox's own tables: its transitions, schedule, ledger and messages.
 
-Each picture is a `Drawing`: an SVG, and a text that says the same.
+Each picture is a `Drawing`, an SVG and a text that says the same, except for the T-accounts of a payment.
 """
 
 import re
@@ -14,8 +14,8 @@ from msgspec.structs import asdict
 
 from workbench.domain import ledger, payments
 from workbench.domain.gaps import Gaps
-from workbench.domain.ledger import CREDIT, DEBIT, KIND_BY_CODE, TAccount, t_accounts
-from workbench.domain.masking import shortened
+from workbench.domain.ledger import DEBIT, KIND_BY_CODE
+from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import lusaka_text, milliseconds, span, utc_text
 from workbench.domain.money import Money, money_text
 from workbench.domain.payments import Transitions, offer_again_s
@@ -26,9 +26,9 @@ from workbench.domain.wire.ledger_and_trace import LedgerEntry, LedgerPosting
 from workbench.merchant.receiver import Arrival
 from workbench.session import Session
 from workbench.text import svg
-from workbench.text.render import Column, table
+from workbench.text.render import table
 from workbench.text.svg import Drawing
-from workbench.traffic.trace import title_of
+from workbench.traffic.trace import TAccounts
 from workbench.visible import visible
 
 if TYPE_CHECKING:
@@ -201,25 +201,12 @@ class Pictures:
         says = [title, *(line for name, lines in blocks.items() for line in (f"{name}:", *lines)), ends]
         return svg.drawing(title, "\n".join(says), y + 26, parts)
 
-    def ledger(self, payment: str) -> Drawing:
+    def ledger(self, payment: str) -> TAccounts:
         """The T-accounts of one payment, by the id of an intent, of a charge without an intent, or of a payout."""
         entries, postings = self._journal(payment)
-        title = f"The ledger of {svg.shown_as(payment, 60)}"
-        lines = [f"#{entry.number} {entry.kind}: {svg.shown_as(entry.description)}" for entry in entries]
-        lines = lines or ["No entry names it."]
-        accounts = t_accounts({**asdict(posting), "entry": f"#{posting.number}"} for posting in postings)
-        parts = [svg.text(svg.EDGE, 50 + 20 * place, shortened(line, 100), svg.INK) for place, line in enumerate(lines)]
-        y = 64 + 20 * len(lines)
-        for pair in (accounts[place : place + 2] for place in range(0, len(accounts), 2)):
-            for account, x in zip(pair, (svg.EDGE, svg.WIDTH - svg.EDGE - _T_WIDTH), strict=False):
-                parts += _t_account(account, x, y)
-            y += 70 + 20 * max(map(_lines_of, pair))
-        for total in (sums := list(_sums(postings))):
-            parts.append(svg.text(svg.EDGE, y + 8, total, svg.INK, font_weight=600))
-            y += 20
-        columns = ("account", "entry", Column("debit", numeric=True), Column("credit", numeric=True))
-        says = table("", columns, (row for account in accounts for row in _account_rows(account)))
-        return svg.drawing(title, "\n".join([title, *lines, *([str(says)] if accounts else []), *sums]), y + 8, parts)
+        lines = [f"#{entry.number} {entry.kind}: {mask(entry.description)}" for entry in entries]
+        notes = [f"The ledger of {svg.shown_as(payment, 60)}", *(lines or ["No entry names it."])]
+        return TAccounts(map(asdict, postings), notes=notes)
 
     def money_flow(self) -> Drawing:
         """The latest entries of the ledger, each with the money that changed hands and the claims that changed."""
@@ -426,7 +413,14 @@ def _states(of: str, transitions: Transitions) -> Drawing:
         [(*key, target) for key, target in transitions.items()],
     )
     start = [svg.tag("circle", cx=_MIDDLE, cy=48, r=6, fill=svg.INK), *svg.arrow([(_MIDDLE, 52), (_MIDDLE, 76)])]
-    parts = [*start, *downs, *_lines_back(back, tops), *_lines_on(on, finals), *boxes]
+    returns = {way.target: tops[way.target] + 20 for way in back}
+    ends = {name: top + _FINAL_HEIGHT // 2 for name, top in finals.items()}
+    parts = [
+        *start, *downs,
+        *_lines(back, returns, (_STATE_X, _BACK_X, _STATE_X), -10),
+        *_lines(on, ends, (_STATE_X + _STATE_WIDTH, _ON_X, _FINAL_X), 10),
+        *boxes,
+    ]  # fmt: skip
     height = max([bottom, *(top + _FINAL_HEIGHT for top in finals.values())]) + 20
     return svg.drawing(title, str(says), height, parts, note="double frame: final")
 
@@ -443,34 +437,23 @@ def _final_heights(exits: Sequence[_Exit]) -> dict[str, int]:
     return placed
 
 
-def _lines_back(exits: Sequence[_Exit], tops: Mapping[str, int]) -> Iterator[str]:
-    """Lines, on the left of all states, to states that have exits and do not come next."""
-    for place, target in enumerate(dict.fromkeys(way.target for way in exits)):
-        here = [way for way in exits if way.target == target]
-        yield from _bus(here, (_STATE_X, _BACK_X - _LANE * place, _STATE_X), tops[target] + 20)
-        yield from (svg.text(_STATE_X - 10, way.y - 6, way.event, svg.INK, text_anchor="end") for way in here)
+def _lines(exits: Sequence[_Exit], heights: Mapping[str, int], xs: tuple[int, int, int], label: int) -> Iterator[str]:
+    """The lines to each target in `heights`, target → y of its end, and the names of their events.
 
-
-def _lines_on(exits: Sequence[_Exit], finals: Mapping[str, int]) -> Iterator[str]:
-    """Yields the arrows from states to the final states, with the names of events; `finals` is state → y of its box."""
-    right = _STATE_X + _STATE_WIDTH
-    for place, (target, top) in enumerate(finals.items()):
-        here = [way for way in exits if way.target == target]
-        yield from _bus(here, (right, _ON_X - _LANE * place, _FINAL_X), top + _FINAL_HEIGHT // 2)
-        yield from (svg.text(right + 10, way.y - 6, way.event, svg.INK) for way in here)
-
-
-def _bus(exits: Sequence[_Exit], xs: tuple[int, int, int], y: int) -> Iterator[str]:
-    """Lines that leave states, share a lane and end at height `y`; dots show where lines meet, and not only cross.
-
-    `xs` are the x of the states' edge, of the lane and of the end.
+    `xs` are the x of the states' edge, of the first lane and of the ends. `label` is the distance of a name from the
+    edge; a name at its left ends there. Lines to one target share a lane; dots show where they meet, not only cross.
     """
-    start, lane, end = xs
-    for way in exits:
-        yield from svg.arrow([(start, way.y), (lane, way.y), (lane, y), (end, y)])
-    ends = [y, *(way.y for way in exits)]
-    meeting = {height for height in ends if min(ends) < height < max(ends)}
-    yield from (svg.tag("circle", cx=lane, cy=height, r=3.2, fill=svg.BLUE) for height in sorted(meeting))
+    edge, lane, end = xs
+    for target, y in heights.items():
+        here = [way for way in exits if way.target == target]
+        for way in here:
+            yield from svg.arrow([(edge, way.y), (lane, way.y), (lane, y), (end, y)])
+        levels = [y, *(way.y for way in here)]
+        meeting = {level for level in levels if min(levels) < level < max(levels)}
+        yield from (svg.tag("circle", cx=lane, cy=level, r=3.2, fill=svg.BLUE) for level in sorted(meeting))
+        anchor = "end" if label < 0 else "start"
+        yield from (svg.text(edge + label, way.y - 6, way.event, svg.INK, text_anchor=anchor) for way in here)
+        lane -= _LANE
 
 
 # The flow of money
@@ -484,13 +467,12 @@ class _Lane(NamedTuple):
     is_ours: bool = False
 
 
-def _place(kind: ledger.AccountKind) -> _Lane:
-    """Reads the holder and the place from the name of an account that holds money."""
-    return _Lane(kind.name.partition(":")[0], kind.name.rpartition(":")[2].replace("_", " "), is_ours=True)
-
-
 _CUSTOMER, _FEES, _MERCHANT = _Lane("customer", "wallet"), _Lane("operator", "fees"), _Lane("merchant", "bank account")
-_PLACES: Final = {account.code: _place(account) for account in (ledger.FLOAT, ledger.IN_TRANSIT, ledger.BANK)}
+_PLACES: Final = {
+    kind.code: _Lane(kind.name.partition(":")[0], kind.name.rpartition(":")[2].replace("_", " "), is_ours=True)
+    for kind in (ledger.FLOAT, ledger.IN_TRANSIT, ledger.BANK)
+}
+"""The code of an account that holds money → the holder and the place in its name."""
 _FLOAT, *_ON_THE_WAY = _PLACES.values()
 _LANES: Final = (_CUSTOMER, _FLOAT, _FEES, *_ON_THE_WAY, _MERCHANT)
 """The lanes from left to right."""
@@ -529,17 +511,12 @@ def _flows(postings: Sequence[LedgerPosting]) -> Iterator[tuple[_Lane, _Lane, st
 
     A movement between two such accounts is yielded once.
     """
-    for posting in postings:
-        if posting.code not in _PLACES:
-            continue
+    for posting in (posting for posting in postings if posting.code in _PLACES):
         here, amount = _PLACES[posting.code], money_text(posting.amount_minor, posting.currency)
-        # The other end is an account that holds money, or a party.
-        against = [other for other in postings if other.side != posting.side]
-        places = [
-            _PLACES[other.code] for other in against if other.code in _PLACES and other.account != posting.account
-        ]
-        outside = [_OUTSIDE.get(other.code, _CUSTOMER) for other in against if other.code not in _PLACES]
-        there = next(iter([*places, *outside]), None)
+        against = [other for other in postings if other.side != posting.side and other.account != posting.account]
+        others = [_PLACES.get(other.code) or _OUTSIDE.get(other.code, _CUSTOMER) for other in against]
+        # The other end is rather an account that holds money than a party.
+        there = min(others, key=lambda lane: not lane.is_ours, default=None)
         if there and posting.side != DEBIT:
             yield here, there, amount
         elif there and not there.is_ours:
@@ -567,48 +544,6 @@ def _in_words(entry: _Booked) -> str:
         for source, target, amount in entry.flows
     ]
     return "\n    ".join([f"{entry.title}, {entry.at}", *flows, *([", ".join(entry.claims)] if entry.claims else [])])
-
-
-# The accounts of a payment
-
-_T_WIDTH: Final = 318
-
-
-def _account_rows(account: TAccount) -> Iterator[tuple[str, str, str, str]]:
-    """An account's rows of account, entry, debit and credit: its postings, then its balance."""
-    name = title_of(account)
-    yield from ((name, posting.entry, posting.money.plain, "") for posting in account.debits)
-    yield from ((name, posting.entry, "", posting.money.plain) for posting in account.credits)
-    yield (name, "balance", *account.balance)
-
-
-def _lines_of(account: TAccount) -> int:
-    return max(len(account.debits), len(account.credits))
-
-
-def _t_account(account: TAccount, x: int, y: int) -> Iterator[str]:
-    """Debits left, credits right, and the balance below on the side where it stands."""
-    middle, end, bottom = x + _T_WIDTH / 2, x + _T_WIDTH, y + 30 + 20 * _lines_of(account)
-    yield svg.text(x, y + 12, title_of(account), svg.INK, font_weight=600)
-    yield svg.line(x, y + 22, end, y + 22, svg.INK)
-    yield svg.line(middle, y + 22, middle, bottom + 22, svg.INK)
-    yield svg.line(x, bottom, end, bottom, svg.RULE)
-    for side, left, right in ((account.debits, x, middle - 12), (account.credits, middle + 12, end)):
-        for place, posting in enumerate(side):
-            down = y + 40 + 20 * place
-            yield svg.text(left, down, posting.entry, svg.FAINT)
-            yield svg.text(right, down, posting.money.plain, svg.INK, text_anchor="end")
-    for words, right in zip(account.balance, (middle - 12, end), strict=True):
-        yield svg.text(right, bottom + 17, words, svg.INK, text_anchor="end", font_weight=600)
-
-
-def _sums(postings: Sequence[LedgerPosting]) -> Iterator[str]:
-    for currency in dict.fromkeys(posting.currency for posting in postings):
-        debits, credits_ = (
-            sum(posting.amount_minor for posting in postings if (posting.currency, posting.side) == (currency, side))
-            for side in (DEBIT, CREDIT)
-        )
-        yield f"Debits {money_text(debits, currency)} = credits {money_text(credits_, currency)}"
 
 
 # Rows that belong together

@@ -6,9 +6,8 @@ operators, a phone, the ledger and the trace.
 
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from html import escape
@@ -37,7 +36,7 @@ from workbench.errors import (
     ServiceUnreachable,
     UnexpectedResponse,
 )
-from workbench.merchant.calls import Latencies, checked_text, host_of, ignore_cookies, invalid, segments
+from workbench.merchant.calls import checked_text, host_of, ignore_cookies, invalid, segments
 from workbench.merchant.client import PaymentsClient, checked_names
 from workbench.merchant.receiver import Receiver
 from workbench.resources import Closing
@@ -88,16 +87,6 @@ class SandboxControl:
     def delivery_faults(self) -> list[FaultyEndpoint]:
         """Endpoints and the faults of deliveries to them."""
         return self.get("webhook_endpoints", Rows[FaultyEndpoint]).data
-
-    def set_delivery_faults(self, endpoint_id: str, faults: list[str]) -> FaultyEndpoint:
-        """Set the faults of deliveries to an endpoint; an empty list makes the endpoint well-behaved again."""
-        path = f"webhook_endpoints{segments(endpoint_id)}/faults"
-        return self.post(path, FaultyEndpoint, {"faults": faults})
-
-    def sign(self, body: str, how: str, **more: str | int | None) -> SignedMessage:
-        """A message with this body, signed correctly or wrongly as `how` says; `more` are further fields of `Sign`."""
-        made = self.post("sign", Signed, {"body": body, "how": how, **more})
-        return SignedMessage(made.body.encode(), made.headers)
 
     def accounts(self, **bounds: str) -> list[books.LedgerAccount]:
         """Every account posted to, with its sums.
@@ -175,10 +164,6 @@ class SandboxControl:
         """
         body = {"marked": marked, "deprecated_at": deprecated_at, "sunset_at": sunset_at}
         return self.post(f"operations{segments(operation)}/deprecation", wire.Deprecated, body)
-
-    def reset(self) -> wire.WasReset:
-        """Forget all payments, events and entries."""
-        return self.post("reset", wire.WasReset)
 
     def _pages(self, path: str, shape: type[Page[Row]], **query: str) -> Iterator[list[Row]]:
         """The rows of a list of the ledger, page by page of _PAGE entries; entries recorded meanwhile come last."""
@@ -450,14 +435,6 @@ _TIMEOUT = httpx.Timeout(5, read=120)
 _QUIET: Final = {books.UNSEEN: "true"}
 
 
-@dataclass(frozen=True)
-class TraceContext:
-    """Facts that a trace's rows lack: the sandbox's address, and the times of its responses."""
-
-    base_url: str = ""
-    latencies: Latencies = field(default_factory=Latencies)
-
-
 class Session(Closing):
     """A sandbox at `base_url`, called with the test secret key until `close`.
 
@@ -484,9 +461,8 @@ class Session(Closing):
         """A bare httpx client of the sandbox, without credentials, to see the wire with."""
         ignore_cookies(self.http)  # a sandbox sets none
         self.watchers = watchers or Watchers(self._position)
+        """Callbacks that run soon after anything happens in the sandbox."""
         self.closing.callback(self.watchers.close)
-        self.trace_context = TraceContext(base_url, Latencies())
-        self.trace_context.latencies.watch(self.http)
         self.is_served = transport is None
         self.base_url = base_url
         self.secret_key = Secret(secret_key)
@@ -536,13 +512,6 @@ class Session(Closing):
         """A merchant's client whose reads leave no trace and do not count as calls: for repeated drawing."""
         return self._quiet
 
-    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Run `callback` soon after anything happens in the sandbox, in a thread of its own.
-
-        Returns a function that ends the watch. An exception of the callback is logged.
-        """
-        return self.watchers.add(callback)
-
     def phone(self, number: str) -> Phone:
         """The handset with this number, `+260` and nine digits; each call returns the same handset."""
         number = checked_text("number", number, such_as="+260961234567")
@@ -577,17 +546,26 @@ class Session(Closing):
 
     @property
     def receiver(self) -> Receiver:
-        """The merchant's webhook endpoint; the first use starts and registers it, on a free port, until `close`."""
+        """The merchant's webhook endpoint.
+
+        In process the receiver is registered at the start, or with `webhooks` at its first use. Over a served sandbox
+        the first use starts a receiver on a free port of this machine and registers it until `close`; the receiver gets
+        the events from then on.
+        """
         if self.started is None:
-            rows = self.untraced.in_force()
-            tolerance_s, types = rows["signature_tolerance_s"], types_of(rows["event_types"])
-            self.started = Receiver(tolerance_s=tolerance_s, types=types, scheme=rows["signature_scheme"])
-            url = self.closing.enter_context(self.started.listen())
-            endpoint = self.acting.webhook_endpoints.create(url=url)
-            self.receiver_url = url
-            self.started.secrets.append(Secret(endpoint.secret))
-            self.closing.callback(self._forget_endpoint, endpoint.id)
+            self.started = self._begin_receiving()
         return self.started
+
+    def _begin_receiving(self) -> Receiver:
+        """Start a receiver on a free port, and register it until `close`."""
+        rows = self.untraced.in_force()
+        tolerance_s, types = rows["signature_tolerance_s"], types_of(rows["event_types"])
+        receiver = Receiver(tolerance_s=tolerance_s, types=types, scheme=rows["signature_scheme"])
+        self.receiver_url = self.closing.enter_context(receiver.listen())
+        endpoint = self.acting.webhook_endpoints.create(url=self.receiver_url)
+        receiver.secrets.append(Secret(endpoint.secret))
+        self.closing.callback(self._forget_endpoint, endpoint.id)
+        return receiver
 
     @property
     def webhook_secret(self) -> Secret:
@@ -635,7 +613,9 @@ class Session(Closing):
         if not (endpoint or url):
             _ = self.receiver  # its first use registers it
         signing = endpoint or enabled.get(url)
-        return self.untraced.sign(text, how, endpoint=signing, message_id=message_id, timestamp=self._receivers_now_s())
+        message = {"body": text, "how": how, "endpoint": signing, "message_id": message_id}
+        made = self.untraced.post("sign", Signed, {**message, "timestamp": self._receivers_now_s()})
+        return SignedMessage(made.body.encode(), made.headers)
 
     def _receivers_now_s(self) -> int | None:
         """Seconds since 1970 by the receiving side's clock; None if that is this machine's clock."""

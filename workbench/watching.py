@@ -27,7 +27,10 @@ class Watchers:
         self._known: object = None
 
     def add(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Run `callback` after anything that happens from now on; returns a function that removes the callback."""
+        """Run `callback` after anything that happens from now on; returns a function that removes the callback.
+
+        An exception of the callback is logged.
+        """
         if not self._callbacks:
             # What happened before the first callback is no news.
             self._news.clear()

@@ -107,7 +107,7 @@ def test_a_draft_takes_three_digits_for_thousands_only_where_the_named_currency_
 def test_every_report_writes_amounts_with_the_currencys_decimals(folder: Path):
     command = ["reconcile", "ledger.csv", "mtn.csv", "--layout", "uganda.toml"]
     with chdir(folder):
-        outs = ["--out", "page.html", "--out", "book.xlsx", "--out", "breaks.csv", "--excel=en-UG"]
+        outs = ["--out", "page.html", "--out", "book.xlsx"]
         done = CliRunner(catch_exceptions=False).invoke(app, [*command, *outs])
         assert "The proof holds to the last minor unit." in done.output
         assert "-600 ≠ -500 UGX" in done.output
@@ -118,7 +118,6 @@ def test_every_report_writes_amounts_with_the_currencys_decimals(folder: Path):
     assert "UGX 600 gross in the ledger and UGX 500 gross on the statement: UGX 100 apart" in (
         (folder / "page.html").read_text("utf-8")
     )
-    assert ",-600,500,0,-500,-100,UGX," in (folder / "breaks.csv").read_text("utf-8-sig")
     sheet = openpyxl.load_workbook(folder / "book.xlsx")["breaks"]
     places = {cell.value: cell.column for cell in sheet[1]}
     cell = sheet.cell(2, places["ledger net"])

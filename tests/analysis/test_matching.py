@@ -108,6 +108,11 @@ class TestByAmount:
         assert pairs_of(asked) == {("P0", "S0"), ("P2", "S2"), ("P3", "S3")}
         assert asked.matched_by == {"amount within 3 days, the nearest": 3}
         assert len(matched(ours, theirs, within(3)).breaks) == 6
+        # Of a row that is left, nothing is in question: the row that fitted has another partner.
+        for rules in ([within(3, nearest=True)], [within(1), within(3, nearest=True)]):
+            last = on(20, "Z", 7)
+            left = matched([on(0, "P0", 500), on(1, "P1", 500), last], [on(0, "S0", 500), last], *rules)
+            assert (pairs_of(left), left.breaks["code"].tolist()) == ({("P0", "S0")}, ["missing_in_statement"])
 
     def test_what_differs_in_net_amount_direction_or_currency_is_no_match(self):
         ours = [on(0, "a", 100, fee_minor=1), on(0, "b", 200), on(0, "c", 300, phone="0961234567"), on(0, "d", 7)]
@@ -330,6 +335,11 @@ class TestWhereTheyAreDeclared:
         (files / "rules.toml").write_text(f'[match]\n"bank:*" = {self.MATCH}\n')
         told = self.run(files, 'match = [{ on = ["amount"], days = 0 }]', "--rules", str(files / "rules.toml"))
         assert "1 by key in narrative, 1 by amount within 3 days alone." in " ".join(told.split())
+
+    def test_a_name_under_match_that_is_no_account_is_said_with_those_there_are(self, files: Path):
+        (files / "rules.toml").write_text(f'[match]\n"bank:setlement" = {self.MATCH}\n"bank:*" = {self.MATCH}\n')
+        told = " ".join(self.run(files, "", "--rules", str(files / "rules.toml")).split())
+        assert "No account here is named bank:setlement, as [match] says; there are bank:settlement." in told
 
     def test_by_default_a_statement_without_keys_goes_by_amount_within_two_days_and_says_so(self, files: Path):
         told = " ".join(self.run(files, "").split())

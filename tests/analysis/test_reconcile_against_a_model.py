@@ -266,8 +266,8 @@ def apart(left: Row, right: Row, unit: str) -> float:
     return abs((left["occurred_at"] - right["occurred_at"]).total_seconds()) / 60
 
 
-def by_window(plain: list[list[Row]], rule: Row) -> tuple[list[tuple[Row, Row]], list[Row]]:
-    """The pairs of a rule, and the rows that it leaves ambiguous."""
+def by_window(plain: list[list[Row]], rule: Row) -> tuple[list[tuple[Row, Row]], dict[int, list[Row]]]:
+    """The pairs of a rule, and for the rows that it leaves ambiguous the candidates of the other side."""
     unit = "days" if "days" in rule else "minutes"
 
     def like(one: Row, other: Row, times: int) -> bool:
@@ -280,7 +280,7 @@ def by_window(plain: list[list[Row]], rule: Row) -> tuple[list[tuple[Row, Row]],
     def around(row: Row) -> list[list[Row]]:
         return [[each for each in side if like(row, each, 2)] for side in plain]
 
-    pairs, unclear = [], []
+    pairs, unclear = [], {}
     for left, right in product(*plain):
         if like(left, right, 1) and all(len(side) == 1 for row in (left, right) for side in around(row)):
             pairs += [(left, right)] if is_one(left, right, asked=False) else []
@@ -289,7 +289,7 @@ def by_window(plain: list[list[Row]], rule: Row) -> tuple[list[tuple[Row, Row]],
         for row in rows:
             fits = any(like(row, other, 1) for other in plain[1 - side])
             if fits and id(row) not in done and sum(map(len, around(row))) > 2:
-                unclear.append(row)
+                unclear[id(row)] = around(row)[1 - side]
     return pairs, unclear
 
 
@@ -297,13 +297,16 @@ def one_sided(
     alone: tuple, ledger: list[Row], breaks: list, matches: list, closing: dict[str, date], by: Asked
 ) -> None:
     plain = [[rows[0] for rows, batched in side if not batched] for side in alone]
-    settled, unclear = set(), set()
+    settled: set[int] = set()
+    unclear: dict[int, list[Row]] = {}
     for rule in by.match[1:]:
         met, doubted = by_window(plain, rule)
         matches += [(MatchRule(**rule).name, [left], [right]) for left, right in met]
         settled |= {id(row) for pair in met for row in pair}
-        unclear |= {id(row) for row in doubted}
+        unclear |= doubted
         plain = [[row for row in rows if id(row) not in settled] for rows in plain]
+    # What a later rule has matched is in question no more.
+    unclear = {row: others for row, others in unclear.items() if any(id(each) not in settled for each in others)}
     pairs = [(left, right) for left, right in product(*plain) if partners(left, right)]
     count: dict[int, int] = defaultdict(int)
     for pair in pairs:

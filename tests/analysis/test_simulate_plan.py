@@ -86,7 +86,7 @@ def test_refunds_are_of_what_was_paid_and_of_no_more_and_their_rate_shifts_no_ot
     full = sum(each.refund_minor == each.amount_minor for each in refunded)
     assert full / len(refunded) == pytest.approx(0.6, abs=0.1)
     none = list(planned(refunds_per_100k=0))
-    assert [each._replace(refund_minor=0, refund_after_ms=0) for each in month] == none
+    assert [each._replace(refund_minor=0) for each in month] == none
 
 
 def test_more_customers_than_a_masked_number_tells_apart_are_refused():

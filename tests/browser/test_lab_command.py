@@ -252,6 +252,15 @@ def test_where_it_is_narrow_the_phone_is_one_tap_away(page: "Page", opened: Open
     assert box["x"] + box["width"] <= 360
 
 
+def test_beside_the_phone_a_notebook_keeps_half_of_a_narrow_window(page: "Page", opened: Opened):
+    page.set_viewport_size({"width": 900, "height": 740})
+    docked = Docked(page)
+    go(page, opened.url)
+    expect(docked.root).to_be_visible(timeout=READY_MS)
+    expect(page.locator(".jp-DirListing")).to_be_hidden()
+    assert page.locator(".jp-NotebookPanel").bounding_box()["width"] > 450
+
+
 def test_the_foot_of_a_shipped_notebook_leads_on_and_back_and_opening_changes_none(page: "Page", opened: Opened):
     _, here, following = (each.name for each in notebooks()[:3])
     go(page, opened.url.replace(FIRST, here))

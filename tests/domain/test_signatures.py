@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from workbench.domain import signatures, webhooks
 from workbench.domain.ids import Draws
 from workbench.domain.masking import Secret, mask
-from workbench.domain.signatures import SCHEMES, STANDARD, headers_for, sign, verify
+from workbench.domain.signatures import SCHEMES, SIGNATURE_HEADER, STANDARD, headers_for, verify
 from workbench.domain.webhooks import Signer
 from workbench.errors import SignatureRefused
 from workbench.resources import fixture
@@ -26,6 +26,10 @@ OURS, OTHERS, OLD = (f"whsec_{base64.b64encode(seed * 32).decode()}" for seed in
 
 def signed(body: bytes = BODY, secret: str = OURS, at_s: int = NOW_S) -> dict[str, str]:
     return headers_for(secret, ID, at_s, body)
+
+
+def signature_of(secret: str, message_id: str = ID, at_s: int = NOW_S, body: bytes = BODY) -> str:
+    return headers_for(secret, message_id, at_s, body)[SIGNATURE_HEADER]
 
 
 def reason(body: bytes, headers: dict[str, str], secrets: Any = (OURS,), **more: Any) -> str:  # noqa: ANN401  some secrets
@@ -63,7 +67,7 @@ def test_the_reference_library_verifies_ours_and_we_its(key: bytes, message_id: 
         assert library.verify(body, headers_for(secret, message_id, now_s, body, **more)) == json.loads(body)
     assert library.verify(body, headers_for(OTHERS, message_id, now_s, body, also=[secret])) == json.loads(body)
     signature = library.sign(message_id, datetime.fromtimestamp(at_s, UTC), body.decode())
-    assert signature == sign(secret, message_id, at_s, body)
+    assert signature == signature_of(secret, message_id, at_s, body)
     headers = {"webhook-id": message_id, "webhook-timestamp": str(at_s), "webhook-signature": signature}
     assert verify(body, headers, [secret], now_s=at_s) == message_id
 
@@ -71,7 +75,7 @@ def test_the_reference_library_verifies_ours_and_we_its(key: bytes, message_id: 
 def test_any_of_several_signatures_and_secrets_may_match_and_headers_are_named_in_any_case():
     for rename in (str.lower, str.upper, str.title):
         assert verify(BODY, {rename(name): value for name, value in signed().items()}, [OURS], now_s=NOW_S) == ID
-    ours, others = (sign(secret, ID, NOW_S, BODY) for secret in (OURS, OTHERS))
+    ours, others = (signature_of(secret) for secret in (OURS, OTHERS))
     for text in (f"{others} {ours}", f"{ours} {others}", f"v1a,{ours[3:]} {ours}", f"nonsense  {ours} "):
         assert verify(BODY, {**signed(), "webhook-signature": text}, [OURS], now_s=NOW_S) == ID
     for secrets in ([OURS, OLD], iter([OLD, OURS]), OURS):
@@ -110,7 +114,7 @@ def test_a_timestamp_is_whole_seconds_a_signature_of_version_1_and_a_secret_whse
     for secret in ("", "whsec_", "whsec_not base64", "whsec_é", "whsec_c2hvcnQ=", "whsec_==="):
         assert reason(BODY, signed(), [secret]) == "secret_malformed"
         with pytest.raises(SignatureRefused, match="The secret is not whsec_"):
-            sign(secret, ID, NOW_S, BODY)
+            signature_of(secret)
 
 
 MISMATCHED = [
@@ -129,7 +133,7 @@ def test_the_mistake_is_named():
     for body, headers in MISMATCHED:
         assert reason(body, headers) == "signature_mismatch", (body[:40], headers)
     assert reason(BODY, signed(), []) == "signature_mismatch"
-    digest = base64.b64decode(sign(OURS, ID, NOW_S, BODY).removeprefix("v1,"))
+    digest = base64.b64decode(signature_of(OURS).removeprefix("v1,"))
     assert reason(BODY, {**signed(), "webhook-signature": f"v1,{digest.hex()}"}) == "signature_is_hex"
     for text in (OURS, OURS.removeprefix("whsec_")):
         assert reason(BODY, signed(secret=base64.b64encode(text.encode()).decode())) == "key_not_decoded"
@@ -165,7 +169,7 @@ def test_every_pair_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch
         return one == two
 
     monkeypatch.setattr(signatures.hmac, "compare_digest", compare)
-    several = " ".join(sign(secret, ID, NOW_S, BODY) for secret in (OURS, OTHERS, OLD))
+    several = " ".join(signature_of(secret) for secret in (OURS, OTHERS, OLD))
     verify(BODY, {**signed(), "webhook-signature": several}, [OURS, OLD], now_s=NOW_S)
     # The first pair fits already, and the others are compared all the same.
     assert len(pairs) == 2 * 3

@@ -156,6 +156,8 @@ class TestHttp:
             found = [re.search(r"\r\n[Rr]equest-[Ii]d: (req_\w{24})\r\n", each) for each in answers]
             assert all(each.split(" ")[1] == str(status) for each in answers)
             assert len({each[1] for each in found if each}) == 2
+            # The operation is known once the head has arrived.
+            assert {"sandbox-provenance" in each.lower() for each in answers} == {b"chunked" in message}
 
     def test_a_client_that_asks_before_it_sends(self, door: Door):
         lines = ("Host: localhost", f"Content-Length: {len(self.BODY)}", "Expect: 100-continue")

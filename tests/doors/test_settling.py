@@ -170,10 +170,20 @@ class TestEntries:
             charge, late = paid_late(shop)
             known_as = settle(recipe="suspense_returned", entry=late, **told_id).json()["external_reference"]
             assert known_as == "given-back" if told_id else known_as.startswith("4")
-            first, second = movements(shop.bench, payment=charge)
+            first, *_, second = movements(shop.bench, payment=charge)
             assert first == ("late_success", False, None, "in", 10_000, 100)
             assert second[-3:] == ("out", 10_000, 0)
             assert not told_id or second[:3] == ("suspense_returned", True, "given-back")
+
+    def test_late_money_that_was_swept_to_the_bank_leaves_no_float_below_zero_as_it_goes_back(
+        self, shop: Shop, settle: Settle
+    ):
+        _, late = paid_late(shop)
+        shop.advance(days=3)
+        assert settle(recipe="suspense_returned", entry=late).is_success
+        rows = shop.bench.ledger.statement_of(FLOAT).iloc[-2:]
+        assert rows["kind"].tolist() == ["float_topped_up", "suspense_returned"]
+        assert rows["balance_minor"].min() >= 0
 
     def test_late_money_waits_until_it_is_decided(self, shop: Shop, settle: Settle, unknown: str):
         charge, late = paid_late(shop)

@@ -98,40 +98,6 @@ def test_what_waits_holds_nobody_up(serving: Serving):
     assert server.errors == ""
 
 
-def test_a_name_that_is_looked_up_holds_nobody_up(monkeypatch: pytest.MonkeyPatch):
-    asked, found, real = threading.Event(), threading.Event(), socket.getaddrinfo
-
-    def look_up(host: str, *args: Any, flags: int = 0, **more: Any) -> Any:  # noqa: ANN401  as socket.getaddrinfo
-        if host == "merchant.example" and not flags:
-            asked.set()
-            found.wait(SOON_S)
-        return real("127.0.0.1" if asked.is_set() else host, *args, flags=flags, **more)
-
-    monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    monkeypatch.setattr("workbench.sandbox.outbound._LOOKUP_S", SOON_S)
-    told: list[int] = []
-    with Workbench(seed=7) as bench, bench.serve() as served, ExitStack() as held:
-        address = {"base_url": served.base_url, "secret_key": str(served.secret_key)}
-        client, other = (held.enter_context(client_of(address)) for _ in range(2))
-
-        def register() -> None:
-            made = client.post("/v1/webhook_endpoints", json={"url": "https://merchant.example/"})
-            made = client.patch(
-                f"/v1/webhook_endpoints/{made.json()['id']}", json={"url": "https://merchant.example/x"}
-            )
-            told.append(made.status_code)
-
-        registers = threading.Thread(target=register)
-        registers.start()
-        assert asked.wait(SOON_S)
-        assert other.post("/v1/payment_intents", json=INTENT).status_code == 200
-        assert held_up(other, 0.6) < 0.1
-        assert told == []
-        found.set()
-        registers.join(SOON_S)
-    assert told == [200]
-
-
 def test_where_there_are_no_more_threads_what_would_wait_is_refused(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):

@@ -50,7 +50,7 @@ def test_what_happens_is_told_in_another_thread_until_it_is_ended_and_looking_is
         assert bench.clock.now_ms > 0
         seen()
 
-    stop = bench.watch(look)
+    stop = bench.watchers.add(look)
     bench.looking().api_keys.list()
     bench.http.get("/v1/api_keys", headers={**bearer(bench), UNSEEN: "true"})
     assert not seen.within(_WHILE_S), "nothing has happened"
@@ -70,7 +70,7 @@ def test_what_a_callback_raises_is_logged_and_the_others_are_told(bench: Workben
         raise ValueError("broken")
 
     with caplog.at_level(logging.ERROR, logger="workbench"):
-        stops = [bench.watch(fail), bench.watch(seen)]
+        stops = [bench.watchers.add(fail), bench.watchers.add(seen)]
         something_happens(bench)
         assert seen.within(SOON_S)
     assert "broken" in caplog.text
@@ -100,7 +100,7 @@ def look_meanwhile(bench: Workbench) -> Callable[[], None]:
             bench.looking().events.list(limit=1)
             assert bench.clock.now_ms > 0
 
-    stop = bench.watch(look)
+    stop = bench.watchers.add(look)
     return lambda: (ended.set(), stop())
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from tests.conftest import INTENT, Serving, charge_of, is_true_soon
 from workbench import Workbench
-from workbench.errors import LabRefused
 from workbench.lab.console_widget import Console, files
 from workbench.resources import console as console_file
 
@@ -129,9 +128,3 @@ def test_in_jupyter_a_widget_shows_it_and_what_a_notebook_keeps_of_it_is_small(
     # The console's files go to a page by messages.
     assert len(kept["_esm"]) < 10_000
     assert str(bench.secret_key) not in json.dumps(kept)
-
-
-@pytest.mark.parametrize("name", ["desk", "dashboard"])
-def test_what_was_before_names_the_console(bench: Workbench, name: str):
-    with pytest.raises(LabRefused, match=r"bench\.console\(\)"):
-        getattr(bench, name)()

@@ -12,7 +12,7 @@ import pytest
 
 from workbench import exercises, resources
 from workbench.errors import InvalidRequest
-from workbench.lab.exercises.predictions import QUESTIONS, Question, _chosen, _found
+from workbench.lab.exercises.predictions import QUESTIONS, Question
 from workbench.lab.exercises.verdicts import State, html_of, tell
 
 ONE = QUESTIONS["float_amount"]
@@ -20,8 +20,7 @@ ONE = QUESTIONS["float_amount"]
 
 @pytest.fixture(autouse=True)
 def _nobody_has_chosen() -> None:
-    _chosen.clear()
-    _found.clear()
+    ONE.chosen, ONE.found, ONE.lines = "", State.NOT_YET, []
 
 
 def sources(slug: str) -> list[tuple[str, str]]:
@@ -87,7 +86,7 @@ def test_a_question_shows_itself_and_its_buttons_choose(monkeypatch: pytest.Monk
     _, choice, told = box_of(ONE).children
     assert "Your choice" not in told.value
     choice.value = "c"
-    assert _chosen == {ONE.name: "c"}
+    assert ONE.chosen == "c"
     assert "Your choice: c<" in told.value
     assert box_of(ONE).children[1].value == "c", "shown again, it stands as it was chosen"
 

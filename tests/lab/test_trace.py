@@ -8,14 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import Workbench
 from workbench.domain.wire.ledger_and_trace import KINDS
 from workbench.errors import InvalidRequest
-from workbench.merchant.calls import Latencies
-from workbench.session import TraceContext
 from workbench.text.diagram import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE, SequenceDiagram, clock_of, utc_of
 from workbench.text.svg import IN_THE_DARK, INK
 from workbench.traffic.trace import Exchange, Trace, saved_console
@@ -186,27 +184,21 @@ class TestTheDiagram:
             assert svg.encode()
             assert int(drawn(svg).get("width", "0")) in {700, 360}
 
-    @settings(deadline=None)
-    @given(words=st.text(max_size=60))
-    @example(words="#1; <b>%%{init}%% $x$ \\")
-    def test_whatever_a_text_holds_mermaid_gets_a_line_a_message(self, words: str):
-        row = {"seq": 1, "at": "2026-01-05T06:00:00.000Z", "kind": "entry", "what": words, "result": "", "detail": {}}
-        head, *lines = SequenceDiagram([row]).mermaid.splitlines()
-        assert head == "sequenceDiagram"
-        assert [line.split()[0] for line in lines] == ["participant", "participant", "lane1->>lane3:"]
-        text = lines[-1].partition(": ")[2]
-        assert text
-        assert not set(re.sub(r"#\d+;", "", text)) & set("#;<>&%$\\")
-
 
 class TestTheRecord:
     def test_html_and_text_tell_the_same_without_a_script_and_in_both_schemes(self, shop: Shop):
         trace = shop.bench.trace.for_(shop.intent.id)
         text, html = trace.saved
         assert trace._repr_mimebundle_() == {"text/plain": text, "text/html": html}
-        assert "Ledger: debits K206.55, credits K206.55" in text
-        assert "Ledger: debits K206.55, credits K206.55" in html
-        for fact in ("1100 operator:mtn:float (ZMW)", "(1)  150.00", "143.55", "to PLANT STORE.", "K150.00 paid"):
+        for fact in (
+            "Ledger",
+            "Debits K206.55 = credits K206.55",
+            "1100 operator:mtn:float (ZMW)",
+            "(1)  150.00",
+            "143.55",
+            "to PLANT STORE.",
+            "K150.00 paid",
+        ):
             assert fact in text
             assert fact in html
         assert re.sub(r"<[^>]+>", "", html.partition("<details>")[2]).count("2026-01-06 08:00:0") == text.count(
@@ -285,7 +277,7 @@ class TestTheInspector:
         whole = exchange.unmasked(NUMBER)
         assert all(NUMBER in each and "•" not in each for each in (whole.python, whole.httpx, whole.curl))
         assert NUMBER not in exchange.curl
-        searched = Exchange({"detail": {"target": "GET /v1/events?search=%2B26096••••567"}}, TraceContext())
+        searched = Exchange({"detail": {"target": "GET /v1/events?search=%2B26096••••567"}})
         assert "search=%2B260961234567" in searched.unmasked(NUMBER).request
         with pytest.raises(InvalidRequest, match="number"):
             exchange.unmasked("+260961234999")
@@ -313,9 +305,7 @@ class TestTheInspector:
         assert "Bearer $PUBLISHABLE_KEY" in publishable
         assert "client_secret=$CLIENT_SECRET" in publishable
 
-    def test_a_served_exchange_tells_how_long_it_took_to_its_caller_where_somebody_looks(
-        self, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_a_served_exchange_tells_what_went_over_the_wire(self):
         with (
             Workbench(seed=7) as bench,
             bench.serve() as served,
@@ -326,15 +316,3 @@ class TestTheInspector:
             assert exchange.request.startswith("GET /v1/balance HTTP/1.1\n")
             assert exchange.response.startswith("HTTP/1.1 200 OK\n")
             assert exchange.curl.startswith(f"curl -X GET {served.base_url}/v1/balance")
-            assert "answered in" not in exchange._repr_mimebundle_()["text/html"], "no two runs differ"
-            monkeypatch.setenv("JPY_SESSION_NAME", "a.ipynb")
-            assert 0 <= (other.trace.exchanges[-1].latency_ms or -1) < 10_000
-            assert "answered in" in other.trace.exchanges[-1]._repr_mimebundle_()["text/html"]
-            assert bench.trace.exchanges[-1].latency_ms is None
-
-    def test_only_the_latest_latencies_are_kept(self):
-        latencies = Latencies(kept=2)
-        with Workbench(seed=7) as bench:
-            latencies.watch(bench.http)
-            ids = [bench.http.get("/v1/balance").headers["Request-Id"] for _ in range(3)]
-        assert [latencies.of(each) is None for each in ids] == [True, False, False]

@@ -543,7 +543,7 @@ def test_an_interrupt_once_a_command_is_committed_loses_nothing_of_it(
 
     with closing(opened(tmp_path / "store.db" if shared else None)) as store:
         with monkeypatch.context() as patch:
-            patch.setattr(Transaction, "end", interrupted)
+            patch.setattr(Transaction, "_end", interrupted)
             with pytest.raises(KeyboardInterrupt), store.transaction() as tx:
                 first = entry_of(tx, 100)
         with store.transaction() as tx:

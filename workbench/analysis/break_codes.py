@@ -9,9 +9,12 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
+from functools import partial
+from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +23,7 @@ from workbench.analysis.shapes import COMPLETED, DIRECTIONS, MADE, STATUSES
 from workbench.domain.masking import mask
 from workbench.domain.moments import DAY_MS
 from workbench.domain.money import decimals_of, money_text
+from workbench.resources import read_toml
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +50,7 @@ VERDICTS: Final[Mapping[str, str]] = {
 """A person's verdict on a break → its words in a sentence. A match also names the other breaks that belong to it."""
 
 _PARTNERS: Final = 10
-"""The most breaks with the opposite amount that are offered as the other part of a break."""
+"""The most breaks with the opposite amount that are offered as partners of a break."""
 BUCKETS: Final = {"0\u20131": 1, "2\u20133": 3, "4\u20137": 7, "8\u201330": 30, "31+": None}
 """The name of each bucket of ages in days, with an en dash as in print → its greatest age; None for no limit."""
 DAYS: Final = tuple(day_number(date(year, 1, 1)) for year in (1900, 3000))
@@ -113,7 +117,7 @@ _WHOM: Final = {"operator:": "the operator", "bank:": "the bank"}
 
 def proposals_of(pairs: pa.Table) -> Values:
     """The proposed entries of each pair as a JSON list of bodies; null where none settles it. All have one code."""
-    proposed = [propose(pairs) for propose in BREAK_CODES[pairs["code"][0].as_py()].propose]
+    proposed = [propose(pairs) for propose in _PROPOSED.get(pairs["code"][0].as_py(), ())]
     bodies = [pc.if_else(pc.is_valid(body), _joined(", ", body), "") for body in proposed]
     listed = _joined("[", *bodies, pa.array([""] * len(pairs)), "]")
     listed = pc.replace_substring(listed, "[, ", "[", max_replacements=1)
@@ -202,14 +206,25 @@ def _problems(pairs: pa.Table, mine: str) -> Values:
     return pa.array(told, pa.string())
 
 
-def _body(pairs: pa.Table, recipe: str | Values, amount: Values, text: Values, **more: Values | int) -> Values:
-    """The JSON body of the operation that posts an entry; null where there is no recipe."""
-    body = {
+def _body(
+    pairs: pa.Table, recipe: str | Values, amount: str | Values, text: str, **more: str | int | Values | None
+) -> Values:
+    """The JSON body of the operation that posts an entry; null where there is no recipe.
+
+    `text` is a template over columns of the pairs, and describes the entry. The amount and the further fields are
+    columns, or names of columns.
+    """
+    fields = {
         "recipe": recipe, "amount_minor": amount, "fee_minor": 0, "currency": _currency(pairs),
-        "account": pairs["account"], "reference": None, "entry": None, "occurred_at": None, "description": text, **more,
+        "account": "account", "reference": None, "entry": None, "occurred_at": None, **more,
     }  # fmt: skip
-    fields = [part for name, value in body.items() for part in (f', "{name}": ', _json(value))]
-    made = _joined("{", fields[0].removeprefix(", "), *fields[1:], "}")
+    told = [part for literal, name, *_ in Formatter().parse(text) for part in (literal, pairs[name] if name else "")]
+    fields["description"] = _joined(*told)
+    parts = []
+    for name, value in fields.items():
+        given = pairs[value] if isinstance(value, str) and name != "recipe" else value
+        parts += [f', "{name}": ', _json(given)]
+    made = _joined("{", parts[0].removeprefix(", "), *parts[1:], "}")
     return made if isinstance(recipe, str) else pc.if_else(pc.is_valid(recipe), made, None)
 
 
@@ -236,10 +251,12 @@ def _at(pairs: pa.Table) -> Values:
     return pc.binary_join_element_wise(pc.replace_substring(text, " ", "T"), "Z", "")
 
 
-def _booked(pairs: pa.Table, recipe: str | Values, amount: Values, fee: Values | int = 0, **more: Values) -> Values:
-    text = _joined(pairs["code"], " of ", pairs["s_key"], " on ", pairs["s_source"], ", line ", pairs["s_no"])
-    more = {"reference": pairs["g"], "occurred_at": _at(pairs), **more}
-    return _body(pairs, recipe, amount, text, fee_minor=fee, **more)
+def _booked(
+    pairs: pa.Table, recipe: str | Values, amount: str | Values, fee: str | int | Values = 0, **more: str
+) -> Values:
+    more = {"reference": "g", **more}
+    text = "{code} of {s_key} on {s_source}, line {s_no}"
+    return _body(pairs, recipe, amount, text, fee_minor=fee, occurred_at=_at(pairs), **more)
 
 
 _UNKNOWN: Final = ("unknown_credit", "unknown_debit")
@@ -247,6 +264,8 @@ _ROUNDED: Final = ("rounded_up", "rounded_down")
 _FEE: Final = ("fee_lowered", "fee_raised")
 """Pairs of recipes: for an account's gain, then for its loss. A lower fee raises the account."""
 _OF_KIND: Final = {"fee": _FEE, "rounding": _ROUNDED}
+KINDS: Final = (*_OF_KIND, "interest")
+"""The kinds of money that are known; any other kind is only a name for unknown money."""
 
 
 def as_kind(proposal: str, kind: str) -> str:
@@ -265,17 +284,16 @@ def as_kind(proposal: str, kind: str) -> str:
     return json.dumps(bodies)
 
 
-def _net(recipes: tuple[str, str], pairs: pa.Table, amount: Values) -> Values:
+def _net(recipes: tuple[str, str], pairs: pa.Table, amount: Values, **more: str) -> Values:
     """Books a gain by the first recipe and a loss by the second; an amount of 0 books nothing."""
     up, down = recipes
     recipe = pc.if_else(pc.equal(amount, 0), None, pc.if_else(pc.greater(amount, 0), up, down))
-    return _booked(pairs, recipe, pc.abs(amount))
+    return _booked(pairs, recipe, pc.abs(amount), **more)
 
 
 def reverse(pairs: pa.Table) -> Values:
     """The JSON body that reverses the ledger entry of each pair."""
-    text = _joined("Reverses ", pairs["l_entry"], ": ", pairs["code"])
-    return _body(pairs, "reversed", pairs["l_amount"], text, fee_minor=pairs["l_fee"], entry=pairs["l_entry"])
+    return _body(pairs, "reversed", "l_amount", "Reverses {l_entry}: {code}", fee_minor="l_fee", entry="l_entry")
 
 
 def _book(pairs: pa.Table) -> Values:
@@ -304,15 +322,14 @@ def _book_fee(pairs: pa.Table) -> Values:
 
 def _book_fee_anew(pairs: pa.Table) -> Values:
     """Book the difference between the net amounts as a fee, under the statement's reference."""
-    keyed = pairs.set_column(pairs.column_names.index("g"), "g", pairs["s_key"])
-    return _net(_FEE, keyed, _apart(pairs, "signed"))
+    return _net(_FEE, pairs, _apart(pairs, "signed"), reference="s_key")
 
 
 def _post_anew(pairs: pa.Table) -> Values:
     """Post the entry again, under the statement's reference."""
-    text = _joined(pairs["l_entry"], " under the statement's reference ", pairs["s_key"])
-    more = {"reference": pairs["s_key"], "entry": pairs["l_entry"], "occurred_at": _at(pairs)}
-    return _body(pairs, "reposted", pairs["l_amount"], text, fee_minor=pairs["l_fee"], **more)
+    text = "{l_entry} under the statement's reference {s_key}"
+    more = {"fee_minor": "l_fee", "reference": "s_key", "entry": "l_entry", "occurred_at": _at(pairs)}
+    return _body(pairs, "reposted", "l_amount", text, **more)
 
 
 def _follow_statement(pairs: pa.Table) -> Values:
@@ -327,7 +344,7 @@ def _follow_reversal(pairs: pa.Table) -> Values:
     """Reverse a ledger-only row; for a reversal on the statement, mirror the reversed entry or, if unknown, book it."""
     if pairs["s_no"].null_count:
         return pc.coalesce(pairs["reversals"], reverse(pairs))
-    mirror = _booked(pairs, "reversed", pairs["s_amount"], pairs["s_fee"], entry=pairs["reversed_entry"])
+    mirror = _booked(pairs, "reversed", "s_amount", "s_fee", entry="reversed_entry")
     return pc.if_else(pc.is_valid(pairs["reversed_entry"]), mirror, _book(pairs))
 
 
@@ -335,16 +352,6 @@ def _book_kept_fee(pairs: pa.Table) -> Values:
     """Book again the part of the fee that the operator kept: a reversing entry gives back the whole fee."""
     kept = pc.add(pairs["s_signed"], pairs["reversed_signed"])
     return _net(_FEE, pairs, pc.if_else(pc.is_valid(pairs["reversed_entry"]), kept, None))
-
-
-def _settle_suspense(pairs: pa.Table) -> Values:
-    text = _joined("Settles the late money of ", pairs["l_key"])
-    return _body(pairs, "suspense_settled", pairs["l_amount"], text, entry=pairs["l_entry"])
-
-
-def _return_payout(pairs: pa.Table) -> Values:
-    text = _joined("The bank did not pay ", pairs["l_key"])
-    return _body(pairs, "payout_returned", pairs["l_amount"], text, reference=pairs["g"], entry=pairs["l_entry"])
 
 
 def _follow_status(pairs: pa.Table) -> Values:
@@ -355,7 +362,7 @@ def _follow_status(pairs: pa.Table) -> Values:
 STATEMENT, BOOKS = "statement", "books"
 
 
-class Item(NamedTuple):
+class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The words for a code's breaks that raise a balance and, if they differ, for those that lower it.
 
     `adjusts` names the balance that a break adjusts: STATEMENT or BOOKS. None stands for the side that lacks the row.
@@ -366,150 +373,54 @@ class Item(NamedTuple):
     adjusts: str | None = None
 
 
-def in_books(text: str) -> Item:
-    """An item that adjusts the books."""
-    return Item(text, adjusts=BOOKS)
-
-
-class BreakCode(NamedTuple):
-    """The texts and the proposal for breaks of one code.
+class BreakCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The texts for breaks of one code.
 
     `meaning` explains the code in a report. `reason` is a template over the facts of a break, and `settlement` advises
-    a person: `settlement_of` fills in whom to ask. `propose` makes the entries that settle a break, in the order in
-    which they are posted. In an account's reconciliation the breaks are an `item`.
+    a person: `settlement_of` fills in whom to ask. In an account's reconciliation the breaks are an `item`.
     """
 
     meaning: str
     reason: str
     settlement: str
-    propose: Sequence[Propose] = ()
     item: Item | None = None
-    """None where the item goes by the side that lacks the row, as outstanding or not booked."""
+    """None if the item depends on the side that lacks the row: outstanding, or not booked."""
 
 
-BREAK_CODES: Final[Mapping[str, BreakCode]] = {
-    INVALID: BreakCode(
-        "A row that cannot be used: it cannot be read, or has no key.",
-        "The row cannot be used: {problem}.",
-        "Correct the row at its source and read it again; nothing is posted for it.",
-        item=Item("rows that cannot be read"),
-    ),
-    DUPLICATE["ledger"]: BreakCode(
-        "The ledger has a key more than once in one direction, the statement does not; each extra entry is a break.",
-        "{key} is booked more than once; this extra entry moves {ledger}, and the statement has no row for it.",
-        "Unless the statement has this movement under another key, reverse the extra entry.",
-        (reverse,),
-        item=in_books("errors: booked twice"),
-    ),
-    DUPLICATE["statement"]: BreakCode(
-        "The statement has a key more than once in one direction, and the ledger does not; each extra row is a break.",
-        "{key} is on the statement more than once; this extra row moves {statement}, without an entry in the ledger.",
-        "Ask {whom} whether the money moved twice. If so, book this row as unknown money under the same reference.",
-        (_book,),
-        item=in_books("on the statement twice, booked once"),
-    ),
-    AMBIGUOUS: BreakCode(
-        "Several rows fit equally well, so a person must choose.",
-        "{key} moves {moved}, and several rows fit by {fits}.",
-        "Choose the matching row by hand: the files do not decide.",
-        item=Item("rows that fit several of the other side"),
-    ),
-    "currency_mismatch": BreakCode(
-        "One key, two currencies.",
-        "{key} is in {l_currency} in the ledger and in {s_currency} on the statement.",
-        "Ask {whom} for a corrected statement.",
-        item=Item("errors of the statement: another currency", adjusts=STATEMENT),
-    ),
-    "status_mismatch": BreakCode(
-        "One side says completed, the other does not.",
-        "{key} is {l_status} in the ledger ({ledger}) and {s_status} on the statement ({statement}).",
-        "Follow the side that can show the money: reverse the entry, or book what the statement shows.",
-        (_follow_status,),
-        item=in_books("errors: completed on one side only"),
-    ),
-    "direction_mismatch": BreakCode(
-        "One side has the money coming in, the other going out.",
-        "The ledger has {key} going {l_direction} ({ledger}), the statement has it going {s_direction} ({statement}).",
-        "Reverse the entry and book the movement as the statement has it.",
-        (reverse, _book),
-        item=in_books("errors: booked in the wrong direction"),
-    ),
-    "amount_mismatch": BreakCode(
-        "One key, two amounts.",
-        "{key} is {l_amount} in the ledger and {s_amount} on the statement: {amount_off} apart; "
-        "with fees of {l_fee} and {s_fee} that is {ledger} and {statement}.",
-        "Ask {whom} which amount is right; if the statement is right, book the difference.",
-        (_book_difference, _book_fee),
-        item=in_books("errors: booked with another amount"),
-    ),
-    "fee_mismatch": BreakCode(
-        "One key and one amount, two fees.",
-        "The fee of {key} is {l_fee} in the ledger and {s_fee} on the statement: {fee_off} apart, "
-        "which leaves {ledger} and {statement}.",
-        "Check the fee against the tariff of {whom}; if the statement is right, book the difference as fee.",
-        (_book_difference, _book_fee),
-        item=in_books("charges booked with another amount"),
-    ),
-    "date_mismatch": BreakCode(
-        "The same movement on two days, further apart than the tolerance.",
-        "{key} is dated {l_day} in the ledger and {s_day} on the statement: {days_off} days apart.",
-        "Acknowledge the statement's date.",
-        (lambda pairs: _booked(pairs, "redated", pairs["l_amount"], entry=pairs["l_entry"]),),
-        item=in_books("errors: booked on another day"),
-    ),
-    WRONG_REFERENCE: BreakCode(
-        "No common key, but phone, amount and time agree (or the fields that you chose): probably one movement.",
-        "{l_key} of the ledger and {s_key} of the statement agree in {fits}: {s_amount}.",
-        "If both rows are one movement, book the movement again under the statement's reference.",
-        (reverse, _post_anew, _book_fee_anew),
-        item=in_books("errors: booked under another reference"),
-    ),
-    BATCH_MISMATCH: BreakCode(
-        "The rows of a batch do not add up to the other side.",
-        "The {rows} rows of {g} add up to {ledger} in the ledger and to {statement} on the statement: "
-        "{variance_off} apart.",
-        "Find the part that is missing from the batch; then book the difference under its reference.",
-        (lambda pairs: _net(_UNKNOWN, pairs, _apart(pairs, "signed")),),
-        item=in_books("errors: batches booked with another amount"),
-    ),
-    TIMING: BreakCode(
-        "Only one side has the row; within the cut-off, the other side may still follow.",
-        "{key} moves {moved} on {day}, within the cut-off; the other side may still follow.",
-        "Wait: the row is carried forward to the next run.",
-    ),
-    MISSING["ledger"]: BreakCode(
-        "The ledger has the row, the statement does not, and the row is past the cut-off.",
-        "The ledger moves {ledger} on {day} ({l_key}); the statement does not have it.",
-        "Ask {whom}; if the money never moved, reverse the entry.",
-        (_follow_statement,),
-    ),
-    MISSING["statement"]: BreakCode(
-        "The statement has the row, the ledger does not, and the row is past the cut-off.",
-        "The statement moves {statement} on {day} ({s_key}); the ledger does not have it.",
-        "Find out whose money it is; until then, book it as unknown money.",
-        (_follow_statement,),
-    ),
-    LATE_SUCCESS: BreakCode(
-        "Money that arrived after its payment had failed; it is in suspense until somebody decides.",
-        "{key} brought {ledger} after the payment had failed; the money is still in suspense.",
-        "Give the money to the merchant, or send it back to the customer.",
-        (_settle_suspense,),
-        item=in_books("late money in suspense"),
-    ),
-    REVERSED_UNMATCHED: BreakCode(
-        "A reversal that the other side does not have.",
-        "{key} reverses {refers} by {moved}; the other side has no such reversal.",
-        "Book the reversal too; if only the ledger has the reversal and it never happened, reverse the entry.",
-        (_follow_reversal, _book_kept_fee),
-        item=Item("reversals that only one side has"),
-    ),
-    PAYOUT_UNPAID: BreakCode(
-        "A payout that the ledger shows as paid and the bank does not.",
-        "The ledger paid out {ledger} on {day} ({l_key}); the bank never did.",
-        "Ask the bank; if it did not pay, book the payout as returned.",
-        (_return_payout,),
-        item=in_books("payouts booked that the bank did not pay"),
-    ),
-}
+BREAK_CODES: Final = msgspec.convert(read_toml(Path(__file__).with_suffix(".toml").read_bytes()), dict[str, BreakCode])
 """BreakCodes in the order in which the rules give them; all that depends on a code is derived from this table."""
 CODES: Final = tuple(BREAK_CODES)
+_PROPOSED: Final[Mapping[str, Sequence[Propose]]] = {
+    DUPLICATE["ledger"]: (reverse,),
+    DUPLICATE["statement"]: (_book,),
+    "status_mismatch": (_follow_status,),
+    "direction_mismatch": (reverse, _book),
+    "amount_mismatch": (_book_difference, _book_fee),
+    "fee_mismatch": (_book_difference, _book_fee),
+    "date_mismatch": (partial(_booked, recipe="redated", amount="l_amount", entry="l_entry"),),
+    WRONG_REFERENCE: (reverse, _post_anew, _book_fee_anew),
+    BATCH_MISMATCH: (lambda pairs: _net(_UNKNOWN, pairs, _apart(pairs, "signed")),),
+    MISSING["ledger"]: (_follow_statement,),
+    MISSING["statement"]: (_follow_statement,),
+    LATE_SUCCESS: (
+        partial(
+            _body,
+            recipe="suspense_settled",
+            amount="l_amount",
+            text="Settles the late money of {l_key}",
+            entry="l_entry",
+        ),
+    ),
+    REVERSED_UNMATCHED: (_follow_reversal, _book_kept_fee),
+    PAYOUT_UNPAID: (
+        partial(
+            _body,
+            recipe="payout_returned",
+            amount="l_amount",
+            text="The bank did not pay {l_key}",
+            reference="g",
+            entry="l_entry",
+        ),
+    ),
+}
+"""Code → the entries that settle its breaks, in the order in which they are posted; without a line, none does."""

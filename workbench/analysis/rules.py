@@ -5,7 +5,7 @@ Layouts, files of rules and calls declare them. Patterns are run by RE2 alone, s
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import force_setattr
 
-from workbench.analysis.break_codes import CODES, as_kind
+from workbench.analysis.break_codes import CODES, KINDS, as_kind
 from workbench.analysis.shapes import DIRECTIONS
 from workbench.domain.masking import shortened
 from workbench.errors import ReconcileRefused
@@ -46,7 +46,7 @@ class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     may be apart before the pair is a `date_mismatch`: by default 1.
     nearest: match a row that fits several rows of its amount with the row of the nearest day.
 
-    Raises ValueError: the fields make no rule; the message follows the rule's name.
+    Raises ValueError: the fields make no rule. The message begins with `is no rule:`; put the name before it.
 
     >>> MatchRule(on=("amount",), days=3).name
     'amount within 3 days'
@@ -105,7 +105,7 @@ WITHOUT_KEYS: Final = (BY_KEY, MatchRule(on=(AMOUNT,), days=2))
 def match_rules(given: object) -> MatchRules:
     """The rules of one account, `given` as a list: a rule by key comes first, added if missing. Empty for no rules.
 
-    Raises ValueError: no list of rules, or a rule by key after another; the message goes on after a name.
+    Raises ValueError: no list of rules, or a rule by key after another rule. Put the name before the message.
     """
     try:
         rules = msgspec.convert(given, MatchRules)
@@ -130,19 +130,6 @@ def by_account(given: object) -> Mapping[str, MatchRules]:
 def rules_of(account: str, declared: Mapping[str, MatchRules]) -> MatchRules:
     """The rules of the first name that fits the account; empty if no name fits."""
     return next((rules for name, rules in declared.items() if fnmatchcase(account, name)), ())
-
-
-def rules_in_place_of(days: int | None, minutes: int | None, pair_by: object) -> str:
-    """The `match = …` line that replaces the former tolerances `days` and `minutes` and the fields of `pair_by`."""
-    fields = [*pair_by] if isinstance(pair_by, Sequence) and not isinstance(pair_by, str) else []
-    rules = [BY_KEY if days is None else f'{{ on = ["key"], days = {days} }}']
-    if fields or minutes is not None:
-        on = [name for name in FIELDS if name in (fields or ("phone", AMOUNT))]
-        quoted = ", ".join(f'"{name}"' for name in on or [AMOUNT])
-        by_day = minutes is None and "time" not in fields
-        window = f"days = {days or USUAL_DAYS}" if by_day else f"minutes = {minutes or 15}"
-        rules.append(f"{{ on = [{quoted}], {window} }}")
-    return f"match = [{', '.join(map(str, rules))}]"
 
 
 def refusal(pattern: str) -> str:
@@ -247,7 +234,7 @@ def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input, Mapping[str, M
     """The rules of a TOML file in their order, the file as an input, and the matching rules of each account.
 
     Each table `[[rule]]` has the names of `Rule` as keys; the table `[match]` declares the matching rules.
-    Raises ReconcileRefused: the file cannot be read, or has a key that a rule has not, or a rule that cannot be used.
+    Raises ReconcileRefused: the file cannot be read, has an unknown key, or a rule that cannot be used.
     """
     path, content = content_of(given, "rules")
     try:
@@ -303,8 +290,19 @@ def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
     return made
 
 
+def unknown_kinds(breaks: pd.DataFrame, rules: Sequence[Rule]) -> Iterator[str]:
+    """Yields a note for each rule whose kind is unknown, if it names breaks whose proposal books unknown money."""
+    for rule in rules if "rule" in breaks else ():
+        proposed = breaks.loc[(breaks["rule"] == rule.name).fillna(value=False).astype(bool), "proposal"]
+        if rule.kind and rule.kind not in KINDS and proposed.str.contains('"unknown_').any():
+            yield (
+                f"The rule {rule.name!r} is of the kind {rule.kind!r}, for which no entry is known: its money is "
+                f"proposed as unknown money. The kinds are {', '.join(KINDS)}."
+            )
+
+
 def content_of(given: object, what: str) -> tuple[Path, bytes]:
-    """The path and the bytes of a file of rules or decisions. Raises ReconcileRefused: it cannot be read."""
+    """The path and the bytes of a file. Raises ReconcileRefused: it cannot be read; `what` names it in the message."""
     if not isinstance(given, str | Path):
         raise ReconcileRefused(f"Give the path of the {what}, not a {type(given).__name__}.")
     path = Path(given)

@@ -23,14 +23,7 @@ from workbench.domain.money import ISO_4217, money_from_major
 from workbench.domain.phones import OPERATORS
 from workbench.domain.wire.keys_and_events import Delivery, Event
 from workbench.domain.wire.ledger_and_trace import LedgerVerified
-from workbench.domain.wire.payments_and_payouts import (
-    Charge,
-    MobileMoneyMethod,
-    PaymentError,
-    PaymentIntent,
-    Refund,
-    Suspense,
-)
+from workbench.domain.wire.payments_and_payouts import MobileMoneyMethod, PaymentError, PaymentIntent
 from workbench.errors import LedgerRefused, StateConflict, UnexpectedResponse
 from workbench.merchant.client import PaymentsClient
 from workbench.session import SandboxControl
@@ -40,6 +33,10 @@ T = TypeVar("T")
 Row = dict[str, Any]
 Minor = Callable[[Decimal | int, str], int]
 _PAGE = 1000
+
+
+def _minor(amount: Decimal | int, currency: str) -> int:
+    return money_from_major(Decimal(amount), ISO_4217[currency.upper()]).amount_minor
 
 
 class Tables:
@@ -59,60 +56,78 @@ class Tables:
 
         Raises UnexpectedResponse: the service's intents have no amounts (`intent_fields`).
         """
-        return _frame(self._client.payment_intents.each(), _payment, shapes.PAYMENTS)
+        return _frame(self._client.payment_intents.each(), shapes.PAYMENTS, _of_payment)
 
     @property
     def charges(self) -> pd.DataFrame:
         """Each attempt to move money, of an intent or on its own."""
-        minor = self._whole_minor()
-        return _frame(self._client.charges.each(), lambda charge: _charge(charge, minor), shapes.CHARGES)
+        return _frame(self._client.charges.each(), shapes.CHARGES, minor=self._minor_of_charges())
 
     @property
     def refunds(self) -> pd.DataFrame:
         """Money given back, all of a payment or a part."""
-        minor = self._whole_minor()
-        return _frame(self._client.refunds.each(), lambda refund: _refund(refund, minor), shapes.REFUNDS)
+        of_charges = self._minor_of_charges()
+
+        def minor(amount: Decimal | int, currency: str) -> int:
+            # A refund has its amount in the unit, and its currency in the case, of the intent or charge that was named.
+            return (_minor if currency.isupper() else of_charges)(amount, currency)
+
+        return _frame(self._client.refunds.each(), shapes.REFUNDS, minor=minor)
 
     @property
     def payouts(self) -> pd.DataFrame:
         """Cleared money sent to the bank."""
-        payouts = self._client.payouts.each()
-        return _frame(payouts, lambda paid: {"amount_minor": _minor(paid.amount, paid.currency)}, shapes.PAYOUTS)
+        return _frame(self._client.payouts.each(), shapes.PAYOUTS)
 
     @property
     def suspense(self) -> pd.DataFrame:
         """Money that came late and waits in suspense, or was credited or returned."""
-        return _frame(self._control.suspense()[::-1], _late, shapes.SUSPENSE)
+        return _frame(self._control.suspense()[::-1], shapes.SUSPENSE)
 
     @property
     def events(self) -> pd.DataFrame:
         """All events, also those that no webhook reported."""
-        return _frame(self._client.events.each(), _event, shapes.EVENTS)
+        return _frame(self._client.events.each(), shapes.EVENTS, _of_event)
 
     @property
     def deliveries(self) -> pd.DataFrame:
         """Each event on its way to an endpoint, and how the last attempt at it ended."""
-        return _frame(self._client.deliveries.each(), _delivery, shapes.DELIVERIES)
+        return _frame(self._client.deliveries.each(), shapes.DELIVERIES, _of_delivery)
 
     def __repr__(self) -> str:
         return "Tables(payments, charges, refunds, payouts, suspense, events, deliveries)"
 
-    def _whole_minor(self) -> Minor:
+    def _minor_of_charges(self) -> Minor:
         """A function from a charge's amount to minor units; the register says in which unit charges are."""
         return _minor if self._control.in_force()["charge_amount_unit"] == "major" else lambda amount, _: int(amount)
 
 
-def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) -> pd.DataFrame:
+_MADE_OF = {"amount_minor": "amount", "refunded_minor": "amount_refunded", "created_at": "created", "since_at": "since"}
+"""Column → the attribute of a record from which its cell is made; any other column has its attribute's name."""
+
+
+def _frame(
+    found: Iterable[T], columns: Columns, of: Callable[[T], Row] = lambda _: {}, *, minor: Minor = _minor
+) -> pd.DataFrame:
     """A row for each record of `found`, in reverse order.
 
-    `made_of` gives some of a record's cells. `created_at` and `business_date` come from its `created`, every other
-    column from its attribute of that name.
+    `of` returns the cells that are no plain attributes of a record: column → value. `minor` turns an amount and its
+    currency into minor units.
     """
 
+    def cell(record: Any, name: str) -> object:  # noqa: ANN401  a record has what its columns name
+        if name == "business_date":
+            return business_date(1000 * (record.since if "since_at" in columns else record.created))
+        value = _set(getattr(record, _MADE_OF.get(name, name)))
+        if name.endswith("_minor"):
+            return minor(value, record.currency) if value else 0
+        if name.endswith("_at"):
+            return _at(value)
+        return value.upper() if value and name == "currency" else value
+
     def row(record: T) -> Row:
-        seconds = _set(getattr(record, "created", 0)) or 0
-        made = {"created_at": _at(seconds), "business_date": business_date(seconds * 1000)} | made_of(record)
-        return {name: made[name] if name in made else getattr(record, name) for name in columns}
+        made = of(record)
+        return {name: made[name] if name in made else cell(record, name) for name in columns}
 
     rest = iter(found)
     pages = iter(lambda: tuple(islice(rest, _PAGE)), ())
@@ -120,47 +135,20 @@ def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) ->
     return typed((table(map(row, page), columns) for page in pages), columns).iloc[::-1].reset_index(drop=True)
 
 
-def _payment(intent: PaymentIntent) -> Row:
+def _of_payment(intent: PaymentIntent) -> Row:
     if isinstance(intent.amount, UnsetType) or isinstance(intent.currency, UnsetType):
         hint = "See `intent_fields` in the register of gaps."
         raise UnexpectedResponse("The service's intents have no amounts.", hint=hint)
     wallet = intent.payment_method.mobile_money if isinstance(intent.payment_method, MobileMoneyMethod) else None
     error = intent.last_payment_error if isinstance(intent.last_payment_error, PaymentError) else None
     return {
-        "amount_minor": _minor(intent.amount, intent.currency),
         "provider": wallet.provider if wallet else None,
         "phone": wallet.phone if wallet else None,
         "failure_code": error.code if error else None,
-        "canceled_at": _at(_set(intent.canceled_at)),
-        **{name: _set(getattr(intent, name)) for name in ("latest_charge", "description", "cancellation_reason")},
     }
 
 
-def _charge(charge: Charge, minor: Minor) -> Row:
-    return {
-        "amount_minor": minor(charge.amount, charge.currency),
-        "refunded_minor": minor(charge.amount_refunded, charge.currency) if charge.amount_refunded else 0,
-        "currency": charge.currency.upper(),
-    }
-
-
-def _refund(refund: Refund, minor: Minor) -> Row:
-    # A refund has its amount in the unit, and its currency in the case, of the intent or charge that was named.
-    of_intent = refund.currency.isupper()
-    amount_minor = (_minor if of_intent else minor)(refund.amount, refund.currency)
-    return {"amount_minor": amount_minor, "currency": refund.currency.upper()}
-
-
-def _late(late: Suspense) -> Row:
-    return {
-        "amount_minor": _minor(late.amount, late.currency),
-        "since_at": _at(late.since),
-        "business_date": business_date(late.since * 1000),
-        "settled_at": _at(late.settled_at),
-    }
-
-
-def _event(event: Event) -> Row:
+def _of_event(event: Event) -> Row:
     about = event.data.object
     return {
         "object": about.get("object"),
@@ -172,14 +160,13 @@ def _event(event: Event) -> Row:
     }
 
 
-def _delivery(delivery: Delivery) -> Row:
+def _of_delivery(delivery: Delivery) -> Row:
     last = delivery.attempts[-1] if delivery.attempts else None
     return {
         "attempts": len(delivery.attempts),
         "last_status_code": last.status_code if last else None,
         "last_fault": last.fault if last else None,
         "last_attempt_at": _at(last.at) if last else None,
-        "next_attempt_at": _at(delivery.next_attempt_at),
     }
 
 
@@ -191,19 +178,25 @@ def _set(value: T | UnsetType) -> T | None:
     return None if isinstance(value, UnsetType) else value
 
 
-def _minor(amount: Decimal | int, currency: str) -> int:
-    return money_from_major(Decimal(amount), ISO_4217[currency.upper()]).amount_minor
-
-
 def settle(control: SandboxControl, item: object) -> pd.DataFrame:
     """Post what a break proposes, and return the entries as `bench.ledger.entries` shows them.
 
-    `item` is the break, such as a row of `result.breaks`.
-    Entries that were posted before are left out.
-    Raises LedgerRefused: the break proposes nothing. Raises StateConflict: all its entries were posted before.
+    `item` is the break: a mapping, a row of `result.breaks` or a named tuple. Entries that were posted before are left
+    out. Raises LedgerRefused: the break proposes nothing, or no list of entries in JSON. Raises StateConflict: all its
+    entries were posted before.
     """
-    posted, conflict = [], None
-    for body in _bodies(item):
+    proposal = item.get("proposal") if isinstance(item, Mapping | pd.Series) else getattr(item, "proposal", None)
+    if not isinstance(proposal, str):
+        raise LedgerRefused(
+            "This row has no proposed entry, so nothing can be posted.",
+            hint="Settle a row of `result.breaks` with a `proposal`; for the others, see `settlement`.",
+        )
+    bodies, posted, conflict = list[dict[str, Any]](), [], None
+    with suppress(msgspec.DecodeError):
+        bodies = msgspec.json.decode(proposal, type=list[dict[str, Any]])
+    if not bodies:
+        raise LedgerRefused(f"The proposal is no list of entries in JSON: {proposal[:60]!r}.")
+    for body in bodies:
         try:
             posted.append(asdict(control.settle(body)))
         except StateConflict as error:
@@ -215,32 +208,13 @@ def settle(control: SandboxControl, item: object) -> pd.DataFrame:
     return frame(posted, shapes.ENTRIES)
 
 
-def _bodies(item: object) -> list[dict[str, Any]]:
-    """The entries that a break proposes; the break is a mapping, a row of a DataFrame or a named tuple.
-
-    Raises LedgerRefused: the break has no proposal, or a proposal that is no list of entries in JSON.
-    """
-    proposal = item.get("proposal") if isinstance(item, Mapping | pd.Series) else getattr(item, "proposal", None)
-    if not isinstance(proposal, str):
-        raise LedgerRefused(
-            "This row has no proposed entry, so nothing can be posted.",
-            hint="Settle a row of `result.breaks` with a `proposal`; for the others, see `settlement`.",
-        )
-    bodies: list[dict[str, Any]] = []
-    with suppress(msgspec.DecodeError):
-        bodies = msgspec.json.decode(proposal, type=list[dict[str, Any]])
-    if not bodies:
-        raise LedgerRefused(f"The proposal is no list of entries in JSON: {proposal[:60]!r}.")
-    return bodies
-
-
 _OF_CHART = {
     kind.name.format(operator=name)
     for kind in CHART
     for name in (*OPERATORS, *(["bank"] if kind is SUSPENSE else []))
     if "{merchant}" not in kind.name
 }
-"""The accounts that exist from the beginning, posted to or not; a merchant's own accounts come with the merchant."""
+"""The accounts that exist before the first posting; the sandbox adds a merchant's own accounts with the merchant."""
 
 Instant = datetime | date | str
 """An aware datetime, a business day, which means its last millisecond in Lusaka, or either as text of ISO 8601."""
@@ -254,7 +228,7 @@ class Ledger:
 
     @property
     def accounts(self) -> pd.DataFrame:
-        """Each account posted to; `balance_minor` is positive on the account's normal side."""
+        """The accounts that have postings; `balance_minor` is positive on the account's normal side."""
         rows = []
         for account in self._control.accounts():
             side, net = KIND_BY_CODE[account.code].normal_side, account.debit_minor - account.credit_minor
@@ -295,8 +269,8 @@ class Ledger:
     def statement_of(self, account: str) -> pd.DataFrame:
         """The ledger's movements on one account, such as `operator:mtn:float`, with its balance.
 
-        The rows stand in the order of the ledger; an entry that occurred before it was recorded stands where
-        it was recorded. An account of the chart that was never posted to has no rows.
+        The rows are in the order in which the ledger recorded them, even if an entry occurred earlier. An account of
+        the chart that was never posted to has no rows.
         Raises LedgerRefused: there is no such account.
         """
         return typed(self.movements(account), shapes.LEDGER_MOVEMENT)

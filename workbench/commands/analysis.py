@@ -1,6 +1,7 @@
 """`workbench simulate`, `reconcile` and `layout`: a month of statements, a ledger compared with them, their layouts."""
 
-import os
+import json
+import re
 import shlex
 import sys
 import time
@@ -8,25 +9,34 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
 from decimal import Decimal, InvalidOperation
-from importlib.util import find_spec
 from pathlib import Path
-from shutil import which
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from workbench.commands import FILE, FOLDER, PATH, PLACE, said_as_options, show
 from workbench.domain.money import ISO_4217, ZMW, decimals_of
-from workbench.errors import ReconcileRefused, StatementRefused
-from workbench.extras import how_to_install
-from workbench.text.render import Table, terminal_width
+from workbench.errors import StatementRefused
+from workbench.text.render import terminal_width
 from workbench.visible import pasted, visible
 
 if TYPE_CHECKING:
-    from workbench.analysis.reconcile import CarryForward, Reconciliation, Tolerance
+    from workbench.analysis.reconcile import Reconciliation, Tolerance
     from workbench.analysis.statements import Check, Ledger, Statement
 
 _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipped ones."
+
+
+def _by_name(form: str) -> Callable[[click.Context, click.Parameter, Sequence[str]], dict[str, str]]:
+    """A callback that reads texts NAME=VALUE as a mapping, and raises BadParameter for a text of another `form`."""
+
+    def read(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+        parts = {text: text.rpartition("=") for text in given}
+        if wrong := [text for text, (name, _, value) in parts.items() if not (name and value)]:
+            raise click.BadParameter(f"{wrong[0]!r} is not {form}.")
+        return {name: value for name, _, value in parts.values()}
+
+    return read
 
 
 @click.command()
@@ -46,11 +56,12 @@ _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the ship
     "--breaks",
     multiple=True,
     metavar="KIND=N",
+    callback=_by_name("KIND=NUMBER, such as amount_mismatch=3"),
     help="Plant N breaks of this kind and none of other kinds, though the traffic may still cause breaks. all=N "
     "plants N breaks of every kind, all=0 plants none. By default, a few breaks of every kind are planted. May be "
     "repeated.",
 )
-def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tuple[str, ...]) -> None:
+def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: Mapping[str, str]) -> None:
     """Simulate a month: a ledger and its statements.
 
     A merchant's payments run through a sandbox, which writes the ledger and what operators and bank would export.
@@ -62,19 +73,20 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tupl
 
     Exit status 0 when the folder is written, 2 when it cannot be written.
     """
-    from workbench.analysis.simulate import breaks_from
     from workbench.bench import Workbench
 
-    planted = breaks_from(breaks) if breaks else None
+    is_number = re.compile("[0-9]{1,7}").fullmatch
+    planted: dict[str, Any] = {kind: int(text) if is_number(text) else text for kind, text in breaks.items()}
     began = time.monotonic()
     with Workbench(seed=seed) as bench:
-        made = bench.simulate(payments=payments, days=days, seed=seed, out=out, breaks=planted, show_progress=True)
+        made = bench.simulate(
+            payments=payments, days=days, seed=seed, out=out, breaks=planted or None, show_progress=True
+        )
     took_s = time.monotonic() - began
     show(made)
     click.echo(f"{payments / took_s:,.0f} payments a second, {took_s:.1f} s in all.", err=True)
 
 
-Say = Callable[[str], None]
 Option = Any
 """The value of an option that reconcile() takes in Python too, by the same name."""
 
@@ -83,24 +95,19 @@ _HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
 """Endings of files that list every break; a page lists only the largest."""
 _TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor"}
 """Word of `--tolerance` → the field of Tolerance that it sets, in minor units; the option gives major units."""
-_NOW_RULES: Final = ("days", "minutes")
-"""Words of `--tolerance` that Tolerance refuses with the rule to write instead."""
-_SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
-_SPARK_ALONE: Final[dict[str, Any]] = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.log.level": "ERROR",
-    "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),  # two hundred, its default, is for a cluster
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
+_NOW_RULES: Final = {
+    "days": '[{{ on = ["key"], days = {} }}]',
+    "minutes": '[{{ on = ["key"] }}, {{ on = ["amount", "phone"], minutes = {} }}]',
 }
-"""Settings of Spark on this machine: nobody else can reach Spark, and Spark prints nothing on standard error."""
+"""Former word of `--tolerance` → the rules that do the same, with its value."""
 
 
-class _Reconcile(click.Command):
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Reads `--excel` as `--excel=any`: the word after `--excel` is a file, not a locale."""
-        return super().parse_args(ctx, [f"{word}=any" if word == "--excel" else word for word in args])
+def _now_a_rule(_: click.Context, __: click.Parameter, fields: str | None) -> None:
+    """Refuses the former `--pair-by`: BadParameter names the rules that do the same."""
+    if fields is not None:
+        on = [name for name in ("amount", "phone") if name in fields] or ["amount"]
+        rules = f'[{{ on = ["key"] }}, {{ on = {json.dumps(on)}, days = 2 }}]'
+        raise click.BadParameter(f"This is a rule now. Write match = {rules} in the layout.")
 
 
 def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
@@ -111,22 +118,7 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
         raise click.BadParameter(f"{text!r} is not a day, such as 2026-01-31.") from None
 
 
-def _csv(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
-    """The path of `--journal`. Raises BadParameter: it does not end in .csv."""
-    if path is not None and path.suffix.lower() != ".csv":
-        raise click.BadParameter(f"{path} does not end in .csv.")
-    return path
-
-
-def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
-    """Account → the account's code in the books. Raises BadParameter: not NAME=CODE."""
-    parts = {text: text.rpartition("=") for text in given}
-    if wrong := [text for text, (name, _, code) in parts.items() if not (name and code)]:
-        raise click.BadParameter(f"{wrong[0]!r} is not NAME=CODE, such as charges=7901.")
-    return {name: code for name, _, code in parts.values()}
-
-
-@click.command(cls=_Reconcile)
+@click.command()
 @click.argument("given", metavar="[LEDGER] STATEMENT...", nargs=-1, required=True, type=PLACE)
 @click.option(
     "--ledger",
@@ -151,17 +143,10 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
 )
 @click.option(
     "--excel",
-    metavar="[=LOCALE]",
+    is_flag=True,
     help="Write .csv for a spreadsheet: with a UTF-8 mark, and an apostrophe before text that would run as a formula. "
-    "With a locale, such as --excel=en-ZM or --excel=de-DE, amounts are in major units, and numbers, dates and "
-    "separators are written for that country. Without --excel, .csv holds each text as it came.",
-)
-@click.option(
-    "--engine",
-    type=click.Choice(["duckdb", "spark"]),
-    default="duckdb",
-    show_default=True,
-    help="The engine: duckdb on this machine, or spark.",
+    "Without --excel, .csv holds each text as it came. In the workbook, .xlsx, amounts are in major units, for "
+    "spreadsheets of any country.",
 )
 @click.option(
     "--layout",
@@ -189,7 +174,7 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
     metavar="WHAT VALUE",
     help="How far the amount, or the fee, of two rows with one key may differ, such as: fee 0.50. May be repeated.",
 )
-@click.option("--pair-by", hidden=True)
+@click.option("--pair-by", hidden=True, expose_value=False, callback=_now_a_rule)
 @click.option(
     "--phone-key",
     metavar="FILE",
@@ -232,7 +217,6 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
     "--journal",
     metavar="FILE",
     type=PATH,
-    callback=_csv,
     help="Write journal lines to this .csv file: one balanced entry for each decided break that changes the books.",
 )
 @click.option(
@@ -247,7 +231,7 @@ def _account_codes(_: click.Context, __: click.Parameter, given: Sequence[str]) 
     "journal_accounts",
     multiple=True,
     metavar="NAME=CODE",
-    callback=_account_codes,
+    callback=_by_name("NAME=CODE, such as charges=7901"),
     help="What your books call an account of the journal: a reconciled account, charges, rounding, suspense or "
     "'written off'. May be repeated.",
 )
@@ -261,9 +245,8 @@ def reconcile(  # noqa: PLR0913  one argument per option
     query: Path | None,
     ledger_layout: str | None,
     outs: tuple[Path, ...],
-    excel: str | None,
+    excel: bool,
     tolerances: tuple[tuple[str, str], ...],
-    pair_by: str | None,
     brought: Path | None,
     kept: Path | None,
     journal: Path | None,
@@ -290,20 +273,22 @@ def reconcile(  # noqa: PLR0913  one argument per option
     Exit status 0 when only timing differences and decided breaks are left, 1 when other breaks are open or the proof
     does not hold, 2 when the input cannot be used.
     """
+    from rich.console import Console
+
     from workbench.analysis.phone_key import refuse_another, refuse_within
     from workbench.analysis.reconcile import CarryForward
     from workbench.analysis.reconcile import reconcile as run
     from workbench.analysis.reconcile.decisions import closing_words, stale_words
     from workbench.analysis.report import outputs
-    from workbench.analysis.report.captions import counted, is_proven
+    from workbench.analysis.report.captions import is_proven
     from workbench.analysis.statements.own_ledger import is_address
 
     # A tolerance that is wrong in every currency is refused before files are read.
-    _tolerance(tolerances, pair_by, [max(ISO_4217, key=decimals_of)])
+    _tolerance(tolerances, [max(ISO_4217, key=decimals_of)])
     ledger, statements = _sides(given, named)
     ours = () if is_address(ledger) else (Path(ledger),)
     phone_key, others = options["phone_key"], [options[name] for name in ("decisions", "rules", "phone_key")]
-    outputs.check([*outs, *filter(None, [journal])], [*ours, *statements, *filter(None, others)])
+    outputs.check(outs, [*ours, *statements, *filter(None, others)], journal)
     carried = None if brought is None else CarryForward.load(brought)
     if phone_key is not None:
         refuse_within(phone_key, [path for path in (brought, kept) if path is not None])
@@ -311,45 +296,42 @@ def reconcile(  # noqa: PLR0913  one argument per option
     texts = [out for out in outs if outputs.is_csv(out)]
     if excel and not texts:
         raise click.UsageError("--excel is only for --out *.csv; a workbook does not need it.")
-    if excel not in {None, outputs.ANY, *outputs.LOCALES}:
-        raise click.BadParameter(f"{excel!r} is none of {', '.join(outputs.LOCALES)}.", param_hint="--excel")
     layout_of = _named_for("layout", layouts_given, statements)
     account_of = _named_for("account", accounts_given, statements)
     usual = {"date_format": date_format, "layouts": layouts or (), "phone_key": phone_key}
-    with _spark(options["engine"]), _progress() as say:
-        read = [
-            _statement(path, say, {"layout": layout_of[path], "account": account_of[path], **usual})
-            for path in statements
-        ]
-        say("Reading the ledger")
+    # Without a terminal the status shows nothing.
+    with Console(stderr=True).status("Reading") as status:
+        read = list["Statement | Path"]()
+        for path in statements:
+            status.update(visible(f"Reading {path.name}"))
+            read.append(_statement(path, {"layout": layout_of[path], "account": account_of[path], **usual}))
+        status.update("Reading the ledger")
         books = _ledger(ledger, query, ledger_layout, phone_key)
-        say("Reconciling")
+        status.update("Reconciling")
         result = run(
             books,
             read,
-            tolerance=_tolerance(tolerances, pair_by, {getattr(statement, "currency", ZMW.code) for statement in read}),
+            tolerance=_tolerance(tolerances, {getattr(statement, "currency", ZMW.code) for statement in read}),
             carry_forward=carried,
             **options,
         )
         result = result.sign(prepared_by=prepared_by, reviewed_by=reviewed_by)
         # The journal comes first: it refuses unknown names of accounts before any other file is written.
-        entries = journal and outputs.write_journal(result, journal, journal_form, accounts=journal_accounts)
-        written = []
+        entries = outputs.write_journal(result, journal, journal_form, accounts=journal_accounts) if journal else []
+        written = list[Path]()
         for out in outs:
-            say(f"Writing {out.name}")
+            status.update(visible(f"Writing {out.name}"))
             written += outputs.write(result, out, excel=excel, matches=with_matches)
-        lost = "" if kept is None else _carried_to(kept, result.carry_forward)
+        lost = "" if kept is None else result.carry_forward.lost_words(kept)
+        if kept is not None:
+            result.carry_forward.save(kept)
     notes = [
         result.carry_forward.note if kept is not None else "",
         outputs.journal_note(result, journal_form, journal_accounts) if journal else "",
     ]
-    _report(result, [*result.notes, *filter(None, notes)], [*written, *(entries or ()), *([kept] if kept else [])])
-    if lost:
-        click.echo(visible(lost), err=True)
-    if texts and not excel and (many := outputs.formulas(result)):
-        names = " and ".join(out.name for out in texts)
-        warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas: "
-        click.echo(warning + "do not open the file in a spreadsheet, or write it with --excel.", err=True)
+    _report(result, [*result.notes, *filter(None, notes)], [*written, *entries, *filter(None, [kept])])
+    for warning in filter(None, (lost, "" if excel else outputs.formula_warning(result, texts))):
+        click.echo(visible(warning), err=True)
     is_done = result.is_decided and is_proven(result)
     closing = closing_words(result.decided) if is_done else ""
     for text in filter(None, (stale_words(result.decisions), result.sign_off, closing)):
@@ -358,26 +340,16 @@ def reconcile(  # noqa: PLR0913  one argument per option
     sys.exit(0 if is_done else 1)
 
 
-def _carried_to(folder: Path, carried: "CarryForward") -> str:
-    """Saves the carry-forward, and returns a sentence on the decisions or the review that it overwrites."""
-    lost = carried.lost_words(folder)
-    carried.save(folder)
-    return lost
-
-
 def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Path]) -> None:
     from workbench.analysis.report import captions
-    from workbench.analysis.report.totals import named
 
-    called, file = named(result), next((path for path in written if path.suffix.lower() in _HAVE_ALL), None)
-    tables = captions.first(called, terminal_width(), file)
-    said = [captions.headline(called), *captions.shortfalls(called), *notes]
-    unusable = captions.unusable(result)
-    parts: list[str | Table] = [*map(visible, said), *tables]
+    file = next((path for path in written if path.suffix.lower() in _HAVE_ALL), None)
+    found = captions.overview(result, notes, width=terminal_width(), file=file)
+    parts = [visible(part) if isinstance(part, str) else part for part in found]
     suggested = next((path for path in written if path.suffix.lower() == ".xlsx" or "-suggestions" in path.stem), None)
     if proposed := captions.proposed(result.suggestions, suggested):
         parts.append("\n- ".join(["May be one movement; a person decides:", *map(visible, proposed)]))
-    if unusable.rows:
+    if (unusable := captions.unusable(result)).rows:
         parts.append(unusable)
     if written:
         parts.append("Written: " + visible(", ".join(map(str, written))))
@@ -386,11 +358,10 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
     show(*parts)
 
 
-def _statement(path: Path, say: Say, options: Mapping[str, Any]) -> "Statement | Path":
+def _statement(path: Path, options: Mapping[str, Any]) -> "Statement | Path":
     """The statement in a file; for a Parquet file its path, since the engine itself reads the file."""
     from workbench.analysis.statements import read_statement
 
-    say(f"Reading {path.name}")
     if path.suffix.lower() == _TABLE:
         return path
 
@@ -436,15 +407,17 @@ def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None
         return read_ledger(place, query=query, layout=layout, phone_key=key)
 
 
-def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None, currencies: Iterable[str]) -> "Tolerance":
+def _tolerance(given: Sequence[tuple[str, str]], currencies: Iterable[str]) -> "Tolerance":
     from workbench.analysis.reconcile import Tolerance
 
     decimals = {*map(decimals_of, currencies)}
-    values: dict[str, Any] = {} if pair_by is None else {"pair_by": [column.strip() for column in pair_by.split(",")]}
+    values: dict[str, int] = {}
     for what, value in given:
         if what in _NOW_RULES:
-            values[what] = _whole_number_of(value, 0)
-            continue
+            rules = _NOW_RULES[what].format(_whole_number_of(value, 0))
+            raise click.BadParameter(
+                f"{what} is a rule now. Write match = {rules} in the layout.", param_hint="--tolerance"
+            )
         if what not in _TOLERANCES:
             raise click.BadParameter(f"{what!r} is none of {', '.join(_TOLERANCES)}.", param_hint="--tolerance")
         if len(decimals) > 1:
@@ -464,53 +437,16 @@ def _whole_number_of(text: str, decimals: int) -> int:
     raise click.BadParameter(f"{text!r} is not {kind}.", param_hint="--tolerance")
 
 
-@contextmanager
-def _spark(engine: str) -> Iterator[None]:
-    """Opens a session of Spark while the block runs, if Spark is the engine.
-
-    Raises ReconcileRefused: Spark is not installed, or this machine lacks Java for it.
-    """
-    if engine != "spark":
-        yield
-        return
-    if find_spec("pyspark") is None:
-        raise ReconcileRefused("Spark is not installed.", hint=how_to_install("spark"))
-    if "JAVA_HOME" not in os.environ and which("java") is None:
-        raise ReconcileRefused("Spark needs Java, and Java is not installed.", hint="Install one, or set JAVA_HOME.")
-    from pyspark.sql import SparkSession
-
-    # A Spark that somebody has set up stays as it is.
-    options = {} if _SPARK_IS_SET_UP & os.environ.keys() else _SPARK_ALONE
-    session = SparkSession.builder.config(map=options).getOrCreate()
-    try:
-        yield
-    finally:
-        session.stop()
-
-
-@contextmanager
-def _progress() -> Iterator[Say]:
-    """Yields a function that shows a step to a person at a terminal; without a terminal the function shows nothing."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("Reading") as status:
-        yield lambda text: status.update(visible(text))
-
-
 @click.command()
 @click.argument("file", type=FILE)
 @click.option("--out", type=FILE, metavar="LAYOUT.toml", help="Write the draft to this file instead of printing it.")
-@click.option("--replace", is_flag=True, help="Overwrite an existing layout.")
 @click.option("--check", is_flag=True, help="Show how ten rows are read, and which rows are wrong.")
 @click.option("--ledger", is_flag=True, help="FILE is your own ledger, in which a debit is money that comes in.")
 @click.option("--layout", metavar="LAYOUT", help="With --check: the layout, a name or a .toml file.")
 @click.option("--layouts", metavar="FOLDER", type=FOLDER, help=_LAYOUTS_HELP)
 @click.option("--account", metavar="NAME", help="With --check: the ledger account, if the file does not name it.")
 @click.option("--date-format", metavar="FORMAT", help="With --check: how the file writes dates, if that is unclear.")
-def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: bool, **reading: Any) -> None:  # noqa: ANN401  --layout to --date-format
+def layout(file: Path, out: Path | None, *, check: bool, ledger: bool, **reading: Any) -> None:  # noqa: ANN401  --layout to --date-format
     """Draft or check the layout of FILE, a statement or a ledger.
 
     The draft declares what the rows prove, and names the row that proves it. What the rows leave open is a comment
@@ -522,11 +458,9 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: 
     """
     from workbench.analysis.statements import checked, draft_layout
 
-    given = [f"--{name.replace('_', '-')}" for name, value in reading.items() if value is not None]
-    if check and (out or replace):
-        raise click.UsageError("--check writes nothing: use it without --out and --replace.")
-    if replace and out is None:
-        raise click.UsageError("--replace needs --out.")
+    given = [str(word) for word in _given(reading)[::2]]
+    if check and out:
+        raise click.UsageError("--check writes nothing: use it without --out.")
     if not check and given:
         raise click.UsageError(f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for --check.")
     if check and ledger:
@@ -550,7 +484,7 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: 
     if out is None:
         click.echo(draft.toml, nl=False)
         return
-    draft.write(out, replace=replace)
+    draft.write(out)
     doubts = draft.toml.count("\n# ?")
     checks = f", with {doubts} doubt{'s' * (doubts > 1)} to decide" if doubts else ""
     click.echo(f"Written: {visible(str(out))}{checks}.")
@@ -586,7 +520,7 @@ def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iter
 
     A refusal that names such a command, or a file without a header to draft from, gets none.
     """
-    from workbench.analysis.statements.drafting import cut
+    from workbench.analysis.statements.columns import cut
 
     try:
         with said_as_options():
@@ -611,7 +545,7 @@ def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
 
 
 def _named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
-    """Statement → its layout or account, named as STATEMENT=… or for all statements; None if none is named."""
+    """Statement → its value of the option `what` (layout or account), by STATEMENT=… or for all; None without one."""
     made: dict[Path, str | None] = {}
     bare: list[str] = []
     for text in named:
@@ -634,7 +568,7 @@ def _named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> d
 
 
 def _parted(what: str, text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
-    """The statement before a `=`, or None, and the value; a statement's name and a value may contain `=`.
+    """Splits STATEMENT=VALUE, the `text` of the option `what`; the statement is None if the text names none.
 
     Raises UsageError: several statements have the name, or a text with `=` names neither a statement nor a file.
     """

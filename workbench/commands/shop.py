@@ -133,7 +133,7 @@ def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Valu
         sections = sorted({number for row in REGISTER for number in (row.section, row.section.partition(".")[0])})
         if section not in sections:
             raise click.UsageError(f"The register has no section {section!r}; it has {', '.join(sections)}.")
-        chosen = [row for row in chosen if section in (row.section, row.section.partition(".")[0])]
+        chosen = tuple(row for row in chosen if section in (row.section, row.section.partition(".")[0]))
     rows = {row.name: [*row.alternatives] for row in chosen if row.alternatives}
     for name, values in rows.items():
         if wanted := {value for row, value in asked if row == name and value}:

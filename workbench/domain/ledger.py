@@ -13,7 +13,6 @@ from workbench.errors import LedgerRefused
 
 DEBIT: Final = "debit"
 CREDIT: Final = "credit"
-OPPOSITE = {DEBIT: CREDIT, CREDIT: DEBIT}
 GENESIS: Final = "0" * 64
 """Stands for the hash before the first entry."""
 
@@ -221,7 +220,9 @@ def _postings(
 
 def mirrored(postings: tuple[Posting, ...]) -> tuple[Posting, ...]:
     """Postings on the opposite sides, which undo the given postings."""
-    return tuple(msgspec.structs.replace(posting, side=OPPOSITE[posting.side]) for posting in postings)
+    return tuple(
+        msgspec.structs.replace(posting, side=CREDIT if posting.side == DEBIT else DEBIT) for posting in postings
+    )
 
 
 def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int, fee_minor: int = 0) -> dict[str, int]:
@@ -293,16 +294,11 @@ class TAccount(NamedTuple):
     credits: tuple[ShownPosting, ...]
 
     @property
-    def balance_minor(self) -> int:
-        """Debits less credits, in minor units."""
-        debits, credits_ = (sum(posting.money.amount_minor for posting in side) for side in (self.debits, self.credits))
-        return debits - credits_
-
-    @property
     def balance(self) -> tuple[str, str]:
         """The balance as text, (debit, credit): the side without the balance is empty."""
-        shown = Money(abs(self.balance_minor), self.currency).plain
-        return (shown, "") if self.balance_minor >= 0 else ("", shown)
+        debits, credits_ = (sum(posting.money.amount_minor for posting in side) for side in (self.debits, self.credits))
+        shown = Money(abs(debits - credits_), self.currency).plain
+        return (shown, "") if debits >= credits_ else ("", shown)
 
 
 def t_accounts(postings: Iterable[Mapping[str, Any]]) -> list[TAccount]:

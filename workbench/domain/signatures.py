@@ -38,9 +38,6 @@ _AMOUNT = re.compile(r'("amount": ?)([0-9]+(?:\.[0-9]+)?)')
 _Encode = Callable[[bytes], str]
 _Prefix = Callable[[str, int | None], str]
 """Id and seconds → the signed text before the body."""
-_ID_AND_TIME: Final[_Prefix] = "{0}.{1}.".format
-_TIME: Final[_Prefix] = "{1}.".format
-_NOTHING: Final[_Prefix] = "".format
 
 
 class SignedHeaders(NamedTuple):
@@ -52,12 +49,13 @@ class SignedHeaders(NamedTuple):
 
 
 class Mistake(NamedTuple):
-    """A usual mistake in signing: its reason, and the keys, prefix and encoding that give the wrong signature."""
+    """A usual mistake in signing: its reason, and what the signer does in another way than the scheme."""
 
     reason: str
-    keys: Callable[[str], list[bytes]]
-    prefix: _Prefix
-    encode: _Encode
+    keys: Callable[[str], list[bytes]] | None = None
+    """A secret → the wrong keys; None if the key is right."""
+    prefix: _Prefix | None = None
+    encode: _Encode | None = None
 
 
 class Scheme(NamedTuple):
@@ -77,14 +75,6 @@ class Scheme(NamedTuple):
     """32 random bytes → a secret in the form that users of the scheme know; masking recognises `whsec_`."""
     has_room: bool = True
     """True if a message can carry several signatures. Otherwise a rolled secret ends at once."""
-
-
-def sign(secret: str, message_id: str, timestamp_s: int, body: bytes) -> str:
-    """The value of `webhook-signature` for these bytes: `v1,` and base64.
-
-    Raises SignatureRefused: the secret is not `whsec_` and base64.
-    """
-    return headers_for(secret, message_id, timestamp_s, body)[SIGNATURE_HEADER]
 
 
 def headers_for(
@@ -210,8 +200,9 @@ _MISTAKES: Final[Mapping[str, tuple[str, str]]] = {
 def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: SignedHeaders, body: bytes) -> str:
     """The reason of the mismatch: a usual mistake that gives this signature, or `signature_mismatch`."""
     for guess in way.mistakes:
-        tried = [key for secret in secrets for key in guess.keys(secret)]
-        if _any_match(tried, guess.prefix(*signed[:2]), guess.encode, signed, body):
+        tried = [key for secret in secrets for key in guess.keys(secret)] if guess.keys else keys
+        prefix = (guess.prefix or way.prefix)(*signed[:2])
+        if _any_match(tried, prefix, guess.encode or way.encode, signed, body):
             return guess.reason
     prefix = way.prefix(*signed[:2])
     if any(_any_match(keys, prefix, way.encode, signed, other) for other in respellings(body)):
@@ -295,6 +286,11 @@ def _keyed_hmac(key: bytes) -> hmac.HMAC:
     return hmac.new(key, digestmod=hashlib.sha256)
 
 
+_WITH_THE_WHOLE_TEXT: Final = (
+    Mistake("signature_is_base64", encode=_base64),
+    Mistake("key_not_the_text", keys=_keys_without_prefix),
+)
+"""Mistakes in schemes whose key is the secret's whole text, and whose signatures are hexadecimal."""
 SCHEMES: Final[Mapping[str, Scheme]] = {
     STANDARD: Scheme(
         headers=(ID_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER),
@@ -304,16 +300,14 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
             SIGNATURE_HEADER: " ".join(f"v1,{signature}" for signature in given),
         },
         read=_read_standard,
-        prefix=_ID_AND_TIME,
+        prefix="{0}.{1}.".format,
         key=_decoded_key,
         encode=_base64,
         mistakes=(
-            Mistake("signature_is_hex", lambda secret: [_decoded_key(secret)], _ID_AND_TIME, bytes.hex),
+            Mistake("signature_is_hex", encode=bytes.hex),
             Mistake(
                 "key_not_decoded",
-                lambda secret: [_bytes(text) for text in (secret, secret.removeprefix(SECRET_PREFIX))],
-                _ID_AND_TIME,
-                _base64,
+                keys=lambda secret: [_bytes(text) for text in (secret, secret.removeprefix(SECRET_PREFIX))],
             ),
         ),
         new_secret=lambda key: SECRET_PREFIX + _base64(key),
@@ -324,27 +318,20 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
             STRIPE_HEADER: ",".join([f"t={at_s}", *(f"v1={signature}" for signature in given)])
         },
         read=_read_stripe,
-        prefix=_TIME,
+        prefix="{1}.".format,
         key=_whole_key,
         encode=bytes.hex,
-        mistakes=(
-            Mistake("signature_is_base64", lambda secret: [_whole_key(secret)], _TIME, _base64),
-            Mistake("key_not_the_text", _keys_without_prefix, _TIME, bytes.hex),
-            Mistake("timestamp_not_signed", lambda secret: [_whole_key(secret)], _NOTHING, bytes.hex),
-        ),
+        mistakes=(*_WITH_THE_WHOLE_TEXT, Mistake("timestamp_not_signed", prefix="".format)),
         new_secret=lambda key: SECRET_PREFIX + key.hex(),
     ),
     "github": Scheme(
         headers=(GITHUB_HEADER,),
         write=lambda _id, _at_s, given: {GITHUB_HEADER: f"sha256={given[0]}"},
         read=_read_github,
-        prefix=_NOTHING,
+        prefix="".format,
         key=_whole_key,
         encode=bytes.hex,
-        mistakes=(
-            Mistake("signature_is_base64", lambda secret: [_whole_key(secret)], _NOTHING, _base64),
-            Mistake("key_not_the_text", _keys_without_prefix, _NOTHING, bytes.hex),
-        ),
+        mistakes=_WITH_THE_WHOLE_TEXT,
         new_secret=lambda key: SECRET_PREFIX + key.hex()[:_GITHUB_SECRET],
         has_room=False,
     ),

@@ -53,11 +53,6 @@ def types_of(event_types: str) -> tuple[str, ...]:
     return tuple(TOLD_AS[event_types].values())
 
 
-def types_and_families(types: Sequence[str]) -> tuple[str, ...]:
-    """Names that a filter accepts: `*`, families, types."""
-    return ("*", *dict.fromkeys(names_of(event_type)[1] for event_type in types), *types)
-
-
 def names_of(event_type: str) -> tuple[str, str, str]:
     """The names in a filter that take a type: `*`, the type's family such as `charge.*`, and the type's own name."""
     return "*", f"{event_type.partition('.')[0]}.*", event_type
@@ -202,6 +197,11 @@ class SignedMessage(NamedTuple):
     headers: dict[str, str]
 
 
+def other_secret(secret: str, scheme: str) -> str:
+    """Another valid secret of the same scheme."""
+    return SCHEMES[scheme].new_secret(hashlib.sha256(secret.encode()).digest())
+
+
 class Signer(NamedTuple):
     """Signs messages with a secret, at a moment in seconds since 1970, by rows of the register in force."""
 
@@ -212,31 +212,18 @@ class Signer(NamedTuple):
     tolerance_s: int
     media_type: str
 
-    def headers(self, body: bytes, *, secret: str = "", later_s: int = 0, first: str = "") -> dict[str, str]:
-        """The headers that sign `body` as of `later_s` seconds from now.
-
-        `secret` signs in place of the signer's own secret; `first` is a further secret, which signs before it.
-        """
-        secret = secret or self.secret
-        secrets = (first, secret) if first else (secret,)
+    def signed(self, body: bytes, *secrets: str, later_s: int = 0) -> SignedMessage:
+        """Signs `body` as of `later_s` seconds from now, with `secrets` in their order, or else with the signer's."""
+        first, *also = secrets or (self.secret,)
         at_s = self.now_s + later_s
-        return headers_for(secrets[0], self.message_id, at_s, body, also=secrets[1:], scheme=self.scheme)
-
-    @property
-    def away_s(self) -> int:
-        """Seconds by which a wrong message is old or early: the tolerance and a margin."""
-        return self.tolerance_s + _BEYOND_S
-
-
-def other_secret(secret: str, scheme: str) -> str:
-    """Another valid secret of the same scheme."""
-    return SCHEMES[scheme].new_secret(hashlib.sha256(secret.encode()).digest())
+        return SignedMessage(body, headers_for(first, self.message_id, at_s, body, also=also, scheme=self.scheme))
 
 
 def _tampered(by: Signer, body: bytes) -> SignedMessage:
     """Signs the body, then changes it; it stays JSON, so that only a receiver that verifies notices."""
     has_members = body.rstrip().endswith(b"}") and body.strip(b" \t\r\n{}") != b""
-    return SignedMessage(body.rstrip()[:-1] + b',"tampered":true}' if has_members else body + b" ", by.headers(body))
+    changed = body.rstrip()[:-1] + b',"tampered":true}' if has_members else body + b" "
+    return by.signed(body)._replace(body=changed)
 
 
 def _reserialised(by: Signer, body: bytes) -> SignedMessage:
@@ -245,34 +232,33 @@ def _reserialised(by: Signer, body: bytes) -> SignedMessage:
         other = json.dumps(json.loads(body), indent=1, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         other = body
-    return SignedMessage(other if other != body else body + b"\n", by.headers(body))
+    return by.signed(body)._replace(body=other if other != body else body + b"\n")
 
 
 def _malformed(by: Signer, body: bytes) -> SignedMessage:
     """Replaces the signature by nonsense, as a probe sends it."""
-    headers = by.headers(body)
+    headers = by.signed(body).headers
     return SignedMessage(body, {**headers, [*headers][-1]: "nonsense"})
 
 
 def _malformed_timestamp(by: Signer, body: bytes) -> SignedMessage:
-    headers = by.headers(body)
+    headers = by.signed(body).headers
     name = TIMESTAMP_HEADER if TIMESTAMP_HEADER in headers else [*headers][-1]
     return SignedMessage(body, {**headers, name: headers[name].replace(str(by.now_s), "yesterday")})
 
 
 def _other_scheme(by: Signer, body: bytes) -> SignedMessage:
     """Signs with the right secret by another service's scheme."""
-    other = next(scheme for scheme in SCHEMES if scheme != by.scheme)
-    return SignedMessage(body, by._replace(scheme=other).headers(body))
+    return by._replace(scheme=next(scheme for scheme in SCHEMES if scheme != by.scheme)).signed(body)
 
 
 HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
-    "right": lambda by, body: SignedMessage(body, by.headers(body)),
+    "right": Signer.signed,
     # Another's signature before the right one, as while a secret is being rolled.
-    "several": lambda by, body: SignedMessage(body, by.headers(body, first=other_secret(by.secret, by.scheme))),
-    "wrong_secret": lambda by, body: SignedMessage(body, by.headers(body, secret=other_secret(by.secret, by.scheme))),
-    "stale": lambda by, body: SignedMessage(body, by.headers(body, later_s=-by.away_s)),
-    "future": lambda by, body: SignedMessage(body, by.headers(body, later_s=by.away_s)),
+    "several": lambda by, body: by.signed(body, other_secret(by.secret, by.scheme), by.secret),
+    "wrong_secret": lambda by, body: by.signed(body, other_secret(by.secret, by.scheme)),
+    "stale": lambda by, body: by.signed(body, later_s=-by.tolerance_s - _BEYOND_S),
+    "future": lambda by, body: by.signed(body, later_s=by.tolerance_s + _BEYOND_S),
     "other_scheme": _other_scheme,
     "tampered": _tampered,
     "reserialised": _reserialised,

@@ -54,7 +54,7 @@ class Channel:
         """Functions that get a page of `/sandbox/changes`, or `lost` with a sentence, in the watchers' thread."""
         self._last = self._changes().get("last_seq", 0)
         session.closing.callback(self._tell, {"lost": _CLOSED})
-        session.watch(self._follow)
+        session.watchers.add(self._follow)
 
     def answer(self, asked: Message) -> Message:
         """The response to one message of a page, with the message's `number`."""

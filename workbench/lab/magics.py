@@ -1,8 +1,6 @@
 """`%%http` sends a request that is written as it goes over the wire, and shows it with the response."""
 
-import keyword
 import re
-import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -22,7 +20,7 @@ from workbench.visible import visible
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 COMPUTED: Final = ("content-length", "transfer-encoding", "connection")
 """Headers that follow from the body; the HTTP client sets them."""
-HELP: Final = """%%http [BENCH] [-o NAME]
+HELP: Final = """%%http [BENCH]
 
 Send a raw HTTP request to the sandbox, as it is written in the cell:
 
@@ -37,22 +35,21 @@ body. $name and $name.attribute are filled in from the notebook's variables; $$ 
 header is sent that you do not write. Without a Content-Type, a body that begins with { or [ is sent as
 application/json; Content-Length is worked out. Lines that begin with # before the request are comments.
 
-BENCH    the variable that holds the Workbench; `bench`, or the only one there is, if it is left out
--o NAME  keep the httpx response in a variable; the last one is in _ anyway"""
+BENCH is the variable that holds the Workbench; `bench`, or the only one there is, if it is left out. The httpx response
+is in _ afterwards."""
 _MOST_TEXT = 2000
 _OF_THE_SERVER = {"date", "server", *COMPUTED}
 """Headers that are about the server and differ from run to run."""
-_ALONE = re.compile(r"%%http\b[^\n]*")
 _TYPED = re.compile(r'("text"\s*:\s*)"[^"]*"')
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _VARIABLE = re.compile(r"\$(?:\$|([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*))")
-_Write: TypeAlias = Callable[[str, object, int], str]
-"""Name, value and line of a variable → the value's text; name and line are for messages."""
+_Write: TypeAlias = Callable[[str, object], str]
+"""Name and value of a variable → the value's text; the name is for messages."""
 
 
 class Mistyped(Exception):
-    """The cell is no request. The message names the line and the right form."""
+    """The cell is no request. The message names the right form and, raised by `read`, the line."""
 
 
 class RawRequest(NamedTuple):
@@ -74,85 +71,91 @@ def read(text: str, names: Mapping[str, Any], base_url: str) -> RawRequest:
     if start is None:
         raise Mistyped("The cell is empty. Begin with a method and a path, such as: GET /v1/balance")
     end = next((place for place in range(start, len(lines)) if not lines[place].strip()), len(lines))
-    method, target = _request_line(_filled(lines[start], names, _in_path, start), start, base_url)
-    headers = [_header(_filled(lines[place], names, _as_text, place), place) for place in range(start + 1, end)]
-    body_text = "\n".join(lines[end + 1 :]).rstrip("\n")
-    body = _filled(body_text, names, _in_body, end + 1) if body_text.strip() else None
-    named = {name.lower() for name, _ in headers}
+    method, target, headers, body = "", "", list[tuple[str, str]](), list[str]()
+    for place, line in enumerate(lines[start:], start):
+        try:
+            if place == start:
+                method, target = _request_line(_filled(line, names, _in_path), base_url)
+            elif place < end:
+                headers.append(_header(_filled(line, names, _as_text)))
+            elif place > end:
+                body.append(_filled(line, names, _in_body))
+        except Mistyped as error:
+            # The first line of the cell is `%%http`.
+            raise Mistyped(f"Line {place + 2}: {error}") from None
+    written = "\n".join(body).rstrip("\n")
+    if not written.strip():
+        return RawRequest(method, target, headers, None)
     # Faulty JSON gets the header too: the service then says where the fault is, not that a header is missing.
-    if body is not None and "content-type" not in named and body.lstrip().startswith(("{", "[")):
+    if written.lstrip().startswith(("{", "[")) and "content-type" not in {name.lower() for name, _ in headers}:
         headers.append(("Content-Type", "application/json"))
-    return RawRequest(method, target, headers, None if body is None else body.encode("utf-8", "surrogatepass"))
+    return RawRequest(method, target, headers, written.encode("utf-8", "surrogatepass"))
 
 
-def _request_line(line: str, place: int, base_url: str) -> tuple[str, str]:
+def _request_line(line: str, base_url: str) -> tuple[str, str]:
     method, *rest = line.split()
     if method not in METHODS:
         meant = f"Did you mean {method.upper()}?" if method.upper() in METHODS else f"Use {', '.join(METHODS)}."
-        raise Mistyped(f"{_line(place)} {method[:40]!r} is no method. {meant}")
+        raise Mistyped(f"{method[:40]!r} is no method. {meant}")
     match rest:
         case [target]:
-            return method, _local(target, place, base_url)
+            return method, _local(target, base_url)
         case [target, version] if version.upper().startswith("HTTP/"):
-            return method, _local(target, place, base_url)
-    raise Mistyped(f"{_line(place)} a request line is a method and a path, such as: {method} /v1/balance")
+            return method, _local(target, base_url)
+    raise Mistyped(f"a request line is a method and a path, such as: {method} /v1/balance")
 
 
-def _local(target: str, place: int, base_url: str) -> str:
+def _local(target: str, base_url: str) -> str:
     """The path and query of a target. Raises Mistyped: it is on another host, or its path does not begin with /."""
     base = base_url.rstrip("/")
     if target == base or target.startswith((f"{base}/", f"{base}?")):
         target = target.removeprefix(base) or "/"
     if "://" in target.partition("?")[0] or target.startswith("//"):
-        message = f"{_line(place)} that is another host, and nothing leaves the sandbox. Write the path alone, from /."
-        raise Mistyped(message)
+        raise Mistyped("that is another host, and nothing leaves the sandbox. Write the path alone, from /.")
     if not target.startswith("/"):
-        raise Mistyped(f"{_line(place)} a path begins with /, such as /v1/balance, and this is {target[:60]!r}.")
+        raise Mistyped(f"a path begins with /, such as /v1/balance, and this is {target[:60]!r}.")
     return target
 
 
-def _header(line: str, place: int) -> tuple[str, str]:
+def _header(line: str) -> tuple[str, str]:
     name, colon, value = line.partition(":")
     if not colon or not _HEADER_NAME.fullmatch(name):
         hint = "An empty line goes before the body." if line.lstrip().startswith(("{", "[")) else ""
-        raise Mistyped(f"{_line(place)} a header is a name, a colon and a value: Name: value. {hint}".rstrip())
+        raise Mistyped(f"a header is a name, a colon and a value: Name: value. {hint}".rstrip())
     return name, value.strip()
 
 
-def _filled(text: str, names: Mapping[str, Any], write: _Write, place: int) -> str:
+def _filled(line: str, names: Mapping[str, Any], write: _Write) -> str:
     def found(match: re.Match[str]) -> str:
-        if match[1] is None:
-            return "$"
-        line = place + text.count("\n", 0, match.start())
-        return write(match[1], _looked_up(match[1], names, line), line)
+        return "$" if match[1] is None else write(match[1], _looked_up(match[1], names))
 
-    return _VARIABLE.sub(found, text)
+    return _VARIABLE.sub(found, line)
 
 
-def _looked_up(path: str, names: Mapping[str, Any], place: int) -> object:
+def _looked_up(path: str, names: Mapping[str, Any]) -> object:
     first, *attributes = path.split(".")
     if first not in names:
-        raise Mistyped(f"{_line(place)} there is no variable {first} here. For a dollar sign write $$.")
+        raise Mistyped(f"there is no variable {first} here. For a dollar sign write $$.")
     value = names[first]
     for attribute in attributes:
         if not hasattr(value, attribute):
-            raise Mistyped(f"{_line(place)} ${path}: a {type(value).__name__} has no {attribute}.")
+            raise Mistyped(f"${path}: a {type(value).__name__} has no {attribute}.")
         value = getattr(value, attribute)
     return value
 
 
-def _as_text(name: str, value: object, place: int) -> str:
+def _as_text(name: str, value: object) -> str:
     text = str(value)
     if _CONTROL.search(text):
-        raise Mistyped(f"{_line(place)} ${name} holds a line break or another control character.")
+        raise Mistyped(f"${name} holds a line break or another control character.")
     return text
 
 
-def _in_path(name: str, value: object, place: int) -> str:
-    return quote(_as_text(name, value, place), safe="/")
+def _in_path(name: str, value: object) -> str:
+    return quote(_as_text(name, value), safe="/")
 
 
-def _in_body(_name: str, value: object, _place: int) -> str:
+def _in_body(_name: str, value: object) -> str:
     """A string as it is within the quotes of JSON; objects, arrays, true, false and null as JSON; a number as text."""
     if isinstance(value, str):
         return to_json(str(value)).decode()[1:-1]
@@ -161,69 +164,29 @@ def _in_body(_name: str, value: object, _place: int) -> str:
     return str(value)
 
 
-def _line(place: int) -> str:
-    """`Line N:` for the place of a line, from 0, below the cell's first line `%%http`."""
-    return f"Line {place + 2}:"
-
-
 def load(shell: InteractiveShell) -> None:
     """Registers the magic `%%http` in a shell."""
 
-    def http(line: str, cell: str = "") -> httpx.Response | None:
+    def http(line: str, cell: str) -> httpx.Response:
         try:
-            bench_name, keep_as, wants_help = _options(line)
-            if wants_help:
-                print(HELP)  # noqa: T201  a person asked for it
-                return None
-            session = _session(shell.user_ns, bench_name)
-            response = _sent(session, read(cell, shell.user_ns, session.base_url))
+            session = _session(shell.user_ns, line)
+            return _sent(session, read(cell, shell.user_ns, session.base_url))
         except Mistyped as error:
             # A UsageError shows as one line without a traceback; a headless run of the notebook stops there.
             raise UsageError(visible(str(error))) from None
-        if keep_as:
-            shell.user_ns[keep_as] = response
-        return response
 
     http.__doc__ = HELP
-    shell.magics_manager.register_function(http, magic_kind="line_cell", magic_name="http")
-    if _with_a_body not in shell.input_transformers_cleanup:
-        shell.input_transformers_cleanup.append(_with_a_body)
+    shell.magics_manager.register_function(http, magic_kind="cell", magic_name="http")
 
 
-def _with_a_body(lines: list[str]) -> list[str]:
-    """Turns a lone `%%http` into a line magic, which shows help: IPython refuses a cell magic without a body."""
-    written = "".join(lines).strip()
-    return [f"{written[1:]}\n"] if _ALONE.fullmatch(written) else lines
-
-
-def _options(line: str) -> tuple[str, str, bool]:
-    """The bench's name, the variable for the response, and True if help is asked for; the names may be empty.
-
-    Raises Mistyped: the line has another form than `%%http [BENCH] [-o NAME]`.
-    """
-    try:
-        words = shlex.split(line)
-    except ValueError as error:
-        raise Mistyped(f"%%http {line}: {error}.") from None
-    if {"-h", "--help"} & set(words):
-        return "", "", True
-    keep_as = ""
-    if "-o" in words:
-        place = words.index("-o")
-        keep_as = words[place + 1] if place + 1 < len(words) else ""
-        if not keep_as.isidentifier() or keyword.iskeyword(keep_as):
-            raise Mistyped("-o needs a name for the response, such as: %%http -o answer")
-        words[place : place + 2] = []
-    if len(words) > 1 or any(word.startswith("-") for word in words):
-        raise Mistyped(f"%%http {line}: use %%http [BENCH] [-o NAME]. The request begins on the next line.")
-    return "".join(words), keep_as, False
-
-
-def _session(names: dict[str, Any], bench_name: str) -> Session:
-    """The session of the Workbench in the variable `bench_name`; if that is empty, in `bench`, or the only Workbench.
+def _session(names: dict[str, Any], line: str) -> Session:
+    """The session of the Workbench in the variable that `line` names; if that is empty, in `bench`, or the only one.
 
     Raises Mistyped: no variable of this name holds a Workbench, or without a name there is none, or are several.
     """
+    bench_name, *more = line.split() or [""]
+    if more or bench_name.startswith("-"):
+        raise Mistyped(f"%%http {line}: use %%http [BENCH]. The request begins on the next line; its response is in _.")
     # The check by type runs no code of the notebook's objects.
     benches: dict[str, Session] = {
         name: bench for name, bench in names.items() if name[0] != "_" and issubclass(type(bench), Session)
@@ -269,4 +232,4 @@ def _exchange(session: Session, raw: RawRequest, response: httpx.Response) -> Ex
         "request": {"headers": {name: mask(value) for name, value in raw.headers}, "body": mask(body)},
         "response": {"status": response.status_code, "headers": headers, "body": text},
     }
-    return Exchange({"seq": None, "at": None, "detail": detail}, session.trace_context)
+    return Exchange({"seq": None, "at": None, "detail": detail}, session.base_url)

@@ -1,9 +1,7 @@
 """Sends one request to the service, measures its time, and returns the response as a struct or raises its error."""
 
 import re
-import time
 from base64 import b64encode
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
@@ -47,7 +45,6 @@ _AS_IT_IS = httpx.Auth()
 """Keeps httpx from sending its client's credentials, or those in a URL, in place of the key."""
 _url = lru_cache(httpx.URL)
 """Parses a URL and remembers it: parsing takes httpx a fifth of a call, and few URLs differ."""
-_STARTED = "workbench.started"
 _BEFORE_SENDING = (
     httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.LocalProtocolError, httpx.UnsupportedProtocol,
 )  # fmt: skip
@@ -57,39 +54,6 @@ _BEFORE_SENDING = (
 def ignore_cookies(client: httpx.Client) -> None:
     """Stop a client from looking for cookies in responses, which takes half of httpx's time."""
     client.cookies.extract_cookies = lambda _: None  # type: ignore[assignment, method-assign]  # of this client's jar
-
-
-class Latencies:
-    """The durations of the latest requests, by Request-Id, kept only in memory."""
-
-    def __init__(self, kept: int = 1000) -> None:
-        self._most = kept
-        self._kept: OrderedDict[str, int] = OrderedDict()
-
-    def watch(self, client: httpx.Client) -> None:
-        """Measure this client's requests from now on, up to the headers of the response."""
-        client.event_hooks["request"].append(self._start)
-        client.event_hooks["response"].append(self._end)
-
-    def of(self, request_id: str) -> int | None:
-        """Whole milliseconds until the response with this id came.
-
-        None for a response to another client or outside the trace, such as of `/sandbox`, or one no longer kept.
-        """
-        return self._kept.get(request_id)
-
-    def _start(self, request: httpx.Request) -> None:
-        request.extensions[_STARTED] = time.perf_counter()
-
-    def _end(self, response: httpx.Response) -> None:
-        request_id = response.headers.get("Request-Id", "")
-        # Calls outside the trace, such as those of /sandbox, have other ids, and a board makes many of them.
-        if not request_id.startswith("req_"):
-            return
-        took_s = time.perf_counter() - response.request.extensions[_STARTED]
-        self._kept[request_id] = round(took_s * 1000)
-        if len(self._kept) > self._most:
-            self._kept.popitem(last=False)  # in one step: another thread may end a request at the same time
 
 
 class RequestParts(TypedDict, total=False):

@@ -107,12 +107,12 @@ class Receiver:
     `SCHEMES`. `now` returns seconds since 1970, `tolerance_s` is how many seconds old or early a message may be. `seen`
     holds the ids of messages handled before: in production pass something durable that all your processes share.
     `types` are the known types of event: `on` refuses others, or checks only the form of a name without `types`.
-    `events` keeps the newest `keep` events, all if `keep` is None, and `arrivals` the last 1000 requests; `seen` finds
-    duplicates of dropped events too. The receiver takes one message at a time, and the service waits 15 s for a
-    response: let a handler queue long work.
+    `events` keeps the newest 10,000 events, and `arrivals` the last 1000 requests; `seen` finds duplicates of dropped
+    events too. The receiver takes one message at a time, and the service waits 15 s for a response: let a handler queue
+    long work.
     """
 
-    def __init__(  # noqa: PLR0913  one argument per setting, given by name
+    def __init__(
         self,
         secrets: Iterable[str] = (),
         *,
@@ -121,14 +121,12 @@ class Receiver:
         seen: MutableSet[str] | None = None,
         types: Iterable[str] = (),
         scheme: str = STANDARD,
-        keep: int | None = MAX_EVENTS,
     ) -> None:
         if scheme not in SCHEMES:
             raise ValueError(f"scheme is {' or '.join(map(repr, SCHEMES))}, not {scheme!r}")
         self.secrets = [secrets] if isinstance(secrets, str) else list(secrets)
         self.scheme = scheme
         self.events = Events()
-        self.keep = keep
         self.arrivals: deque[Arrival] = deque(maxlen=MAX_ARRIVALS)
         self._now = now
         self._tolerance_s = tolerance_s
@@ -258,9 +256,9 @@ class Receiver:
         # Noted only now: after a handler failed, the message must be handled again.
         self._seen.add(message_id)
         self.events.append(event)
-        if self.keep is not None and (older := len(self.events) - self.keep) > 0:
-            del self.events[:older]
-            self.events.dropped += older
+        if len(self.events) > MAX_EVENTS:
+            del self.events[0]
+            self.events.dropped += 1
         return Arrival(200, "accepted", event.type, body, headers)
 
 

@@ -112,9 +112,10 @@ class _Connection(asyncio.Protocol):
 
     def _begin(self) -> None:
         self._headers: list[tuple[bytes, bytes]] = []
-        self._target, self._head_bytes = b"", 0
-        self._body, self._body_bytes = bytearray(), 0
+        self._target, self._body = b"", bytearray()
         self._in_head, self._in_body = False, False
+        self._bytes = 0
+        """How much of the head, or of the body and its frame, has arrived."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -148,10 +149,7 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._ends:
             return
-        if self._in_body:
-            self._body_bytes += len(data)
-        else:
-            self._head_bytes += len(data)
+        self._bytes += len(data)
         try:
             self._parse(memoryview(data))
         except httptools.HttpParserCallbackError as error:
@@ -160,9 +158,9 @@ class _Connection(asyncio.Protocol):
         except httptools.HttpParserError as error:
             self._refuse_part(f"The request cannot be read: {error}.")
         else:
-            if self._in_head and self._head_bytes > _MAX_HEAD_BYTES:
+            if self._in_head and self._bytes > _MAX_HEAD_BYTES:
                 self._refuse_head()
-            if self._in_body and self._body_bytes > MAX_READ_BYTES:
+            if self._in_body and self._bytes > MAX_READ_BYTES:
                 self._refuse(PayloadTooLarge(f"The body, with all that frames it, is over {MAX_READ_BYTES} bytes."))
 
     def _parse(self, data: memoryview) -> None:
@@ -202,7 +200,7 @@ class _Connection(asyncio.Protocol):
         head_bytes = len(self._target) + sum(len(name) + len(value) for name, value in self._headers)
         if len(self._headers) > _MAX_HEADERS or head_bytes > _MAX_HEAD_BYTES:
             self._refuse_head()
-        self._in_head, self._in_body, self._head_bytes = False, True, 0
+        self._in_head, self._in_body, self._bytes = False, True, 0
         self._may_take(BODY_S)
         # Not before an earlier request's response, of which it would seem a part; HTTP/1.0 has no 100.
         if not self._ends and not self._waiting and self._parser.get_http_version() == "1.1":

@@ -13,7 +13,6 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from workbench.domain.moments import rfc3339
-from workbench.domain.ussd import UssdSession
 from workbench.errors import StateConflict
 from workbench.sandbox.messages import Speaker, log_fault
 from workbench.sandbox.outbound import Outbound, Reply
@@ -43,22 +42,6 @@ All code that a holder calls sees the holders, also in an ASGI application's own
 """
 
 
-def _of_session(happens: Callable[[Transaction, UssdSession], object]) -> Callable[[Transaction, str], None]:
-    """Turns a function of a USSD session into a job's handler, which does nothing if the session is gone."""
-
-    def run(tx: Transaction, session_id: str) -> None:
-        session = tx.sessions.get(session_id)
-        if session is not None:
-            happens(tx, session)
-
-    return run
-
-
-def _time_out(tx: Transaction, session: UssdSession) -> None:
-    if session.ended_seq is None:
-        payments.press(tx, BY_ITSELF, session, "timeout")
-
-
 def _clear_and_pay(tx: Transaction, ref: str) -> None:
     moved = balances.clear_and_sweep(tx)
     paid = balances.pay_payouts_due(tx)
@@ -69,16 +52,19 @@ def _clear_and_pay(tx: Transaction, ref: str) -> None:
         balances.expect_clearing(tx)
 
 
-HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
-    payments.ACTS: _of_session(lambda tx, session: payments.act(tx, BY_ITSELF, session)),
-    payments.PROMPT_TIMEOUT: _of_session(_time_out),
-    payments.LATE_MONEY: _of_session(payments.money_comes_late),
+HANDLERS: Mapping[str, Callable[[Transaction, str], object]] = {
+    payments.ACTS: lambda tx, ref: payments.act(tx, BY_ITSELF, tx.sessions[ref]),
+    payments.PROMPT_TIMEOUT: lambda tx, ref: payments.press(tx, BY_ITSELF, tx.sessions[ref], "timeout"),
+    payments.LATE_MONEY: lambda tx, ref: payments.money_comes_late(tx, tx.sessions[ref]),
     balances.CLEARING: _clear_and_pay,
     payments.REFUND_SENT: payments.send_refund,
     balances.PAYOUT_RETURN: balances.return_payout,
     webhooks.DROP: webhooks.drop,
 }
-"""Kind of job → its handler, run in the job's transaction; deliveries are sent outside of a transaction."""
+"""Kind of job → its handler, run in the job's transaction; deliveries are sent outside of a transaction.
+
+A session that has ended has no jobs left but that of its late money.
+"""
 
 
 class Driver:
@@ -94,16 +80,13 @@ class Driver:
         self._outbound = outbound
         self._raise_bugs = raise_bugs
         self._lock = DriverLock(store.path)
+        self.close = self._lock.close
         self._bug: Exception | None = None
         self._speaker = speaker
         self._report = speaker.write if speaker else LiveLine().show
         self._done, self._report_s, self._has_reported = 0, 0.0, False
         self._lines: list[str] = []
         """Lines to report once their command is committed."""
-
-    def close(self, patience_s: float | None = None) -> None:
-        """Close the driver lock's files once the driver is done, as `DriverLock.close` does."""
-        self._lock.close(patience_s)
 
     def run_due(self) -> None:
         """Run the jobs that are due now; if there is a driver already, leave them to it, without waiting.
@@ -183,14 +166,15 @@ class Driver:
             if not take():
                 return False
             self._done, self._report_s = 0, time.monotonic() + _REPORT_EVERY_S
-            run()
+            try:
+                run()
+            finally:
+                if self._has_reported:
+                    self._report("")  # takes the notebook's line away
             return True
         finally:
-            gave_back = self._lock.give_back()
+            self._lock.give_back()
             _DRIVES.set(before)
-            if gave_back and self._has_reported:
-                self._report("")
-                self._has_reported = False
 
     def _count(self, tx: Transaction, until_ms: int | None) -> None:
         self._done += 1
@@ -448,13 +432,11 @@ class DriverLock:
         self._look_again = time.monotonic() + _LOOK_AGAIN_S
         return False
 
-    def give_back(self) -> bool:
-        """Give the lock back; False if the caller did not have it."""
-        if not self.is_drivers():
-            return False
-        self._holder = None
-        self._held.free()
-        return True
+    def give_back(self) -> None:
+        """Give the lock back, if the caller has it."""
+        if self.is_drivers():
+            self._holder = None
+            self._held.free()
 
     def close(self, patience_s: float | None = None) -> None:
         """Let nobody drive any more, and close each file once nobody holds its lock.

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import Draws
-from workbench.domain.wire.base import to_json
+from workbench.domain.wire.keys_and_events import CreateWebhookEndpoint
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
@@ -30,12 +30,12 @@ from workbench.sandbox import controls, month, operations
 from workbench.sandbox.access import Admitted, preflight, shared_with
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Responder
-from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Arrived, InForce, Request, Response, Speaker
+from workbench.sandbox.messages import MAX_BODY_BYTES, Answer, Arrived, InForce, Request, Response, Speaker
 from workbench.sandbox.openapi import pages
 from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.outbound import NotLookedUp, Outbound, Post, is_asgi, post_to_nobody, post_to_wsgi
-from workbench.sandbox.service import LIVE_KEY
+from workbench.sandbox.outbound import Outbound, Post, is_asgi, post_to_nobody, post_to_wsgi
+from workbench.sandbox.service import LIVE_KEY, Caller, webhooks
 from workbench.sandbox.store import MERCHANT_ID, Settings, Store
 from workbench.sandbox.store.transaction import UNWRITTEN
 from workbench.watching import Watchers
@@ -79,7 +79,8 @@ class Engine:
         """
         host = urlsplit(url).hostname or ""
         self._outbound.mount(host, *_called(app))
-        self.store.mounted_hosts[host] = by_sandbox_clock
+        if by_sandbox_clock:
+            self.store.hosts_by_its_clock.add(host)
 
     def signing_secret(self, url: str) -> str | None:
         """The signing secret of the merchant's enabled endpoint for a URL, or None."""
@@ -90,23 +91,13 @@ class Engine:
     def registered(self, url: str) -> str:
         """The signing secret of the endpoint for a URL; registers the endpoint if the store has none.
 
-        The operation registers the endpoint, so that the URL is checked and the trace shows the call.
-        Raises InvalidRequest: this URL may not be called.
+        Raises InvalidRequest: this URL may not be called. Raises StateConflict: no further endpoint is allowed.
         """
         if known := self.signing_secret(url):
             return known
-        headers = {"host": "localhost", "authorization": f"Bearer {self.store.key('secret')}", "content-type": JSON}
-        # The call does not count against the merchant's rate limit.
-        headers |= {_UNSEEN: "true"} if self.store.gaps.rate_limit != "none" else {}
-        offered = [row for row in operations.in_force(self.store.gaps) if not row.gone]
-        register = next(row for row in offered if row.id == "createWebhookEndpoint")
-        arrived = Arrived(register.method, register.path.encode(), headers, to_json({"url": url}))
-        made = msgspec.json.decode(self.app.respond(arrived).body)
-        if "secret" not in made:
-            # By `error_format`, the member `error` is the whole error, or the status beside the error's members.
-            refused = made["error"] if isinstance(made["error"], dict) else made
-            raise InvalidRequest(refused["message"], code=refused.get("code", ""), param="url")
-        return str(made["secret"])
+        with self.store.transaction() as tx:
+            made = webhooks.create_endpoint(tx, Caller("secret", MERCHANT_ID), CreateWebhookEndpoint(url))
+        return str(made.secret)
 
     def run_due(self) -> None:
         """Run the jobs that are due now; a job that cannot be written stays due."""
@@ -300,10 +291,7 @@ class Application:
     def _run(self, operation: Operation, request: Request) -> Response | _Rest:
         for prepare in self._responder.store.before_reset if operation is controls.RESET else ():
             prepare()
-        try:
-            response = self._responder.respond(request, operation)
-        except NotLookedUp as asked:
-            return partial(asked.then, partial(self._responder.respond, request, operation))
+        response = self._responder.respond(request, operation)
         if response.is_slow:
             return partial(self._slow, response)
         if operation in (controls.ADVANCE, controls.SIMULATE) and response.status == HTTPStatus.OK:

@@ -4,8 +4,8 @@ A WSGI application runs in the thread that sends, and so sees what a test keeps 
 or a database in memory. An ASGI application has a loop of its own, in `asgi`.
 
 Over a socket, webhooks go to this machine's loopback and to public addresses, on request also to private ranges. A name
-is looked up again at every attempt, and the connection goes to the address that was checked, so that the name cannot
-point elsewhere in between.
+is looked up at every attempt, and the connection goes to the address that was checked, so that the name cannot point
+elsewhere in between.
 """
 
 import inspect
@@ -18,13 +18,10 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
-from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from http.client import HTTPException, HTTPResponse
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 from wsgiref.types import WSGIApplication, WSGIEnvironment
@@ -35,7 +32,6 @@ from workbench.domain.masking import mask
 from workbench.domain.webhooks import HOST_NAME, MAX_RESPONSE_BYTES
 from workbench.errors import InvalidRequest
 from workbench.sandbox.messages import log_fault
-from workbench.sandbox.store import NotNow
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -45,10 +41,6 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 LOOPBACK: Final = "127.0.0.1"
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
 _PORTS: Final = {"http": 80, "https": 443}
-_LOOKUP_S: Final = 1.0
-"""The most seconds for the look-up of a name at registration, while a caller waits."""
-_FOUND: Final[ContextVar[Mapping[str, list[str]]]] = ContextVar("found", default=MappingProxyType({}))
-"""Name → its addresses, as looked up for the call that runs now."""
 _GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
 """The IPv6 addresses assigned for the public internet; translators, link- and site-local addresses are outside."""
 _NOT_PUBLIC: Final = tuple(
@@ -77,40 +69,15 @@ class Destination(NamedTuple):
     address: str
 
 
-class NotLookedUp(NotNow):
-    """A name must be looked up first, outside of any transaction, since a look-up must not hold the store."""
+def check_url(url: str, *, private: bool = False) -> None:
+    """Raises InvalidRequest unless `url` is http or https, to a name or to an address that may be called.
 
-    def __init__(self, host: str, port: int) -> None:
-        super().__init__(host)
-        self._host, self._port = host, port
-
-    def then(self, call: Callable[[], T]) -> T:
-        """Look the name up, and return the result of `call`, which then finds the addresses."""
-        found: list[str] = []
-        with suppress(OSError, UnicodeError):  # the look-up failed or took too long
-            found = _looked_up(self._host, self._port, _LOOKUP_S)
-        before = _FOUND.set({self._host: found})
-        try:
-            return call()
-        finally:
-            _FOUND.reset(before)
-
-
-def check_url(url: str, mounted: Container[str] = (), *, private: bool = False) -> None:
-    """Raises InvalidRequest unless `url` is http or https to a host that may be called.
-
-    With `private`, the host may be in a private network too. Applications of this process answer for the hosts
-    `mounted`, which are never looked up. Raises NotLookedUp: the name must be looked up first. A name that does not
-    resolve within a second is accepted, as this machine may be offline; the look-up at each attempt decides.
+    With `private`, the address may be in a private network too. A name is looked up at each attempt, which decides.
     """
-    host, port = split(url)
+    host, _ = split(url)
     numeric = _numeric(host)
     if numeric is not None and not _is_allowed(numeric, private=private):
         raise _refused(f"{host} is neither this machine's loopback nor a public address.", numeric)
-    if numeric is None and not is_localhost(host) and host not in mounted:
-        if host not in _FOUND.get():
-            raise NotLookedUp(host, port)
-        _check_all(host, _FOUND.get()[host], private=private)
 
 
 def destination_of(url: str, patience_s: float, *, private: bool = False) -> Destination:
@@ -124,7 +91,9 @@ def destination_of(url: str, patience_s: float, *, private: bool = False) -> Des
         return Destination(host, port, LOOPBACK)
     numeric = _numeric(host)
     found = [numeric] if numeric else _looked_up(host, port, patience_s)
-    _check_all(host, found, private=private)
+    for address in found:
+        if not _is_allowed(address, private=private):
+            raise _refused(f"{host} leads to {address}, neither this machine's loopback nor a public address.", address)
     return Destination(host, port, found[0])
 
 
@@ -175,12 +144,6 @@ def _looked_up(host: str, port: int, patience_s: float) -> list[str]:
 
     threading.Thread(target=run, daemon=True).start()
     return result.result(patience_s)
-
-
-def _check_all(host: str, addresses: list[str], *, private: bool) -> None:
-    for address in addresses:
-        if not _is_allowed(address, private=private):
-            raise _refused(f"{host} leads to {address}, neither this machine's loopback nor a public address.", address)
 
 
 def _numeric(host: str) -> str | None:
@@ -266,14 +229,24 @@ class Outbound:
     ) -> Reply:
         """Send one POST, and return the reply within `timeout_s` seconds; follows no redirect and never raises.
 
-        An application of this process that goes `by_sandbox_clock` is never late.
+        An application of this process that goes `by_sandbox_clock` is never late. If it raises, the reply is a 500 with
+        the traceback, which the trace and the delivery show; the traceback is logged too.
         """
         started, headers = time.monotonic(), {**_HEADERS, **headers}
         app = self._apps.get(_host_of(url))
-        if app is None:
-            reply = _over_a_socket(url, headers, body, timeout_s, private=self._private)
-        else:
-            reply = _from_app(app[0], url, headers, body, timeout_s)
+        post = app[0] if app else partial(_post_over_a_socket, private=self._private)
+        try:
+            reply = post(url, headers, body, timeout_s)
+        except NotReceived as error:
+            reply = Reply(None, fault=mask(str(error)))
+        except Exception as error:
+            if app is not None:
+                log_fault(f"the application at {url} failed on a webhook", error)
+                reply = received(500, "".join(traceback.format_exception(error)).encode()[-MAX_RESPONSE_BYTES:])
+            elif isinstance(error, TimeoutError):
+                reply = Reply(None, fault=_too_long(timeout_s))
+            else:
+                reply = Reply(None, fault=mask(f"{type(error).__name__}: {error}"))
         took_s = time.monotonic() - started
         if app is not None and took_s > timeout_s and not by_sandbox_clock:
             # An application cannot be interrupted, but a late response is dropped: a service would hang up.
@@ -281,37 +254,13 @@ class Outbound:
         return reply._replace(latency_ms=round(took_s * 1000))
 
 
-def _from_app(post: Post, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
-    """The reply of an application of this process; an exception becomes a 500 with the traceback as its answer.
-
-    The trace and the delivery show the answer; the traceback is logged too.
-    """
-    try:
-        return post(url, headers, body, timeout_s)
-    except NotReceived as error:
-        return Reply(None, fault=str(error))
-    except Exception as error:
-        log_fault(f"the application at {url} failed on a webhook", error)
-        return received(500, "".join(traceback.format_exception(error)).encode()[-MAX_RESPONSE_BYTES:])
-
-
-def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, private: bool) -> Reply:
-    """The reply, if it is whole within `timeout_s` seconds; otherwise a reply with the fault.
-
-    The message goes to the address that was checked.
-    """
+def _post_over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, private: bool) -> Reply:
+    """Send a message to the address that was checked. Raises TimeoutError: the reply is not whole within the time."""
     until_s = time.monotonic() + timeout_s
-    try:
-        with _OutgoingConnection(destination_of(url, timeout_s, private=private), until_s) as connection:
-            connection.open(is_https=url[:6].lower() == "https:")
-            connection.send(_head(url, headers, len(body)) + body)
-            return connection.receive()
-    except TimeoutError:
-        return Reply(None, fault=_too_long(timeout_s))
-    except NotReceived as error:
-        return Reply(None, fault=mask(str(error)))
-    except Exception as error:
-        return Reply(None, fault=mask(f"{type(error).__name__}: {error}"))
+    with _OutgoingConnection(destination_of(url, timeout_s, private=private), until_s) as connection:
+        connection.open(is_https=url[:6].lower() == "https:")
+        connection.send(_head(url, headers, len(body)) + body)
+        return connection.receive()
 
 
 def _too_long(timeout_s: int) -> str:
@@ -398,6 +347,7 @@ class _OutgoingConnection(io.RawIOBase):
         self._step = "ConnectError"
         family = socket.AF_INET6 if ":" in destination.address else socket.AF_INET
         self._socket = socket.socket(family, socket.SOCK_STREAM)
+        self._arriving = io.BufferedReader(self)
 
     def __enter__(self) -> Self:
         return self
@@ -422,19 +372,22 @@ class _OutgoingConnection(io.RawIOBase):
     def receive(self) -> Reply:
         """The final response, after any informational ones."""
         self._step = "ReadError"
-        arriving = cast("socket.socket", _AsSocket(io.BufferedReader(self)))
-        # All responses are kept to the end: a response that is dropped closes the file for the next ones.
+        # All responses read one file, and are kept to the end: a response that is dropped closes the file.
         responses: list[HTTPResponse] = []
         while not responses or responses[-1].status in _INFORMATIONAL:
             if len(responses) == _MOST_INFORMATIONAL:
                 raise HTTPException(f"got {_MOST_INFORMATIONAL} responses that only announce another")
-            responses.append(HTTPResponse(arriving, method="POST"))
+            responses.append(HTTPResponse(cast("socket.socket", self), method="POST"))
             responses[-1].begin()
         response = responses[-1]
         body = response.read(MAX_RESPONSE_BYTES)
         if len(body) < MAX_RESPONSE_BYTES and response.length:
             raise HTTPException(f"the connection ended {response.length} bytes before the response did")
         return received(response.status, body, response.headers.get("retry-after", ""))
+
+    def makefile(self, _mode: str) -> io.BufferedIOBase:
+        """The file of arriving bytes, which is all that `http.client` needs of a socket."""
+        return self._arriving
 
     def readable(self) -> bool:
         return True
@@ -448,15 +401,6 @@ class _OutgoingConnection(io.RawIOBase):
             raise TimeoutError
         self._socket.settimeout(left_s)
         return self._socket
-
-
-class _AsSocket(NamedTuple):
-    """All that `http.client` needs of a socket: the file of arriving bytes."""
-
-    arriving: io.BufferedReader
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        return self.arriving
 
 
 @cache

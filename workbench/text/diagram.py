@@ -12,7 +12,7 @@ from workbench.domain.masking import shortened
 from workbench.domain.moments import lusaka_text, milliseconds, utc_text
 from workbench.domain.wire.ledger_and_trace import CALL, ENTRY, SCREEN, WEBHOOK, TraceStep, call_of, screen_of
 from workbench.text import svg
-from workbench.text.render import Table, table
+from workbench.text.render import Column, Table, table
 from workbench.visible import visible
 
 MERCHANT, SERVICE, PHONE, LEDGER, RECEIVER = LANES = (
@@ -63,7 +63,7 @@ def _step(row: Row, source: str, target: str, label: str, response: str = "", *,
 
 
 MASK_NOTE = "secrets masked"
-TIME: Final = "time (Lusaka)"
+TIME: Final = Column("time (Lusaka)", in_lusaka=True)
 
 
 def clock_of(at: str) -> str:
@@ -224,13 +224,8 @@ class SequenceDiagram:
 
     def _drawn(self, shape: Shape, top: int, title: str, note: str) -> str:
         parts, height = _drawing(self.steps, shape)
-        told = ((step, *crossed(step)) for step in self.steps)
-        spoken = (
-            f"{clock_of(step.at)}: {step.source} to {step.target}: {label}{response and f', answered {response}'}."
-            for step, label, response in told
-        )
         size, moved = (shape.width, top + height + 8), svg.group(parts, transform=f"translate(0 {top})")
-        return svg.drawn(title, f"{_TITLE}. {len(self.steps)} steps.", " ".join(spoken), size, [moved], note=note)
+        return svg.drawn(title, f"{_TITLE}. {len(self.steps)} steps.", repr(self), size, [moved], note=note)
 
     @property
     def html(self) -> str:
@@ -241,18 +236,6 @@ class SequenceDiagram:
             made += f'<div class="{name}">{svg.bare((shape.width, height), parts)}</div>'
         label = ", ".join(filter(None, (_TITLE, self.note, f"{len(self.steps)} steps")))
         return f'<div role="img" aria-label="{label}; the table below has the same">{made}</div>'
-
-    @property
-    def mermaid(self) -> str:
-        """The diagram for a Markdown page that draws Mermaid: put it between "```mermaid" and "```"."""
-        used = {lane for step in self.steps for lane in (step.source, step.target)}
-        lanes = {lane: f"lane{place}" for place, lane in enumerate(LANES) if lane in used}
-        lines = ["sequenceDiagram", *(f"    participant {name} as {lane}" for lane, name in lanes.items())]
-        for step in self.steps:
-            (label, response), source, target = crossed(step), lanes[step.source], lanes[step.target]
-            lines.append(f"    {source}->>{target}: {_in_mermaid(label)}")
-            lines += [f"    {target}-->>{source}: {_in_mermaid(response)}"] if response else []
-        return "\n".join(lines) + "\n"
 
     @property
     def table(self) -> Table:
@@ -267,11 +250,6 @@ class SequenceDiagram:
         data, metadata = svg.Drawing(self.svg, repr(self))._repr_mimebundle_()
         metadata["image/svg+xml"]["tight"] = self.tight
         return data, metadata
-
-
-def _in_mermaid(text: str) -> str:
-    """Text with Mermaid's own signs as codes; a hyphen for an empty text, which Mermaid rejects."""
-    return re.sub(r"[#;<>&%$\\]", lambda sign: f"#{ord(sign[0])};", text) or "-"
 
 
 def crossed(step: TraceStep) -> tuple[str, str]:

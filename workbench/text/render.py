@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from html import escape
 from io import BytesIO
-from itertools import chain, pairwise, repeat, zip_longest
+from itertools import pairwise, repeat, zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from workbench.domain.moments import IN_LUSAKA, LUSAKA, milliseconds, rfc3339, utc_text
@@ -78,6 +78,7 @@ class LiveLine:
 
 
 _EMPTY = "(none)"
+_MOMENT: Final = re.compile(IN_LUSAKA.pattern.removesuffix(" in Lusaka"))
 _GAP, _READABLE = "  ", 20
 """The gap between two columns, and the least width of a column of texts."""
 LONGEST: Final = 120
@@ -108,11 +109,15 @@ def beside(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool] 
 
 
 class Column(NamedTuple):
-    """A heading; `numeric` columns are set flush right; `link` is a cell's link, with the cell's text for `{}`."""
+    """A heading; `numeric` columns are set flush right; `link` is a cell's link, with the cell's text for `{}`.
+
+    HTML shows UTC when the pointer rests on a cell of an `in_lusaka` column, whose cells are moments in Lusaka.
+    """
 
     heading: str
     numeric: bool = False
     link: str = ""
+    in_lusaka: bool = False
 
 
 class Tabular:
@@ -139,14 +144,13 @@ class Tabular:
 class Table(Tabular):
     """A captioned table of text that shows itself as text and as HTML; a cell is one line, whatever is in it.
 
-    HTML shows `hovers` when the pointer rests on a cell, such as the moment in UTC over a moment in Lusaka. Text shows
-    a row's line of `titles` above the row, unless the line is empty; one more line of `titles` may end the table.
+    Text shows a row's line of `titles` above the row, unless the line is empty; one more line of `titles` may end the
+    table.
     """
 
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
-    hovers: tuple[tuple[str, ...], ...] = ()
     titles: tuple[str, ...] = ()
 
     def _table(self) -> "Table":
@@ -209,19 +213,19 @@ class Table(Tabular):
     def html(self) -> str:
         """The table as HTML: a `<table>` with a caption and column headings, without script and style sheet."""
         head = self._row("th", ' scope="col"', [column.heading for column in self.columns])
-        body = "".join(self._row("td", "", *row) for row in zip_longest(self.rows, self.hovers, fillvalue=()))
+        body = "".join(self._row("td", "", row) for row in self.rows)
         body = body or f'<tr><td colspan="{len(self.columns)}">{_EMPTY}</td></tr>'
         caption = f"<caption>{_text(self.caption)}</caption>" if self.caption else ""
         return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
 
-    def _row(self, tag: str, attributes: str, texts: Sequence[str], hovers: Sequence[str] = ()) -> str:
+    def _row(self, tag: str, attributes: str, texts: Sequence[str]) -> str:
         made = ""
-        for text, column, hover in zip(texts, self.columns, chain(hovers, repeat("")), strict=False):
-            title, align = f' title="{_text(hover)}"' if hover else "", "right" if column.numeric else "left"
-            shown = IN_LUSAKA.sub(_with_utc, _text(text))
+        for text, column in zip(texts, self.columns, strict=True):
+            align = "right" if column.numeric else "left"
+            shown = (_MOMENT if column.in_lusaka else IN_LUSAKA).sub(_with_utc, _text(text))
             if column.link and tag == "td":
                 shown = f'<a href="{_text(column.link.format(text))}">{shown}</a>'
-            made += f'<{tag}{attributes}{title} style="text-align:{align}">{shown}</{tag}>'
+            made += f'<{tag}{attributes} style="text-align:{align}">{shown}</{tag}>'
         return f"<tr>{made}</tr>"
 
 

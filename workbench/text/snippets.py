@@ -14,16 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from functools import cache
 from inspect import Parameter, signature
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
 from urllib.parse import parse_qs, quote, unquote, urlsplit
-
-import msgspec
 
 from workbench.domain.masking import SECRET_FIELDS, mask, mask_secrets
 from workbench.domain.phones import MARK
 from workbench.domain.reading import json_from
 from workbench.domain.scenarios import SANDBOX_PIN
+from workbench.domain.wire.base import to_json
 from workbench.domain.wire.ledger_and_trace import TracedCall
 from workbench.errors import InvalidRequest
 from workbench.visible import escaped, visible
@@ -78,7 +76,7 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
     value, content = _body(body, path)
     usual = "none" if path.startswith("/v1/auth/") else "Basic" if (method, path) == _BASIC else "Bearer"
     request = UnsentRequest(
-        method, _shown(path), value, content, _hidden_members(asked),
+        method, _shown(path), value, content, _hidden(asked),
         _sent(headers or {}, has_body=value is not None), scheme or usual, key, base_url.rstrip("/"),
     )  # fmt: skip
     raw = _httpx(request)
@@ -98,92 +96,12 @@ def snippet_of(call: TracedCall, base_url: str) -> Snippet:
     return snippet(method, path, body, headers=headers, scheme=named, key=key, base_url=base_url)
 
 
-class Variable(str):
-    """The name of a variable that stands for a secret."""
-
-    __slots__ = ()
-
-
-Piece = str | Variable
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_NEEDS_QUOTES = re.compile(r'["$`\\!]')
-_BRACES = re.compile(r"\$\{(\w+)\}(?!\w)")
-"""A `${NAME}` that means the same without its braces."""
-_TEMPLATE = re.compile(r"[`\\$]")
-_UNSET = re.compile(r'"\\u0000(\w+)\\u0000"')
-_WIDTH = 88
-_INDENT = "    "
-
-
-def _between_marks(value: object) -> msgspec.Raw:
-    """Encodes a variable as JSON between NULs, where `_json_pieces` cuts the text; JSON escapes NULs of its own."""
-    if isinstance(value, Variable):
-        return msgspec.Raw(f'"\0{value}\0"'.encode())
-    raise NotImplementedError(type(value).__name__)
-
-
-_JSON = msgspec.json.Encoder(decimal_format="number", enc_hook=_between_marks)
-
-
-def _json_pieces(value: object) -> list[Piece]:
-    """JSON with every digit of its numbers; a variable stands between quotes, as a string's content.
-
-    The bytes equal the client's, so that a repeated idempotency key comes with the same body.
-    """
-    texts = _JSON.encode(value).decode().split("\0")
-    return [Variable(text) if place % 2 else text for place, text in enumerate(texts)]
-
-
-def _literal(value: object) -> str:
-    """A value as a literal of Python; a variable as its name."""
-    if isinstance(value, Variable):
-        return str(value)
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_literal(name)}: {_literal(key)}" for name, key in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_literal(item) for item in value) + "]"
-    if isinstance(value, str):
-        shown = repr(str(value))
-        return f'"{shown[1:-1]}"' if '"' not in shown else shown
-    return f'Decimal("{value}")' if isinstance(value, Decimal | float) else repr(value)
-
-
-def _call(head: str, arguments: list[str]) -> str:
-    """A call on one line if it fits, otherwise with one argument on each line."""
-    line = f"{head}({', '.join(arguments)})"
-    if len(line) <= _WIDTH and "\n" not in line:
-        return line
-    return f"{head}(\n" + "".join(f"{_INDENT}{argument},\n" for argument in arguments) + ")"
-
-
-def _shell_word(pieces: list[Piece]) -> str:
-    """A text with variables as one word of a shell; replaces NUL, which no program takes in an argument."""
-    pieces = [piece if isinstance(piece, Variable) else piece.replace("\0", "\ufffd") for piece in pieces]
-    texts = [piece for piece in pieces if not isinstance(piece, Variable)]
-    if len(texts) == len(pieces):
-        return _quoted("".join(texts))
-    if not any(_NEEDS_QUOTES.search(text) or _is_unseen(text) for text in texts):
-        shown = "".join(f"${{{piece.upper()}}}" if isinstance(piece, Variable) else piece for piece in pieces)
-        return '"' + _BRACES.sub(r"$\1", shown) + '"'
-    return "".join(f'"${piece.upper()}"' if isinstance(piece, Variable) else _quoted(piece) for piece in pieces)
-
-
-def _quoted(text: str) -> str:
-    """A text as a word of a shell: in single quotes or, with a control in it, in `$'…'` of bash and zsh."""
-    return "$'" + "".join(map(_escaped, text)) + "'" if _is_unseen(text) else shlex.quote(text)
-
-
-def _escaped(letter: str) -> str:
-    """A letter for `$'…'`; an unseen letter is escaped byte by byte, to mean the same in every locale."""
-    if letter in "\\'":
-        return f"\\{letter}"
-    return "".join(f"\\x{byte:02x}" for byte in letter.encode()) if _is_unseen(letter) else letter
-
-
-def _is_unseen(text: str) -> bool:
-    return visible(text, lines=True) != text
-
-
+_VARIABLE = re.compile("\ue000(\\w+)\ue000")
+"""The name of a variable that stands for a secret in a text, between two letters for private use."""
+_WHOLE = re.compile(f'"{_VARIABLE.pattern}"')
+_REPLACED = re.compile("[\0\ud800-\udfff\ue000]")
+"""NUL, which no program takes in an argument, halves of pairs, which UTF-8 cannot encode, and the letter above."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 IN_PROCESS_URL: Final = "http://sandbox.localhost"
 _CONTENT_TYPE: Final = "Content-Type"
 _OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
@@ -191,7 +109,6 @@ _OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
 PIN_PATH: Final = re.compile(r"/sandbox/phones/[^/]+/input")
 """The path to which a customer's PIN is sent; no text contains the PIN."""
 _BASIC = ("POST", "/v1/charges")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 class UnsentRequest(NamedTuple):
@@ -200,8 +117,8 @@ class UnsentRequest(NamedTuple):
     method: str
     path: str
     body: Any
-    content: "list[Piece] | None"
-    """The body as it is sent: pieces of text and variables."""
+    content: str | None
+    """The body as it is sent."""
     query: dict[str, Any]
     headers: dict[str, str]
     scheme: str
@@ -214,9 +131,13 @@ class UnsentRequest(NamedTuple):
         return {name: value for name, value in self.headers.items() if value or not _is_content_type(name)}
 
 
+def _variable(name: str) -> str:
+    return f"\ue000{name}\ue000"
+
+
 def _shown(text: str) -> str:
-    """Masks the secrets in a text, and replaces halves of surrogate pairs, which UTF-8 cannot encode."""
-    return mask_secrets(_SURROGATE.sub("\ufffd", text))
+    """Masks the secrets in a text, and replaces letters that no text can hold."""
+    return mask_secrets(_REPLACED.sub("\ufffd", text))
 
 
 def _sent(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
@@ -238,39 +159,47 @@ def _is_content_type(name: str) -> bool:
     return name.lower() == _CONTENT_TYPE.lower()
 
 
-def _body(body: object, path: str) -> tuple[Any, list[Piece] | None]:
-    """A body's value without secrets, and its text as pieces; a body that is not JSON is only masked."""
+def _body(body: object, path: str) -> tuple[Any, str | None]:
+    """A body's value without secrets, and its text; a body that is not JSON is only masked.
+
+    The text equals the client's, with every digit of a number, so that a repeated idempotency key has the same body.
+    """
     value: Any = body
     if isinstance(body, str):
         try:
             value = json_from(body.encode("utf-8", "surrogatepass"))
         except InvalidRequest:
-            text = mask(_SURROGATE.sub("\ufffd", body))
-            return text, [text]
+            text = mask(_REPLACED.sub("\ufffd", body))
+            return text, text
     if value is None:
         return None, None
     is_pin = isinstance(value, Mapping) and PIN_PATH.fullmatch(path) and value.get("text") != SANDBOX_PIN
-    hidden = _hidden({**value, "text": Variable("pin")} if is_pin else value)
+    hidden = _hidden(value)
+    if is_pin:
+        hidden["text"] = _variable("pin")
     # A text without a secret keeps its blanks, as an idempotency key is for the same bytes.
-    if isinstance(body, str) and _json_pieces(value) == _json_pieces(hidden):
-        return hidden, [body]
-    return hidden, [hidden] if isinstance(hidden, str) else _json_pieces(hidden)
+    if isinstance(body, str) and value == hidden:
+        return hidden, body
+    return hidden, hidden if isinstance(hidden, str) else to_json(hidden).decode()
 
 
-def _hidden_members(members: Mapping[str, object]) -> dict[str, object]:
-    return {_shown(name): _hidden(value, name) for name, value in members.items()}
-
-
-def _hidden(value: object, name: str = "") -> object:
+def _hidden(value: object, name: str = "") -> Any:  # noqa: ANN401  JSON
+    """A value without secrets; `name` is the name of the field that has this value."""
     if isinstance(value, Mapping):
-        return _hidden_members(value)
+        return {_shown(field): _hidden(inner, field) for field, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_hidden(item) for item in value]
-    if not isinstance(value, str) or isinstance(value, Variable):
+    if not isinstance(value, str):
         return value
-    return Variable(name) if name in SECRET_FIELDS else _shown(value)
+    return _variable(name) if name in SECRET_FIELDS else _shown(value)
 
 
+_WIDTH = 88
+_INDENT = "    "
+_NEEDS_QUOTES = re.compile(r'["$`\\!]')
+_BRACES = re.compile(r"\$\{(\w+)\}(?!\w)")
+"""A `${NAME}` that means the same without its braces."""
+_TEMPLATE = re.compile(r"[`\\$]")
 _MASKED_NOTE = f"# Replace what is masked with {MARK}."
 _SAFE = "/:@+,;=~"
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -283,6 +212,32 @@ def _python_key(key: str) -> str:
     return f"bench.{key}" if key in ("secret_key", "publishable_key") else key
 
 
+def _literal(value: object) -> str:
+    """A value as a literal of Python; a variable as its name."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_literal(name)}: {_literal(key)}" for name, key in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_literal(item) for item in value) + "]"
+    if isinstance(value, str):
+        pieces = _VARIABLE.split(value)
+        return " + ".join(_in_quotes(piece, place) for place, piece in enumerate(pieces) if piece or len(pieces) == 1)
+    return f'Decimal("{value}")' if isinstance(value, Decimal | float) else repr(value)
+
+
+def _in_quotes(piece: str, place: int) -> str:
+    """A piece of a text as Python: at every odd place stands the name of a variable."""
+    shown = repr(piece)
+    return piece if place % 2 else f'"{shown[1:-1]}"' if '"' not in shown else shown
+
+
+def _call(head: str, arguments: list[str]) -> str:
+    """A call on one line if it fits, otherwise with one argument on each line."""
+    line = f"{head}({', '.join(arguments)})"
+    if len(line) <= _WIDTH and "\n" not in line:
+        return line
+    return f"{head}(\n" + "".join(f"{_INDENT}{argument},\n" for argument in arguments) + ")"
+
+
 def _httpx(request: UnsentRequest) -> str:
     """The request as `bench.http` sends it."""
     arguments = [_literal(_path(request))]
@@ -290,7 +245,7 @@ def _httpx(request: UnsentRequest) -> str:
         arguments.append(f"params={_literal(request.query)}")
     if request.content is not None:
         # As text: a number with a point would be a float in Python.
-        arguments.append(f"content={' + '.join(map(_literal, request.content))}")
+        arguments.append(f"content={_literal(request.content)}")
     headers = [f"{_literal(name)}: {_literal(value)}" for name, value in request.sent_headers.items()]
     if request.scheme == "Bearer":
         headers.insert(0, f'"Authorization": f"Bearer {{{_python_key(request.key)}}}"')
@@ -306,29 +261,58 @@ def _httpx(request: UnsentRequest) -> str:
 def _curl(request: UnsentRequest) -> str:
     """The request as curl sends it, one option on a line."""
     key = request.key.upper()
-    asked = "--head" if request.method == "HEAD" else f"-X {_shell_word([request.method])}"
+    asked = "--head" if request.method == "HEAD" else f"-X {_shell_word(request.method)}"
     parts = [f"curl {asked} {_shell_word(_url(request))}"]
     if request.scheme == "Bearer":
         parts.append(f'-H "Authorization: Bearer ${key}"')
     if request.scheme == "Basic":
         parts.append(f'-u "${key}:"')
-    parts += [f"-H {_shell_word([_header_line(name, value)])}" for name, value in request.headers.items()]
+    for name, value in request.headers.items():
+        # `;` sends an empty header; `:` keeps curl from adding its own Content-Type.
+        empty = f"{name}:" if _is_content_type(name) else f"{name};"
+        parts.append(f"-H {_shell_word(f'{name}: {value}' if value else empty)}")
     if request.content is not None:
         # Not -d, for which a text that begins with @ is the name of a file.
         parts.append(f"--data-raw {_shell_word(request.content)}")
     return " \\\n  ".join(parts)
 
 
+def _shell_word(text: str) -> str:
+    """A text with variables as one word of a shell."""
+    pieces = _VARIABLE.split(text)
+    if len(pieces) > 1 and not any(_NEEDS_QUOTES.search(piece) or _is_unseen(piece) for piece in pieces[::2]):
+        shown = _VARIABLE.sub(lambda found: f"${{{found[1].upper()}}}", text)
+        return '"' + _BRACES.sub(r"$\1", shown) + '"'
+    words = (f'"${piece.upper()}"' if place % 2 else _shell_quoted(piece) for place, piece in enumerate(pieces))
+    return "".join(word for word, piece in zip(words, pieces, strict=True) if piece or len(pieces) == 1)
+
+
+def _shell_quoted(text: str) -> str:
+    """A text as a word of a shell: in single quotes or, with a control in it, in `$'…'` of bash and zsh."""
+    return "$'" + "".join(map(_escaped, text)) + "'" if _is_unseen(text) else shlex.quote(text)
+
+
+def _escaped(letter: str) -> str:
+    """A letter for `$'…'`; an unseen letter is escaped byte by byte, to mean the same in every locale."""
+    if letter in "\\'":
+        return f"\\{letter}"
+    return "".join(f"\\x{byte:02x}" for byte in letter.encode()) if _is_unseen(letter) else letter
+
+
+def _is_unseen(text: str) -> bool:
+    return visible(text, lines=True) != text
+
+
 def _javascript(request: UnsentRequest) -> str:
     """The request as `fetch` sends it, in a browser or in Node."""
-    key = Variable(request.key)
-    credentials = {"Bearer": _js_text(["Bearer ", key]), "Basic": f'"Basic " + btoa({_js_text([key, ":"])})'}
-    headers = {name: _js_text([value]) for name, value in request.sent_headers.items()}
+    key = _variable(request.key)
+    credentials = {"Bearer": _js_text(f"Bearer {key}"), "Basic": f'"Basic " + btoa({_js_text(f"{key}:")})'}
+    headers = {name: _js_text(value) for name, value in request.sent_headers.items()}
     if request.scheme in credentials:
         headers = {"Authorization": credentials[request.scheme], **headers}
-    options = [f"method: {_js_text([request.method])}"]
+    options = [f"method: {_js_text(request.method)}"]
     if headers:
-        lines = "".join(f"    {_js_text([name])}: {value},\n" for name, value in headers.items())
+        lines = "".join(f"    {_js_text(name)}: {value},\n" for name, value in headers.items())
         options.append(f"headers: {{\n{lines}  }}")
     if request.content is not None:
         options.append(f"body: {_js_body(request.content)}")
@@ -336,54 +320,45 @@ def _javascript(request: UnsentRequest) -> str:
     return escaped(f"const response = await fetch({_js_text(_url(request))}, {{\n{lines}}});")
 
 
-def _js_text(pieces: list[Piece]) -> str:
+def _js_text(text: str) -> str:
     """A text as a literal of JavaScript; with a variable in it, as a template."""
-    if not any(isinstance(piece, Variable) for piece in pieces):
-        shown = json.dumps("".join(pieces), ensure_ascii=False)
-        return "'" + shown[1:-1].replace('\\"', '"').replace("'", "\\'") + "'" if '\\"' in shown else shown
-    texts = (
-        f"${{{piece.upper()}}}" if isinstance(piece, Variable) else _TEMPLATE.sub(r"\\\g<0>", piece) for piece in pieces
-    )
-    return f"`{''.join(texts)}`"
+    texts = _VARIABLE.split(text)
+    if len(texts) > 1:
+        texts[::2] = (_TEMPLATE.sub(r"\\\g<0>", piece) for piece in texts[::2])
+        texts[1::2] = (f"${{{name.upper()}}}" for name in texts[1::2])
+        return f"`{''.join(texts)}`"
+    shown = json.dumps(text, ensure_ascii=False)
+    return "'" + shown[1:-1].replace('\\"', '"').replace("'", "\\'") + "'" if '\\"' in shown else shown
 
 
-def _js_body(content: list[Piece]) -> str:
+def _js_body(content: str) -> str:
     """A call of `JSON.stringify` if it writes the same bytes; else a text, such as for an amount with decimals."""
-    text = "".join(f"\0{piece}\0" if isinstance(piece, Variable) else piece for piece in content)
     try:
-        value = json.loads(text, strict=False, parse_float=str)
+        value = json.loads(content, parse_float=str)
     except ValueError:
         return _js_text(content)
-    if json.dumps(value, ensure_ascii=False, separators=(",", ":")) != text.replace("\0", r"\u0000"):
+    if json.dumps(value, ensure_ascii=False, separators=(",", ":")) != content:
         return _js_text(content)
     shown = json.dumps(value, ensure_ascii=False, indent=2).replace("\n", "\n  ")
-    return f"JSON.stringify({_UNSET.sub(lambda found: found[1].upper(), shown)})"
-
-
-def _header_line(name: str, value: str) -> str:
-    """A header as curl takes it: `;` sends an empty header; `:` keeps curl from adding its own Content-Type."""
-    if value:
-        return f"{name}: {value}"
-    return f"{name}:" if _is_content_type(name) else f"{name};"
+    return f"JSON.stringify({_WHOLE.sub(lambda found: found[1].upper(), shown)})"
 
 
 def _path(request: UnsentRequest) -> str:
-    return _readable(quote(_STRAY_PERCENT.sub("%25", request.path), safe=_SAFE + "%", errors="replace"))
+    return _readable(quote(_STRAY_PERCENT.sub("%25", request.path), safe=_SAFE + "%"))
 
 
-def _url(request: UnsentRequest) -> list[Piece]:
+def _url(request: UnsentRequest) -> str:
     in_process = request.base_url in ("", IN_PROCESS_URL)
-    pieces: list[Piece] = [Variable("base_url") if in_process else request.base_url, _path(request)]
-    mark = "?"
+    made, mark = f"{_variable('base_url') if in_process else request.base_url}{_path(request)}", "?"
     for name, value in request.query.items():
         for item in value if isinstance(value, list) else [value]:
-            pieces += [f"{mark}{_encoded(name)}=", item if isinstance(item, Variable) else _encoded(str(item))]
+            made += f"{mark}{_encoded(name)}={item if _VARIABLE.fullmatch(item) else _encoded(item)}"
             mark = "&"
-    return pieces
+    return made
 
 
 def _encoded(text: str) -> str:
-    return _readable(quote(text, safe="*", errors="replace"))
+    return _readable(quote(text, safe="*"))
 
 
 def _readable(encoded: str) -> str:
@@ -449,27 +424,16 @@ class ClientCall(NamedTuple):
     def lines(self, request: UnsentRequest, ids: Mapping[str, str]) -> list[str]:
         """The lines that name the client and call its method; empty if no arguments make it send this request."""
         arguments = {**ids, **dict(_named(request.body, self.parameters)), **request.query}
-        headers = _own_headers(request)
+        for name, value in _own_headers(request).items():
+            # Any other header is an argument that no method takes.
+            arguments["idempotency_key" if name.lower() == _KEY_HEADER else name] = value
         try:
-            if headers:
-                (name, arguments["idempotency_key"]), *others = headers.items()
-                if others or name.lower() != _KEY_HEADER:
-                    return []
             if "limit" in request.query:
                 arguments["limit"] = int(request.query["limit"])
             unsent = self.unsent(arguments)
         except (TypeError, ValueError, InvalidRequest):
             return []
-        if unsent is None:
-            return []
-        parts = unsent[2]
-        scheme = "none" if parts.get("key") == "" else "Basic" if parts.get("basic") else "Bearer"
-        takes_one = request.path.startswith(_ONE_SCHEME) or (request.method, request.path) == _BASIC
-        if {scheme, request.scheme} == {"Basic", "Bearer"} and not takes_one:
-            scheme = request.scheme
-        body = {name: value for name, value in (parts.get("body") or {}).items() if value is not None}
-        query = parts.get("query") or {}
-        if scheme != request.scheme or request.body not in (None, body) or not request.query.items() <= query.items():
+        if unsent is None or not _is_sent_by(unsent[2], request):
             return []
         # Without a default, and not by keyword alone: the ids, and the token to refresh.
         rows = self.parameters.items()
@@ -478,6 +442,17 @@ class ClientCall(NamedTuple):
         written = [literal if name in first else f"{name}={literal}" for name, literal in literals]
         client = "client" if request.key == "secret_key" else f"client_with({_python_key(request.key)})"
         return [f"pay = bench.{client}", _call(self.text, written)]
+
+
+def _is_sent_by(parts: "RequestParts", request: UnsentRequest) -> bool:
+    """True if these parts of a method's request equal the request's scheme, body and query."""
+    scheme = "none" if parts.get("key") == "" else "Basic" if parts.get("basic") else "Bearer"
+    takes_one = request.path.startswith(_ONE_SCHEME) or (request.method, request.path) == _BASIC
+    if {scheme, request.scheme} == {"Basic", "Bearer"} and not takes_one:
+        scheme = request.scheme
+    body = {name: value for name, value in (parts.get("body") or {}).items() if value is not None}
+    query = parts.get("query") or {}
+    return scheme == request.scheme and request.body in (None, body) and request.query.items() <= query.items()
 
 
 @cache
@@ -518,39 +493,6 @@ def _own_headers(request: UnsentRequest) -> dict[str, str]:
     return {name: value for name, value in request.headers.items() if not (_is_content_type(name) and value == usual)}
 
 
-class BenchCall(NamedTuple):
-    """An operation of `/sandbox` as a call of `bench`."""
-
-    method: str
-    path: str
-    text: str
-    """The expression, with ids of the path and the fields that it takes in braces."""
-    takes: "Mapping[str, Callable[[Any], str | None]]" = MappingProxyType({})
-    """Field of the body (for a GET, of the query) → the function that writes its value as Python.
-
-    The function returns None for a value that the call does not take.
-    """
-
-    def lines(self, request: UnsentRequest, ids: Mapping[str, str]) -> list[str]:
-        """The expression that sends this request, as one line; empty if it would send another request."""
-        fields, others = request.body or {}, request.query
-        if self.method == "GET":
-            fields, others = request.query, request.body
-        if (request.key, request.scheme) != ("secret_key", "Bearer") or others or _own_headers(request):
-            return []
-        if not isinstance(fields, Mapping) or fields.keys() != self.takes.keys():
-            return []
-        written = {name: write(fields[name]) for name, write in self.takes.items()}
-        if None in written.values():
-            return []
-        written |= {name: _literal(identifier) for name, identifier in ids.items()}
-        if not self.text.endswith(")"):
-            return [self.text.format(**written)]
-        head, _, arguments = self.text[:-1].rpartition("(")
-        made = (argument.format(**written) for argument in arguments.split(", "))
-        return [_call(head.format(**written), [argument for argument in made if argument])]
-
-
 def _of(kind: type) -> Callable[[Any], str | None]:
     """A function that writes a value of this type as a literal, and returns None for other values and for True."""
     return lambda value: _literal(value) if isinstance(value, kind) and value is not True else None
@@ -566,44 +508,69 @@ def _span(seconds: object) -> str | None:
     return _literal(seconds)
 
 
-def _spread(values: object) -> str | None:
-    """Writes a list's items as separate arguments; None if the value is no list."""
-    return ", ".join(map(_literal, values)) if isinstance(values, list) else None
+_FIELD = re.compile(r"\{(\w+):?(\w*)\}")
+_WRITERS: Final[Mapping[str, Callable[[Any], str | None]]] = {
+    "": _literal, "text": _of(str), "number": _of(int), "list": _of(list), "span": _span,
+    "account": lambda name: _literal(name) if isinstance(name, str) and "," not in name else None,
+    "each": lambda items: ", ".join(map(_literal, items)) if isinstance(items, list) else None,
+}  # fmt: skip
+"""The kind of a field in a BenchCall → the function that writes a value as Python; None for a value of another kind."""
 
 
-def _one_account(account: object) -> str | None:
-    return _literal(account) if isinstance(account, str) and "," not in account else None
+class BenchCall(NamedTuple):
+    """An operation of `/sandbox` as a call of `bench`."""
+
+    method: str
+    path: str
+    text: str
+    """The expression; in braces, ids of the path, and fields of the body (for a GET, of the query) with their kind."""
+
+    def lines(self, request: UnsentRequest, ids: Mapping[str, str]) -> list[str]:
+        """The expression that sends this request; empty if it would send another request."""
+        fields, others = request.body or {}, request.query
+        if self.method == "GET":
+            fields, others = request.query, request.body
+        if (request.key, request.scheme) != ("secret_key", "Bearer") or others or _own_headers(request):
+            return []
+        kinds = dict(_FIELD.findall(self.text))
+        if not isinstance(fields, Mapping) or {*fields, *ids} != {*kinds}:
+            return []
+        written = {name: _WRITERS[kind]({**fields, **ids}[name]) for name, kind in kinds.items()}
+        if None in written.values():
+            return []
+
+        def filled(text: str) -> str:
+            return _FIELD.sub(lambda found: str(written[found[1]]), text)
+
+        if not self.text.endswith(")"):
+            return [filled(self.text)]
+        head, _, arguments = self.text[:-1].rpartition("(")
+        return [_call(filled(head), [made for made in map(filled, arguments.split(", ")) if made])]
 
 
 BENCH_CALLS: Final = (
     BenchCall("GET", "/sandbox/clock", "bench.clock"),
-    BenchCall("POST", "/sandbox/clock/advance", "bench.clock.advance({seconds})", {"seconds": _span}),
+    BenchCall("POST", "/sandbox/clock/advance", "bench.clock.advance({seconds:span})"),
     BenchCall("GET", "/sandbox/phones/{phone}", "bench.phone({phone})"),
-    BenchCall("POST", "/sandbox/phones/{phone}/input", "bench.phone({phone}).enter_pin({text})", {"text": _of(str)}),
+    BenchCall("POST", "/sandbox/phones/{phone}/input", "bench.phone({phone}).enter_pin({text:text})"),
     BenchCall("GET", "/sandbox/phones/{phone}/messages", "bench.phone({phone}).messages"),
     BenchCall("POST", "/sandbox/phones/{phone}/cancel", "bench.phone({phone}).cancel()"),
     BenchCall("POST", "/sandbox/phones/{phone}/ignore", "bench.phone({phone}).ignore()"),
     BenchCall("GET", "/sandbox/operator", "bench.operator.states()"),
-    BenchCall(
-        "POST", "/sandbox/operator/script", "bench.operator.script({phone}, {answers})",
-        {"phone": _of(str), "answers": _of(list)},
-    ),
-    BenchCall(
-        "POST", "/sandbox/operator/outage", "bench.operator.outage({provider}, {seconds})",
-        {"provider": _of(str), "seconds": _of(int)},
-    ),
-    BenchCall("POST", "/sandbox/operator/query", "bench.operator.query({charge})", {"charge": _of(str)}),
+    BenchCall("POST", "/sandbox/operator/script", "bench.operator.script({phone:text}, {answers:list})"),
+    BenchCall("POST", "/sandbox/operator/outage", "bench.operator.outage({provider:text}, {seconds:number})"),
+    BenchCall("POST", "/sandbox/operator/query", "bench.operator.query({charge:text})"),
     BenchCall(
         "POST", "/sandbox/webhook_endpoints/{endpoint_id}/faults",
-        "bench.delivery_faults({faults}, endpoint={endpoint_id})", {"faults": _spread},
+        "bench.delivery_faults({faults:each}, endpoint={endpoint_id})",
     ),
     BenchCall("GET", "/sandbox/ledger/accounts", "bench.ledger.accounts"),
     BenchCall("GET", "/sandbox/ledger/entries", "bench.ledger.entries"),
     BenchCall("GET", "/sandbox/ledger/postings", "bench.ledger.postings"),
-    BenchCall("GET", "/sandbox/ledger/movements", "bench.ledger.statement_of({account})", {"account": _one_account}),
+    BenchCall("GET", "/sandbox/ledger/movements", "bench.ledger.statement_of({account:account})"),
     BenchCall("GET", "/sandbox/ledger/verify", "bench.ledger.verify()"),
     BenchCall("GET", "/sandbox/suspense", "bench.operator.suspense()"),
-    BenchCall("POST", "/sandbox/suspense/{item}/settle", "bench.operator.settle({item}, {how})", {"how": _of(str)}),
+    BenchCall("POST", "/sandbox/suspense/{item}/settle", "bench.operator.settle({item}, {how:text})"),
     BenchCall("GET", "/sandbox/trace", "bench.trace"),
     BenchCall("GET", "/sandbox/gaps", "bench.gaps"),
     BenchCall("POST", "/sandbox/reset", "bench.reset()"),

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from html import escape
 from http.client import responses
@@ -15,7 +14,7 @@ from urllib.parse import quote
 
 from msgspec import structs, to_builtins
 
-from workbench.domain.ledger import CHART, DEBIT, TAccount, t_accounts
+from workbench.domain.ledger import CHART, TAccount, t_accounts
 from workbench.domain.masking import mask
 from workbench.domain.moments import lusaka_text
 from workbench.domain.money import money_text
@@ -23,7 +22,7 @@ from workbench.domain.wire import ledger_and_trace as wire
 from workbench.domain.wire.sandbox_controls import Payment
 from workbench.errors import InvalidRequest, NotFound
 from workbench.merchant.calls import checked_text
-from workbench.session import SandboxControl, TraceContext, receipt
+from workbench.session import SandboxControl, receipt
 from workbench.text import svg
 from workbench.text.diagram import MASK_NOTE, MOST_ROWS, TIME, SequenceDiagram, clock_of, short, utc_of
 from workbench.text.render import Column, Saved, Table, Tabular, bundle, indented, is_live, preformatted, table
@@ -103,10 +102,10 @@ AnyRows: TypeAlias = Rows | PagedRows
 class Exchange:
     """One HTTP request and its response, as sent, with keys and numbers masked. The repr shows controls as symbols."""
 
-    def __init__(self, row: dict[str, Any], context: TraceContext) -> None:
+    def __init__(self, row: dict[str, Any], base_url: str = "") -> None:
         self._row = row
         self._call = wire.call_of(row)
-        self._context = context
+        self._base_url = base_url
 
     @property
     def request(self) -> str:
@@ -123,14 +122,6 @@ class Exchange:
     def status(self) -> int:
         """The response's status."""
         return self._call.response.status
-
-    @property
-    def latency_ms(self) -> int | None:
-        """Milliseconds that this bench waited for the response; None for another client's call.
-
-        In a headless run it is None too, so that two runs of one notebook print the same.
-        """
-        return self._context.latencies.of(self._call.response.headers.get("Request-Id", "")) if is_live() else None
 
     @property
     def python(self) -> str:
@@ -163,20 +154,17 @@ class Exchange:
         if masked == number or call == self._call:
             message = f"number is not one that is masked in this call: {masked} does not occur in it."
             raise InvalidRequest(message, code="parameter_invalid", param="number")
-        return Exchange({**self._row, "detail": to_builtins(call)}, self._context)
+        return Exchange({**self._row, "detail": to_builtins(call)}, self._base_url)
 
     @cached_property
     def _snippet(self) -> Snippet:
-        return snippet_of(self._call, self._context.base_url)
+        return snippet_of(self._call, self._base_url)
 
     def __repr__(self) -> str:
         return visible(f"{self.request}\n\n{self.response}", lines=True)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        html = preformatted(self.request, "request") + preformatted(self.response, "response")
-        if self.latency_ms is not None:
-            html += f"<p>answered in {self.latency_ms} ms</p>"
-        return bundle(repr(self), html)
+        return bundle(repr(self), preformatted(self.request, "request") + preformatted(self.response, "response"))
 
 
 def _message(first_line: str, sent: wire.TracedRequest | wire.TracedResponse) -> str:
@@ -186,6 +174,7 @@ def _message(first_line: str, sent: wire.TracedRequest | wire.TracedResponse) ->
 
 
 _HALF: Final = 18
+_NO_POSTING: Final = "(no postings yet)"
 _T: Final = (
     "<style>.wb-t{border-collapse:collapse}.wb-t :is(th,td){text-align:right;min-width:8em;padding:2px 8px;border:0}"
     ".wb-t :is(th,td):first-child{border-right:2px solid}.wb-t thead th{border-bottom:2px solid}"
@@ -196,38 +185,50 @@ _T: Final = (
 class TAccounts:
     """T-accounts made from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `number`).
 
-    Each amount has its entry's number beside it, in the form of `entry`.
+    Each amount has its entry's number beside it, in the form of `entry`. `notes` stand above the accounts, and the sums
+    of both sides below.
     """
 
-    def __init__(self, postings: Iterable[Mapping[str, Any]], *, entry: str = "#{}") -> None:
+    def __init__(self, postings: Iterable[Mapping[str, Any]], *, entry: str = "#{}", notes: Sequence[str] = ()) -> None:
         self._accounts = t_accounts({**row, "entry": entry.format(row["number"])} for row in postings)
+        self._notes = [visible(note) for note in notes]
+
+    @property
+    def _sums(self) -> str:
+        sums: dict[str, list[int]] = {}
+        for account in self._accounts:
+            sides = sums.setdefault(account.currency, [0, 0])
+            for place, side in enumerate((account.debits, account.credits)):
+                sides[place] += sum(posting.money.amount_minor for posting in side)
+        totals = ([money_text(side, currency) for side in sides] for currency, sides in sums.items())
+        return "; ".join(f"Debits {debits} = credits {credits_}" for debits, credits_ in totals)
 
     @property
     def html(self) -> str:
         """The accounts as tables in the form of a T."""
-        made = ""
+        made = f"{_T}<p>{'<br>'.join(map(escape, self._notes))}</p>" if self._notes else _T
         for account in self._accounts:
             *lines, total = (f"<tr><td>{debit}</td><td>{credit}</td></tr>" for debit, credit in _lines_of(account))
             made += (
                 '<table style="display:inline-table;margin:0 1.5em 1em 0;vertical-align:top" class="wb-t">'
-                f'<caption style="white-space:nowrap">{escape(title_of(account))}</caption>'
+                f'<caption style="white-space:nowrap">{escape(_title_of(account))}</caption>'
                 '<thead><tr><th scope="col">Debit</th><th scope="col">Credit</th></tr></thead>'
                 f"<tbody>{''.join(lines)}</tbody><tfoot>{total}</tfoot></table>"
             )
-        return made and f"{_T}{made}"
+        return f"{made}<p>{self._sums or _NO_POSTING}</p>"
 
     def __repr__(self) -> str:
-        made, rule = [], "─" * _HALF
+        made, rule = ["\n".join(self._notes)] if self._notes else [], "─" * _HALF
         for account in self._accounts:
             *lines, total = (f"{debit:>{_HALF}} │{credit:>{_HALF}}".rstrip() for debit, credit in _lines_of(account))
-            made.append("\n".join([title_of(account), f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total]))
-        return "\n\n".join(made) or "(no postings yet)"
+            made.append("\n".join([_title_of(account), f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total]))
+        return "\n\n".join([*made, self._sums or _NO_POSTING])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return bundle(repr(self), self.html)
 
 
-def title_of(account: TAccount) -> str:
+def _title_of(account: TAccount) -> str:
     """An account's code, name and currency."""
     return visible(f"{account.code} {account.account} ({account.currency})")
 
@@ -244,8 +245,8 @@ def _lines_of(account: TAccount) -> Iterator[tuple[str, ...]]:
 class Exchanges(Sequence[Exchange]):
     """The calls of a trace, each as raw request and response."""
 
-    def __init__(self, rows: AnyRows, context: TraceContext) -> None:
-        self._rows, self._context = rows, context
+    def __init__(self, rows: AnyRows, base_url: str) -> None:
+        self._rows, self._base_url = rows, base_url
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -256,8 +257,8 @@ class Exchanges(Sequence[Exchange]):
     def __getitem__(self, place: slice) -> list[Exchange]: ...
     def __getitem__(self, place: int | slice) -> Exchange | list[Exchange]:
         if isinstance(place, slice):
-            return [Exchange(row, self._context) for row in self._rows[place]]
-        return Exchange(self._rows[place], self._context)
+            return [Exchange(row, self._base_url) for row in self._rows[place]]
+        return Exchange(self._rows[place], self._base_url)
 
     def __repr__(self) -> str:
         return repr([*self])
@@ -295,14 +296,14 @@ font:13px/1.45 {svg.FONT};font-variant-numeric:tabular-nums}}
 
 
 class Trace(Tabular, Sequence["dict[str, Any]"]):
-    """A snapshot of everything that happened, row by row. Displayed in a notebook, the trace leaves a record.
+    """A snapshot of all that happened, row by row. A notebook that displays the trace keeps a record: see `saved`.
 
     A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
     """
 
-    def __init__(self, rows: AnyRows, context: TraceContext | None = None) -> None:
+    def __init__(self, rows: AnyRows, base_url: str = "") -> None:
         self._rows = rows
-        self._context = context or TraceContext()
+        self._base_url = base_url
 
     def for_(self, payment: str) -> "Trace":
         """The rows of one payment, by the id of its intent, its charge or its refund, or the rows of one payout."""
@@ -318,7 +319,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
     @property
     def exchanges(self) -> Exchanges:
         """The calls, each as raw request and response; the last is `exchanges[-1]`."""
-        return Exchanges(_chosen(self._rows, "kind", wire.CALL), self._context)
+        return Exchanges(_chosen(self._rows, "kind", wire.CALL), self._base_url)
 
     @property
     def sequence(self) -> SequenceDiagram:
@@ -331,9 +332,9 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         latest, steps = [*self._rows[-MOST_ROWS:]], self._table()
         texts, came = [str(steps)], ""
         if entries := [row for row in latest if row["kind"] == wire.ENTRY]:
-            accounts, sums, named = _accounts_of(entries)
-            texts.append(f"{sums}\n{named}\n\n{accounts!r}")
-            came += f"<section><p>{sums}</p><div>{escape(named)}</div>{accounts.html}</section>"
+            accounts = _accounts_of(entries)
+            texts.append(repr(accounts))
+            came += f"<section>{accounts.html}</section>"
         if screens := [row for row in latest if row["kind"] == wire.SCREEN]:
             at, screen = screens[-1]["at"], wire.screen_of(screens[-1])
             number, lines = visible(screen.phone), [visible(line) for line in screen.words.split("\n")]
@@ -350,7 +351,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
 
         Raises TrafficRefused: the file cannot be written.
         """
-        har.write(Path(file), self._rows, self._context.base_url or "http://sandbox")
+        har.write(Path(file), self._rows, self._base_url or "http://sandbox")
 
     @overload
     def __getitem__(self, place: int) -> dict[str, Any]: ...
@@ -368,13 +369,12 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         return len(self._rows)
 
     def _with(self, rows: AnyRows) -> "Trace":
-        return Trace(rows, self._context)
+        return Trace(rows, self._base_url)
 
     def _table(self) -> Table:
         rows = self._rows[-PAGE:]
         note = f"the last {PAGE} of {len(self):,} rows, " if len(rows) < len(self) else ""
-        hovers = tuple(("", utc_of(row["at"])) for row in rows)
-        return replace(table(f"Trace, in order, {note}{MASK_NOTE}", _COLUMNS, map(_cells, rows)), hovers=hovers)
+        return table(f"Trace, in order, {note}{MASK_NOTE}", _COLUMNS, map(_cells, rows))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         shown = self.saved
@@ -407,18 +407,15 @@ def _filtered(rows: AnyRows, name: str, value: str) -> Rows:
     return [row for row in rows if row["payment"] in related]
 
 
-def _accounts_of(entries: Rows) -> tuple[TAccounts, str, str]:
-    """The accounts of some entries, the sums of both sides by currency, and the entries' names."""
-    postings, sums = list[dict[str, Any]](), dict[str, list[int]]()
-    for place, row in enumerate(entries, start=1):
-        for side, account, minor, currency in wire.entry_of(row).postings:
-            code = next((code for name, code in _CODES.items() if name.fullmatch(account)), 0)
-            posting = {"account": account, "code": code, "side": side, "amount_minor": minor, "currency": currency}
-            postings.append({**posting, "number": place})
-            sums.setdefault(currency, [0, 0])[side != DEBIT] += minor
-    named = "; ".join(f"({place}) {visible(row['what'])}" for place, row in enumerate(entries, start=1))
-    totals = ", ".join(
-        f"debits {money_text(debits, currency)}, credits {money_text(credits_, currency)}"
-        for currency, (debits, credits_) in sums.items()
-    )
-    return TAccounts(postings, entry="({})"), f"Ledger: {totals}", named
+def _accounts_of(entries: Rows) -> TAccounts:
+    """The accounts of some entries, below the entries' names."""
+    postings = [
+        {
+            "account": account, "side": side, "amount_minor": minor, "currency": currency, "number": place,
+            "code": next((code for name, code in _CODES.items() if name.fullmatch(account)), 0),
+        }
+        for place, row in enumerate(entries, start=1)
+        for side, account, minor, currency in wire.entry_of(row).postings
+    ]  # fmt: skip
+    named = "; ".join(f"({place}) {row['what']}" for place, row in enumerate(entries, start=1))
+    return TAccounts(postings, entry="({})", notes=[f"Ledger: {named}"])

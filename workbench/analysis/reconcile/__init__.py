@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -34,15 +35,21 @@ from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.report import captions
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.report.totals import by_account as sums_by_account
-from workbench.analysis.rules import AMOUNT, BY_KEY, KEY, USUAL_DAYS, WITHOUT_KEYS, MatchRules, ruled, rules_of
+from workbench.analysis.rules import (
+    AMOUNT,
+    BY_KEY,
+    KEY,
+    USUAL_DAYS,
+    WITHOUT_KEYS,
+    MatchRules,
+    ruled,
+    rules_of,
+    unknown_kinds,
+)
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF, SIGNED
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.moments import LUSAKA
 from workbench.errors import ReconcileRefused
-
-if TYPE_CHECKING:
-    # Figures need matplotlib, which takes its time to load.
-    from workbench.analysis.report.figures import Figures
 
 __all__ = ["BUCKETS", "CODES", "CarryForward", "Reconciliation", "Tolerance", "reconcile"]
 
@@ -52,7 +59,7 @@ class Reconciliation(Reconciled):
     """A ledger compared with statements. Every row of both is in `matches` or is part of a break.
 
     Amounts are minor units with their currency beside them; the columns are declared in `analysis.shapes`.
-    Use it as a context manager, or `close` it, to let go of what the engine holds.
+    Use it as a context manager, or `close` it, to release the rows that the engine holds.
     """
 
     carry_forward: CarryForward
@@ -119,25 +126,16 @@ class Reconciliation(Reconciled):
         shares = {name: (sums[part] / sums[whole]).fillna(1.0) for name, (part, whole) in parts.items()}
         return sums[["account"]].assign(**shares)
 
-    @property
-    def figures(self) -> "Figures":
-        """Pictures for a notebook: `ageing()`."""
-        from workbench.analysis.report.figures import Figures
-
-        return Figures(self)
-
-    def to_excel(self, path: Path | str, *, moment: datetime | None = None, matches: bool = False) -> None:
+    def to_excel(self, path: Path | str, *, matches: bool = False) -> None:
         """Write a workbook: the reconciliation and what to do, then breaks, summary, ageing, proof and inputs.
 
         Suggestions and closed breaks follow if there are any, and with `matches` every row that agrees.
-        Amounts are numbers in major units, and their totals formulas.
-
-        The same results are the same bytes; `moment`, if given, is noted as the moment when the workbook was made.
+        Amounts are numbers in major units, and their totals formulas. The same results are the same bytes.
         Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
         """
         from workbench.analysis.report.workbook import write_workbook
 
-        write_workbook(self, path, moment=moment, matches=matches)
+        write_workbook(self, path, matches=matches)
 
     def journal(
         self, path: Path | str | None = None, form: str = "general", *, accounts: Mapping[str, str] | None = None,
@@ -195,7 +193,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     statement: a table with four columns or with those of STATEMENT_ROW, a .csv or .xlsx file for `read_statement`,
     what `read_statement` returns, or a list of such statements.
     tolerance: how far both sides may differ in amount and fee.
-    cut_off: the number of last days that are not yet settled.
+    cut_off: a row without a partner is `timing` if it is dated within this many days up to the closing date.
     carry_forward: the carry-forward of an earlier result, or the folder into which its `save` wrote. Statement lines
     that the earlier run settled are refused, or left out if `skip_settled`.
     as_of: the day of the reconciliation; for `bench.ledger` the default is the day of the sandbox's clock. A row of a
@@ -207,8 +205,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     (DECIDED). Decisions that were carried forward count too. Decisions change no figure.
     rules: a TOML file of your own rules. A `[[rule]]` changes no figure; `[match]` says how rows are matched.
     match: the rules by which rows are matched: a list such as `[{"on": ["key"]}, {"on": ["amount"], "days": 3}]` for
-    every account, or a mapping of account names, in which `*` stands for anything, to such lists. It goes before
-    `[match]` in `rules`, and `[match]` before a layout's rules.
+    every account, or a mapping of account names, in which `*` stands for anything, to such lists. `match` overrides
+    `[match]` in `rules`, which overrides a layout's rules.
     phone_key: the key of these books, or the file that holds it, which is created if missing. Customers' numbers are
     hashed under the key, so that the next run can compare the masked numbers that are carried forward. Give the same
     key in each period; without a key, numbers are compared within one run.
@@ -246,7 +244,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
         overlaps = carried or len(run.books) > len(run.accounts)
         run.classified = classify(runs_on, run.rows, bad, run.allowed, carried=carried, overlaps=overlaps)
         found = breaks_of(run)
-        run.again = proof.told_again(run) if overlaps else []
+        repeated = f"(select * from {run.classified.special} where told_again)"
+        run.again = proof.totals(runs_on, repeated, ("rows", "value", "signed")) if overlaps else []
         return _result(run, found)
     except BaseException as problem:
         runs_on.close()
@@ -330,7 +329,7 @@ def _without_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
         return theirs
     sides = {LEDGER: conform(run.ledger.closed, ROW, "not bad"), STATEMENT: conform(again, ROW, dated(engine, ends))}
     found = classify(engine, sides, dict.fromkeys(SIDES, 0), run.allowed, carried=False, overlaps=True)
-    lines = found.settled_lines(engine)
+    lines = found.settled_lines()
     if len(told):
         before = carrying.told_before(engine, again, told)
         lines = both(lines, f"(select {listed(LINE)}, 1 as lines from {before})")
@@ -369,7 +368,11 @@ def _result(run: Run, found: Broken) -> Reconciliation:
         closed=deciding.closed_breaks(shown[done], met, decisions, found.settled),
         aside=proof.aside_of(met, rows, gone),
         told_again=sum(line["rows"] for line in run.again),
-        notes=(*_notes(run, found, lines), *deciding.replaced_words(shown, told, run.brought.decisions)),
+        notes=(
+            *_notes(run, found, lines),
+            *unknown_kinds(shown, run.decided.rules),
+            *deciding.replaced_words(shown, told, run.brought.decisions),
+        ),
         matched_by=dict(by_rule),
         account_names=names,
         rows_read={side: sum(line["rows"] for line in run.totals[side]) for side in SIDES},
@@ -439,19 +442,21 @@ def _inputs(run: Run) -> pd.DataFrame:
 
 
 _FAR = 31
-"""A gap before a file's last day is noted if it is of more days than this, and of more than all other days span."""
+"""A note warns of a gap before a file's last day that exceeds these days and the span of all earlier days."""
 
 
 def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields the notes in their order: on matches without a key, on days, on balances, on late rows, and on phones.
+    """Yields notes in this order: on matches without a key, on days, on balances, on late rows, and on phones.
 
     `lines` are the rows of the proof.
     """
     books, closing, files = run.inputs.ledger.read_from, run.closing, run.inputs.reported.values()
     names = books.account_names if books else {}
     yield from _matched(run.rules, found.settled, names)
+    if idle := [name for name in run.decided.match if not any(fnmatchcase(account, name) for account in run.accounts)]:
+        yield f"No account here is named {' or '.join(idle)}, as [match] says; there are {', '.join(run.accounts)}."
     for file in files:
-        yield from _far(file, closing)
+        yield from _far(file, closing.get(file.account))
     yield from (f"{file.name}: {file.continued}" for file in files if file.continued)
     if books and run.brought.is_first:
         told = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
@@ -505,15 +510,12 @@ def _matched(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[
             yield f"Pairs of {called} that were matched without a common key: {', '.join(told)}."
 
 
-def _far(file: Statement, closing: Mapping[str, int]) -> Iterator[str]:
+def _far(file: Statement, closing: int | None) -> Iterator[str]:
     """Warns if the books close on a lone day long after all others: its year may be mistyped."""
-    told = file.days
-    days = sorted(told)
-    if len(days) > 1 and closing.get(file.account) == days[-1]:
-        first, before, last = days[0], *days[-2:]
-        if last - before > max(_FAR, before - first):
-            yield (
-                f"{file.account} closes on {day_of(last)} because of {told[last]:,} of {sum(told.values()):,} rows of "
-                f"{file.name}; the day before that is {day_of(before)}. Check the year; with --as-of {day_of(before)} "
-                "(as_of) these rows close nothing."
-            )
+    before, told = proof.before_gap(file, _FAR), file.days
+    if before is not None and closing == (last := max(told)):
+        yield (
+            f"{file.account} closes on {day_of(last)} because of {told[last]:,} of {sum(told.values()):,} rows of "
+            f"{file.name}; the day before that is {day_of(before)}. Check the year; with --as-of {day_of(before)} "
+            "(as_of) these rows close nothing."
+        )

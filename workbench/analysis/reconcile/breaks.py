@@ -5,7 +5,7 @@ Pairs are columns of Arrow, since nearly every row may be open; few pairs become
 
 import base64
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -81,7 +81,7 @@ class Broken(NamedTuple):
 def breaks_of(run: Run) -> Broken:
     """The breaks: every pair that differs, and every row that only one side has.
 
-    A row of the last days of its account, up to the cut-off, may be `timing`, unless it is a charge.
+    A row within the run's `cut_off` days up to the closing date may be `timing`, unless it is a charge.
     """
     pairs, members, settled, unsure = _open_pairs(run)
     pairs, settled = _without_late_bookings(pairs, settled, run.carried)
@@ -89,7 +89,11 @@ def breaks_of(run: Run) -> Broken:
     let_pass = pairs.filter(is_tolerated)
     pairs = pairs.filter(pc.invert(is_tolerated)) if len(let_pass) else pairs
     pairs = pairs.append_column("place", pa.array(range(len(pairs)), pa.int64()))
-    rows = _narrated(run, _hashed(_rows_of(pairs, members), run.key))
+    rows = _hashed(_rows_of(pairs, members), run.key)
+    # The texts are looked up last: in the join of ten million rows they would weigh more than all compared columns.
+    texts, since = _said(run, rows.rename_columns([_REPORTED.get(name, name) for name in rows.column_names]))
+    for name, column in {**texts, "since": since}.items():
+        rows = rows.append_column(name, column)
     pairs, rows = _without_charges(pairs, rows, run.decided.rules)
     breaks, places = _frame(run, pairs, rows)
     rows = with_column(rows, "place", pc.index_in(rows["place"], places))
@@ -123,7 +127,12 @@ def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
     waiting = _with_reversed(run, waiting).sort_by([(name, "ascending") for name in _ORDER])
     problems = {f"{prefix}problem": _misdated(run, waiting, prefix) for prefix in PREFIX.values()}
     is_misdated = pc.or_(*map(pc.is_valid, problems.values()))
-    partners = found_among(waiting, run.rules, partial(_descriptions, run), is_misdated.to_numpy(zero_copy_only=False))
+    partners = found_among(
+        waiting,
+        run.rules,
+        lambda lines: _said(run, _lines_of(lines))[0]["description"].to_pylist(),
+        is_misdated.to_numpy(zero_copy_only=False),
+    )
     compared, settled = _settled(run, waiting, partners)
     proposed = _met(waiting, partners.proposed, codes.WRONG_REFERENCE, PARTNERS_BY)
     pairs = pa.concat_tables([found, compared, proposed, _lonely(run, waiting, partners, problems)])
@@ -148,7 +157,7 @@ def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
 
 
 def _alone(rows: pa.Table, code: Mapping[str, str], **more: object) -> pa.Table:
-    """Pairs of rows without a partner, each with the code of its side."""
+    """Pairs of rows without a partner, each with the code of its side; `more` has values for other columns of _PAIR."""
     made = []
     for side, prefix in PREFIX.items():
         mine = rows.filter(pc.equal(rows["side"], side))
@@ -193,19 +202,18 @@ def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
         if first is not None and last is not None:
             first = -ANY_DAY if name in known else first - run.allowed.most_days
             periods[name] = first, min(last, limit_of(file, run.as_of)) + run.allowed.most_days
-
-    def why(source: str, day: int) -> str | None:
-        first, last = periods.get(source, (-ANY_DAY, ANY_DAY))
-        if first <= day <= min(last, run.as_of):
-            return None
-        if day > run.as_of:
-            return f"it is dated {day_of(day)}, after {day_of(run.as_of)}, {TOO_LATE}"
-        return f"it is dated {day_of(day)}, {'before the first' if day < first else 'after the last'} day of its file"
-
-    sources, found = waiting[f"{prefix}source"].fill_null(""), pa.nulls(len(waiting), pa.string())
-    for source in pc.unique(sources).to_pylist():
-        found = pc.if_else(pc.equal(sources, source), mapped(waiting[f"{prefix}day"], partial(why, source)), found)
-    return found
+    sources, days = waiting[f"{prefix}source"].fill_null(""), waiting[f"{prefix}day"]
+    spans = mapped(sources, lambda source: periods.get(source, (-ANY_DAY, ANY_DAY)), pa.list_(pa.int64()))
+    first, last = (pc.list_element(spans, end) for end in (0, 1))
+    where = pa.nulls(len(waiting), pa.string())
+    for applies, words in (
+        (pc.greater(days, last), "after the last day of its file"),
+        (pc.less(days, first), "before the first day of its file"),
+        (pc.greater(days, run.as_of), f"after {day_of(min(run.as_of, codes.DAYS[1]))}, {TOO_LATE}"),
+    ):
+        where = pc.if_else(applies, words, where)
+    dated = mapped(pc.if_else(pc.is_valid(where), days, None), lambda day: f"it is dated {day_of(day)}")
+    return pc.binary_join_element_wise(dated, where, ", ")
 
 
 def _with_reversed(run: Run, waiting: pa.Table) -> pa.Table:
@@ -258,7 +266,7 @@ def _settled(run: Run, waiting: pa.Table, found: Found) -> tuple[pa.Table, pa.Ta
 
 
 def _met(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = None) -> pa.Table:
-    """Pairs that each join two rows that had no partner."""
+    """Turns `pairs`, places of ledger and statement rows in `waiting`, into rows of _PAIR with this `code`."""
     left, right = (waiting.take(pa.array([both[side] for both in pairs], pa.int64())) for side in (0, 1))
     reported = {name: column for name, column in _columns(right).items() if name.startswith(PREFIX[STATEMENT])}
     return _pairs(len(pairs), **{**_columns(left), **reported, "code": code, "rows": 2, "fits": fits})
@@ -268,7 +276,7 @@ def _lonely(run: Run, waiting: pa.Table, found: Found, problems: dict[str, pa.Ar
     """Rule 6: a pair with its code for each row that neither a rule nor a proposal gives a partner.
 
     `problems` has a column per side with what is wrong with a row's date, else null: a row with a problem is invalid.
-    Otherwise ambiguous goes before a reversal, a reversal before timing, and timing before an unpaid payout.
+    Else the first code that applies counts: ambiguous, reversal, timing, unpaid payout, missing on the other side.
     """
     ours = pc.is_null(waiting["s_no"])
     last = mapped(waiting["account"], lambda account: run.closing[account] - run.cut_off, pa.int64())
@@ -354,14 +362,6 @@ _CONTENTS = ("key", "batch", "at", "day", "direction", "amount", "fee", "currenc
 _ROW = "\x1e"
 
 
-def _hashes(pairs: pa.Table, groups: Mapping[int, str]) -> list[str]:
-    """The id of each pair: a hash of its account, code and contents; for a group, of the text in `groups`."""
-    ours, theirs = (_contents(pairs, prefix) for prefix in PREFIX.values())
-    alone = pc.binary_join_element_wise(pairs["account"], pairs["code"], ours, theirs, _ROW)
-    places = pairs["place"].to_pylist()
-    return _ids(groups.get(place, content) for place, content in zip(places, alone.to_pylist(), strict=True))
-
-
 def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
     """The contents of each row as text, with customers' numbers masked as in the carry-forward."""
     hides: Mapping[str, Callable[[str], str]] = {"phone": mask_column, "problem": mask}
@@ -371,14 +371,12 @@ def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*texts, UNIT, null_handling="replace", null_replacement="")
 
 
-def _group_contents(rows: pa.Table) -> Mapping[int, str]:
-    """Place of a group → its account, its code and the sorted contents of its rows, as one text."""
-    made: dict[int, str] = {}
-    texts = rows.select(["place", "account", "code", "side"]).append_column("text", _contents(rows, ""))
-    for row in texts.sort_by([("side", "ascending"), ("text", "ascending")]).to_pylist():
-        text = made.setdefault(row["place"], f"{row['account']}{_ROW}{row['code']}")
-        made[row["place"]] = f"{text}{_ROW}{row['side']}{UNIT}{row['text']}"
-    return made
+def _by_place(rows: pa.Table, texts: pa.ChunkedArray, separator: str, length: int) -> pa.Array:
+    """For each place from 0 to `length` - 1 the texts of its rows, joined by `separator`; null if it has no row."""
+    table = pa.table({"place": rows["place"], "text": texts})
+    found = table.group_by("place", use_threads=False).aggregate([("text", "list")])
+    here = pc.index_in(pa.array(range(length), pa.int64()), found["place"])
+    return pc.binary_join(found["text_list"], separator).take(here)
 
 
 def _ids(contents: Iterable[str]) -> list[str]:
@@ -415,11 +413,22 @@ def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
 
 
 def _texts(pairs: pa.Table, rows: pa.Table, order: pa.Array) -> list[pa.ChunkedArray]:
-    """The columns id, reason and proposal of the pairs, sorted by `order`."""
-    groups = pairs.filter(pairs["grouped"])
-    rows = rows.filter(pc.is_in(rows["place"], groups["place"]))
-    contents, made = _group_contents(rows), []
-    every = pairs.append_column("reversals", _reversals(groups, rows, len(pairs)))
+    """The columns id, reason and proposal of the pairs, sorted by `order`.
+
+    The id is a hash of a pair's account, code and contents; for a group, of the contents of its rows.
+    """
+    groups = pairs.filter(pairs["grouped"]).select(["place", "l_currency", "s_currency"])
+    rows, many = rows.filter(pc.is_in(rows["place"], groups["place"])), len(pairs)
+    said = pc.binary_join_element_wise(rows["side"], _contents(rows, ""), UNIT)
+    by_text = pc.sort_indices(said)
+    contents = _by_place(rows.take(by_text), said.take(by_text), _ROW, many)
+    ours = rows.filter(pc.equal(rows["side"], LEDGER))
+    named = {name: f"l_{name}" for name in ("entry", "amount", "fee")}
+    ours = ours.rename_columns([named.get(name, name) for name in ours.column_names]).join(groups, "place")
+    ours = ours.sort_by([("no", "ascending"), ("l_entry", "ascending")])
+    reversals = _by_place(ours, codes.reverse(ours), ", ", many)
+    every = pairs.append_column("contents", contents).append_column("reversals", reversals)
+    made = []
     # A reason names the statement's row where there is one.
     alike = pc.binary_join_element_wise(pairs["code"], pc.is_valid(pairs["s_no"]).cast(pa.string()), UNIT)
     for name in pc.unique(alike):
@@ -427,29 +436,15 @@ def _texts(pairs: pa.Table, rows: pa.Table, order: pa.Array) -> list[pa.ChunkedA
         for start in range(0, len(places), _TEXTS_AT_ONCE):
             mine = places.slice(start, _TEXTS_AT_ONCE)
             some = every.take(mine)
-            texts = _hashes(some, contents), codes.reasons_of(some), codes.proposals_of(some)
-            made.append(pa.table([mine, *texts], _TEXT))
+            sides = (_contents(some, prefix) for prefix in PREFIX.values())
+            of_rows = pc.coalesce(some["contents"], pc.binary_join_element_wise(*sides, _ROW))
+            ids = _ids(pc.binary_join_element_wise(some["account"], some["code"], of_rows, _ROW).to_pylist())
+            made.append(pa.table([mine, ids, codes.reasons_of(some), codes.proposals_of(some)], _TEXT))
     whole = pa.concat_tables([pa.table([[]] * 4, _TEXT), *made]).sort_by("place").take(order)
     return [whole[name] for name in _TEXT.names[1:]]
 
 
 _TEXT: Final = pa.schema({"place": pa.uint64(), **dict.fromkeys(("id", "reason", "proposal"), pa.string())})
-
-
-def _reversals(groups: pa.Table, rows: pa.Table, length: int) -> pa.Array:
-    """By place the JSON bodies that reverse the ledger entries of a group, whose rows are `rows`; null elsewhere."""
-    ours = rows.filter(pc.equal(rows["side"], LEDGER)).select(["account", "place", "no", "entry", "amount", "fee"])
-    ours = ours.rename_columns(
-        [f"l_{name}" if name in {"entry", "amount", "fee"} else name for name in ours.column_names]
-    )
-    ours = ours.join(groups.select(["place", "code", "l_currency", "s_currency"]), "place", join_type="inner")
-    ours = ours.sort_by([("no", "ascending"), ("l_entry", "ascending")])
-    bodies = defaultdict(list)
-    for place, body in zip(ours["place"].to_pylist(), codes.reverse(ours).to_pylist(), strict=True):
-        bodies[place].append(body)
-    if not bodies:
-        return pa.nulls(length, pa.string())
-    return pa.array((", ".join(bodies[place]) if place in bodies else None for place in range(length)), pa.string())
 
 
 def _rows_of(pairs: pa.Table, members: pa.Table) -> pa.Table:
@@ -479,26 +474,7 @@ _REPORTED: Final = SHARED | OWN[STATEMENT]
 _FEW: Final = 1_000
 """The most line numbers that a query names: the engine then reads little else of a file."""
 _CHARGES: Final = ("fee", "interest")
-"""Kinds of a rule for money that only the statement has."""
-
-
-def _narrated(run: Run, rows: pa.Table) -> pa.Table:
-    """The rows of breaks with their `description` and `words`, and the day `since` which each is carried.
-
-    Customers' numbers are masked in the texts. A carried line has the texts that were carried with it, and so has a
-    ledger row of which today's ledger tells none. The texts are looked up last: in the join of ten million rows they
-    would weigh more than all compared columns.
-    """
-    made, since = _said(run, rows.rename_columns([_REPORTED.get(name, name) for name in rows.column_names]))
-    for name, text in made.items():
-        rows = rows.append_column(name, text)
-    return rows.append_column("since", since)
-
-
-def _descriptions(run: Run, lines: pa.Table) -> list[str | None]:
-    """The description of each of the pairs `lines`, which only the statement has; masked as it is carried forward."""
-    found: list[str | None] = _said(run, _lines_of(lines))[0]["description"].to_pylist()
-    return found
+"""Values of `kind`, in your own rules, that mark a charge or interest, which only the statement shows."""
 
 
 def _lines_of(pairs: pa.Table) -> pa.Table:
@@ -531,7 +507,10 @@ def _without_late_bookings(pairs: pa.Table, settled: pa.Table, carried: CarryFor
 
 
 def _said(run: Run, known: pa.Table) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
-    """The masked texts of rows, and the day since which each row is carried."""
+    """The masked `description` and `words` of rows, and the day since which each row is carried.
+
+    A carried line has the texts that were carried with it; so has a ledger row without texts in today's ledger.
+    """
     told = pa.concat_tables([_told(run, known.filter(pc.equal(known["side"], side)), side) for side in PREFIX])
     here = pc.index_in(texts_of(known, _LINE), texts_of(told, _LINE))
     made = {name: told[name].take(here) for name in _TEXTS}
@@ -572,9 +551,9 @@ def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> 
 
 
 def _told(run: Run, rows: pa.Table, side: str) -> pa.Table:
-    """The places and texts of these rows of a side (_TOLD), sorted by place, then text.
+    """The narratives and words of one side's `rows`, looked up in the inputs by statement, line, key and entry.
 
-    A text is null if its table lacks the column.
+    The result has the shape _TOLD, and is sorted. A text is null if its table lacks the column.
     """
     if side == STATEMENT:
         tables, own, texts = run.inputs.statements, ("statement", "line"), tuple(_TEXTS)

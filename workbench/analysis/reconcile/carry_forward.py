@@ -48,13 +48,12 @@ from workbench.text.render import Column, Table, Tabular, table
 
 _OURS = {own: our for names in (SHARED, *OWN.values()) for our, own in names.items()} | {"since_date": "since"}
 """A column's name in CARRIED → its name in the rows of breaks, where the two differ."""
-_WAS: Columns = {"was": "string"}
 _LOST: Final = "lost" + OF
 """Stands for the missing hash of a number that was carried forward."""
 _NEVER_WHOLE: Final = ""
 """The hash that is carried for a number that was never known whole."""
-_NUMERIC = ("open in the ledger", "on the statement", "statement's balance")
-_COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name, numeric=True) for name in _NUMERIC)]
+_COUNTED = (Column(name, numeric=True) for name in ("open in the ledger", "on the statement", "statement's balance"))
+_COLUMNS: Sequence[str | Column] = ["account", "gone through to", *_COUNTED]
 GIVE_THE_KEY: Final = "Use one key in every run: --phone-key FILE (phone_key in Python)."
 TOO_LATE: Final = "the day of the reconciliation"
 """The end of the problem of a row that is dated after `as_of`: for a later run the date may be right."""
@@ -124,9 +123,9 @@ class CarryForward(Tabular):
                 files.write(getattr(self, name), path, shape)
 
     def lost_words(self, folder: str | Path) -> str:
-        """A sentence on what `save` would overwrite: more decisions, or a review, of a period that ends as late.
+        """A warning if `save` would overwrite a carry-forward with more decisions, or a review that this one lacks.
 
-        Empty if the folder has nothing of this kind, or no carry-forward.
+        Empty if the folder has no such carry-forward, or one that ends earlier.
         """
         paths = {name: Path(folder) / f"{name}{files.PARQUET}" for name in ("closed", "decisions", "signed")}
         try:
@@ -242,7 +241,7 @@ class LedgerRead:
 
 
 def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKey) -> LedgerRead:
-    """Separate the ledger rows that an earlier run read from the rows booked since, whatever their dates.
+    """Separates the ledger rows that an earlier run read from all rows that were booked since, back-dated ones too.
 
     `ours` has today's ledger (ROW), and `carried` what the earlier run left. The hashes are made with `key`.
     """
@@ -441,7 +440,7 @@ def _gone(engine: Engine, closed: pd.DataFrame) -> str:
 
 def rows_open(engine: Engine, carried: CarryForward, side: str) -> Frame:
     """The open rows of a side that were carried (ROW); `was` is the code that the earlier run gave a row."""
-    shape = {**_WAS, **(LEDGER_READ if side == LEDGER else STATEMENT_READ)}
+    shape = {"was": "string", **(LEDGER_READ if side == LEDGER else STATEMENT_READ)}
     columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in shape}
     mine = carried.rows[carried.rows["side"] == side].rename(columns={"code": "was"})
     # A masked number may have been whole: then it need not be the number that looks alike.
@@ -463,8 +462,7 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFra
     is_read_again = pc.and_(is_later, pc.equal(rows["side"], LEDGER))
     is_duplicate = pc.equal(rows["code"], DUPLICATE[LEDGER])
     kept = rows.filter(pc.invert(pc.and_not(is_read_again, is_duplicate)))
-    there = {name: _OURS.get(name, name) for name in CARRIED}
-    columns = {name: kept[own] if own in kept.column_names else pa.nulls(len(kept)) for name, own in there.items()}
+    columns = {name: kept[_OURS.get(name, name)] for name in CARRIED}
     for side, names in OWN.items():
         only = {*names.values()} - {"problem"}
         columns |= {name: pc.if_else(pc.equal(kept["side"], side), columns[name], None) for name in only}

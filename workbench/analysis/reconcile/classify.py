@@ -7,7 +7,7 @@ are open, and this module pairs them.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count
 from typing import Final, NamedTuple
@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from workbench.analysis import break_codes as codes
 from workbench.analysis.reconcile.engines import Engine, Frame, apart, arrow_schema, both, conform, listed, same
 from workbench.analysis.reconcile.inputs import GROUP, LEDGER, OF_SIDE, PREFIX, ROW, SIDES, STATEMENT, dated
-from workbench.analysis.rules import rules_in_place_of
 from workbench.analysis.shapes import COMPLETED, Columns
 from workbench.errors import ReconcileRefused
 
@@ -33,8 +32,7 @@ class Tolerance:
     """The most by which the amounts and the fees of two rows with one key may differ, in minor units.
 
     Each account's rules say how many days apart its rows may be, and what matches rows without a common key: see
-    `analysis.rules`. Raises ReconcileRefused: a limit is not a whole number from 0 up; or `days`, `minutes` or
-    `pair_by`, which are rules now, is given.
+    `analysis.rules`. Raises ReconcileRefused: a limit is not a whole number from 0 up.
 
     >>> Tolerance(amount_minor=1)
     Tolerance(amount_minor=1, fee_minor=0)
@@ -42,19 +40,10 @@ class Tolerance:
 
     amount_minor: int = 0
     fee_minor: int = 0
-    days: InitVar[int | None] = None
-    minutes: InitVar[int | None] = None
-    pair_by: InitVar[Sequence[str] | None] = None
 
-    def __post_init__(self, days: int | None, minutes: int | None, pair_by: Sequence[str] | None) -> None:
+    def __post_init__(self) -> None:
         for name in ("amount_minor", "fee_minor"):
             check_whole(name, getattr(self, name), "Tolerance")
-        given = {"days": days, "minutes": minutes, "pair_by": pair_by}
-        if old := [name for name, value in given.items() if value is not None]:
-            text = f"A tolerance has no {' and no '.join(old)} any more: a rule of the account says it."
-            where = 'in the rules file under [match] as "ACCOUNT" = […], or in reconcile(match=…).'
-            hint = f"It stands in the statement's layout, {where}"
-            raise ReconcileRefused(f"{text} Write {rules_in_place_of(days, minutes, pair_by)}.", hint=hint)
 
 
 class Allowed(NamedTuple):
@@ -137,28 +126,22 @@ BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
 class Classified:
     """The rows after rules 1 to 5.
 
-    `compared` has the pairs that the engine found, `left` the pairs that `nearest` made, and `opened` all pairs that
-    have a code. `special` has the rows of the special groups, and `members` the open rows of special groups that are
-    in no pair. `bad` has the rows that cannot be used, a frame for each side that has any.
+    `agreed` has the pairs that agree, exactly or within the tolerance, and `opened` all pairs that have a code.
+    `special` has the rows of the special groups, and `members` the open rows of special groups that are in no pair.
+    `bad` has the rows that cannot be used, a frame for each side that has any.
     """
 
-    compared: Frame
+    agreed: Frame
     special: Frame
-    left: pa.Table
     opened: pa.Table
     members: pa.Table
     bad: list[Frame]
 
-    def agreed(self, engine: Engine) -> Frame:
-        """Every pair that agrees, exactly or within the tolerance."""
-        pairs = both(self.compared, engine.arrow(self.left, COMPARED))
-        return f"(select * from {pairs} where code is null or code = '{TOLERATED}')"
-
-    def settled_lines(self, engine: Engine) -> Frame:
+    def settled_lines(self) -> Frame:
         """The statement lines that agree with the ledger or are repeated: the columns LINE, and the count `lines`."""
         shape = {name: ROW[name] for name in LINE}
         of_pair = {"source": "s_source", "no": "s_no", "g": "s_key", "signed": "s_signed"}
-        pairs = conform(self.agreed(engine), shape, BOTH_SIDES, **of_pair)
+        pairs = conform(self.agreed, shape, BOTH_SIDES, **of_pair)
         told = f"side = '{STATEMENT}' and (agrees or told_again)"
         lines = both(pairs, conform(self.special, shape, told, g="coalesce(batch, key)"))
         return f"(select {listed(LINE)}, count(*) as lines from {lines} group by {listed(LINE)})"
@@ -171,7 +154,7 @@ class Classified:
         shape = {name: ROW[name] for name in ("account", "key", "day", "signed")}
         if not ends:
             return arrow_schema(shape).empty_table()
-        pairs = conform(self.agreed(engine), shape, BOTH_SIDES, key="s_key", day="s_day", signed="s_signed")
+        pairs = conform(self.agreed, shape, BOTH_SIDES, key="s_key", day="s_day", signed="s_signed")
         lines = both(pairs, conform(self.special, shape, f"side = '{STATEMENT}' and agrees"))
         return engine.table(f"(select * from {lines} where {dated(engine, ends, '>')})", shape)
 
@@ -234,14 +217,16 @@ def classify(
             for table, other in zip((opened, left, further), more, strict=True)
         )
     opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))])
-    return Classified(compared, special, left, opened, further, [conform(rows[s], ROW, "bad") for s in rows if bad[s]])
+    pairs = both(compared, engine.arrow(left, COMPARED)) if len(left) else compared
+    agreed = f"(select * from {pairs} where code is null or code = '{TOLERATED}')"
+    return Classified(agreed, special, opened, further, [conform(rows[s], ROW, "bad") for s in rows if bad[s]])
 
 
 def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
-    """SQL for the special groups: with several rows on a side, a batch, or rows that an earlier run makes special.
+    """SQL for the special groups: with several rows on one side, with a batch, or with certain rows of an earlier run.
 
-    Such a row was settled or a duplicate, or is open and not completed. `rows` and `batches` count a group's rows, and
-    its rows with a batch, on the sides that mark it.
+    An earlier run makes a group special by a row that it settled, a duplicate, or an open row that is not completed.
+    `rows` and `batches` count the group's rows, and those with a batch, on each side that makes the group special.
     """
     # Each side by itself: one aggregation over both takes a third longer.
     marks = [
@@ -291,7 +276,7 @@ def _within(rows: Frame, allowed: Allowed) -> Frame:
 
 
 def code_of(allowed: Allowed) -> str:
-    """SQL for the code of a pair; null if both sides agree, their days as near as allowed, or a lone row moved nothing.
+    """SQL for the code of a pair; null if both sides agree and their days are near enough, or a lone row moved nothing.
 
     The code is TOLERATED if amounts or fees differ by no more than `allowed` says.
     """
@@ -356,7 +341,7 @@ def _told_again(rows: Frame, shape: Columns) -> Frame:
     """Mark as `told_again` lines that another file repeats or an earlier run settled: they do not count in the group.
 
     The same line in two files is one movement. If one file has a line twice and another three times, three count.
-    Rows that were carried forward count as one file, and lines that an earlier run settled repeat none of them.
+    Rows that were carried forward count as one file. A line that an earlier run settled is no repeat of an open row.
     """
     line = f'{_OF_GROUP}, side, key, currency, "day", signed, {_SETTLED}'
     file = f"case when {_IS_NEW} then source else '' end"
@@ -475,7 +460,7 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _is_further(row: dict[str, object], stands: Counter[tuple[object, ...]]) -> bool:
-    """True if a row with the same side, key and direction stands already, or the row was a duplicate before."""
+    """True if the row was a duplicate before, or a row like it (side, key, direction) is paired or in `stands`."""
     return bool(row["stands"] or stands[_way(row)] or row["was"] in codes.DUPLICATE.values())
 
 

@@ -28,7 +28,7 @@ from workbench.analysis.report.totals import listed
 from workbench.analysis.rules import EXPECTED, TOLERATED, Input, MatchRules, Rule, by_account, content_of, rules_in
 from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION
 from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, Line, text_of
-from workbench.analysis.statements.recognising import cell_rows_of
+from workbench.analysis.statements.csv_files import cell_rows_of
 from workbench.domain.masking import mask
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.domain.money import money_text
@@ -138,7 +138,7 @@ def _column(heading: Cell) -> str:
 
 
 def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = None) -> list[Row]:
-    """The decisions in a table, whose first line is the header; a decision that two rows tell counts once.
+    """The decisions in a table, whose first line is the header; a decision that stands in two rows counts once.
 
     `name` and `unit` (`row` or `line`) name the table and a place in it in messages. A table with a column `id` is one
     of breaks: rows without a person's verdict are passed over, and a decision without a day is dated `saved`.
@@ -173,8 +173,11 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
                 continue
         elif extra := [text_of(cell) for cell in cells[len(columns) :] if text_of(cell).strip()]:
             problems.append(f"in {place} there are more cells than columns: {extra[0]!r}")
-        row: Row = {column: _kept_cell(column, texts.get(column, "")) or None for column in DECIDED}
-        row |= {column: (row[column] or "").lower() or None for column in ("break", "partner")}
+        # An apostrophe disarms a formula; people may have written customers' numbers.
+        cells_of = {column: disarmed(texts.get(column, "").strip()) for column in DECIDED}
+        cells_of |= {column: mask(cells_of[column]) for column in ("who", "why")}
+        cells_of |= {column: cells_of[column].lower() for column in ("break", "partner")}
+        row: Row = {column: cell or None for column, cell in cells_of.items()}
         place += f" ({row['break']})" if unit == "row" else ""  # a notebook shows no row numbers
         rows[place] = row = row | {"verdict": verdict or None, "when": row["when"] or (saved if is_of_breaks else None)}
         problems += [f"in {place} {text}" for text in _problems(row, called)]
@@ -184,12 +187,6 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
         shown = "".join(f"\n- {problem}" for problem in [*problems[:_MOST], *more])
         raise ReconcileRefused(f"{name} cannot be used:{shown if problems[1:] else f' {problems[0]}.'}")
     return list({frozenset(ids_of(row)): row for row in rows.values()}.values())
-
-
-def _kept_cell(column: str, cell: str) -> str:
-    """A cell without the apostrophe that disarms a formula; customers' numbers in `who` and `why` are masked."""
-    text = disarmed(cell.strip())
-    return mask(text) if column in {"who", "why"} else text
 
 
 def _problems(row: Row, called: Mapping[str, str]) -> list[str]:
@@ -378,8 +375,8 @@ def groups_closed(breaks: pd.DataFrame) -> pd.Series:
 def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
     """The frame CLOSED_BREAK: breaks `decided` with nothing left to book, and earlier breaks that are closed since.
 
-    `met` has the rows of those earlier breaks. `settled` has the pairs that a rule matched, which give such a break its
-    rule; otherwise the key matched. `decisions` (DECISION) name who decided an earlier break that was booked since.
+    `met` has the rows of those earlier breaks. `settled` has the pairs that rules matched: an earlier break gets its
+    pair's rule, else `key`. `decisions` (DECISION) name who decided an earlier break that was booked since.
     """
     if decided.empty and not len(met):
         return frame([], CLOSED_BREAK)
@@ -506,24 +503,8 @@ def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
 _MOST_SHOWN: Final = 1_000
 """The most breaks that the form shows; of each code, the largest come first."""
 _AT_ONCE: Final = 20
-_VERDICTS: Final = (*VERDICTS, WITHDRAWN)
 _UNDECIDED: Final = "not decided"
 _HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numeric=True), "verdict")
-
-# JupyterLab hears keys at the document first, and its shortcuts act on whatever has the focus: only the window can hold
-# keys back. Keys with Ctrl, Meta or Alt stay JupyterLab's, and so do text fields, where no letter is a shortcut.
-# What the browser itself does with a key stays too.
-_HOLD_KEYS: Final = """
-    export default { render({ el }) {
-      const hold = (event) => {
-        const isText = event.target.matches("textarea, input:not([type=checkbox])");
-        const isLabs = event.ctrlKey || event.metaKey || event.altKey;
-        if (!isText && !isLabs && el.closest(".jp-OutputArea-output")?.contains(event.target)) event.stopPropagation();
-      };
-      window.addEventListener("keydown", hold, true);
-      return () => window.removeEventListener("keydown", hold, true);
-    } };
-    """
 
 
 class DecisionTable:
@@ -627,12 +608,15 @@ class DecisionTable:
 
 
 class _Form:
-    """A form: `_parts` has the breaks to show at once, `_controls` the fields of the breaks that were opened."""
+    """A form of widgets: `_parts` has the breaks of each page, `_controls` the input fields of opened pages."""
 
     def __init__(self, decisions: DecisionTable, breaks: pd.DataFrame, decided: Mapping[str, Row]) -> None:
         import ipywidgets
 
-        self._widgets, self._decisions, self._decided = ipywidgets, decisions, decided
+        self._widgets, self._decisions = ipywidgets, decisions
+        self._written = {
+            name: {field: row[field] or "" for field in ("verdict", "partner", "why")} for name, row in decided.items()
+        }
         self._parts = dict(_parts(breaks))
         self._called = {
             name: f"{name} {key_text(key)}, {money_text(minor, currency)}"
@@ -672,24 +656,21 @@ class _Form:
         made = [self._widgets.HTML(f"<b>{escape(breaks['settlement'].iloc[0])}</b>")]
         partners = self._decisions.partners_of(*breaks["id"])
         for row in breaks.to_dict("records"):
-            before = self._decided.get(row["id"]) or {}
-            labelled, opposite = {"description_width": "initial"}, partners[row["id"]]
-            verdicts = [
-                verdict
-                for verdict in _VERDICTS
-                if opposite or row["side"] != "both" or verdict in {before.get("verdict"), *_VERDICTS[1:]}
-            ]
+            before, labelled = self._written.get(row["id"], {}), {"description_width": "initial"}
+            opposite = partners[row["id"]]
+            may_match = opposite or row["side"] != "both" or before.get("verdict") == "match"
+            verdicts = [verdict for verdict in (*VERDICTS, WITHDRAWN) if may_match or verdict != "match"]
             controls = {
                 "verdict": self._widgets.Dropdown(
                     options=[(_UNDECIDED, ""), *((verdict.replace("_", " "), verdict) for verdict in verdicts)],
-                    value=before.get("verdict") or "", description="verdict", style=labelled, layout={"width": "13em"},
+                    value=before.get("verdict", ""), description="verdict", style=labelled, layout={"width": "13em"},
                 ),
                 "partner": self._widgets.Combobox(
-                    options=[self._shown(name) for name in opposite], value=before.get("partner") or "",
+                    options=[self._shown(name) for name in opposite], value=before.get("partner", ""),
                     description="partner", placeholder="of a match", style=labelled, layout={"width": "24em"},
                 ),
                 "why": self._widgets.Text(
-                    value=before.get("why") or "", description="why", style=labelled, layout={"width": "24em"}
+                    value=before.get("why", ""), description="why", style=labelled, layout={"width": "24em"}
                 ),
             }  # fmt: skip
             self._controls[row["id"]] = controls
@@ -704,19 +685,15 @@ class _Form:
             name: {field: self._ids.get(control.value, control.value) for field, control in controls.items()}
             for name, controls in self._controls.items()
         }
-        before = {
-            name: {field: row[field] or "" for field in ("verdict", "partner", "why")}
-            for name, row in self._decided.items()
+        changed = {
+            name: choice for name, choice in chosen.items() if choice["verdict"] and choice != self._written.get(name)
         }
-        changed = {name: choice for name, choice in chosen.items() if choice["verdict"] and choice != before.get(name)}
         try:
-            self._decisions.write(
-                [{"break": name, **choice, "who": self._who.value} for name, choice in changed.items()]
-            )
+            self._decisions.write([{"break": name, **how, "who": self._who.value} for name, how in changed.items()])
         except WorkbenchError as error:
             self._said.value = "<b>Not written.</b> " + "<br>".join(escape(str(error)).splitlines())
             return
-        self._decided = {**self._decided, **{name: {**choice} for name, choice in changed.items()}}
+        self._written |= changed
         self._said.value = f"{len(changed)} written to {escape(str(self._decisions.path))}."
 
 
@@ -728,7 +705,7 @@ def _keyboard_guard() -> "ipywidgets.Widget":
     import anywidget
 
     class KeyboardGuard(anywidget.AnyWidget):
-        _esm = _HOLD_KEYS
+        _esm = Path(__file__).with_suffix(".js")
 
     return KeyboardGuard()
 

@@ -6,7 +6,7 @@ All functions take the rows that found no partner by key, as Arrow columns: the 
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -39,14 +39,21 @@ _LONG_ENOUGH: Final = 4
 
 
 class Like(NamedTuple):
-    """The candidates of a row, found `by` a rule: per side, the `places` of the first candidates, and the count of all.
+    """The candidates of a row, which the rule named `by` found.
 
-    The search by a customer's number ends early, so that its counts may be too low.
+    `places` has the first candidates of the ledger and of the statement, `counts` the number of all of each side. The
+    search by a customer's number ends early, so its counts may be too low.
     """
 
     by: str
     places: Sequence[Sequence[int]]
     counts: Sequence[int]
+
+    def without(self, taken: Collection[int]) -> "Like":
+        """The candidates without the rows in `taken`, which have found a partner since."""
+        left = [[place for place in some if place not in taken] for some in self.places]
+        gone = [len(some) - len(rest) for some, rest in zip(self.places, left, strict=True)]
+        return Like(self.by, left, [many - fewer for many, fewer in zip(self.counts, gone, strict=True)])
 
 
 class Found(NamedTuple):
@@ -74,25 +81,26 @@ def found_among(
     single = pc.invert(waiting["grouped"]).to_numpy()
     matched: list[tuple[MatchRule, Pairs]] = []
     candidates: dict[int, Like] = {}
+    taken: set[int] = set()
     for account, declared in rules.items():
         if not declared[1:]:
             continue
         free = np.flatnonzero(single & pc.equal(waiting["account"], account).to_numpy())
         for rule in declared[1:]:
-            if rule.has_window:
-                pairs, unclear = _within(waiting, free, rule)
-            else:
-                pairs, unclear = _in_narratives(waiting, free, describe)
+            pairs, unclear = (
+                _within(waiting, free, rule) if rule.has_window else _in_narratives(waiting, free, describe)
+            )
             matched.append((rule, pairs))
             candidates |= unclear
+            taken.update(place for both in pairs for place in both)
             free = np.setdiff1d(free, np.array(pairs, np.int64).ravel())
-    taken = np.array([place for _, pairs in matched for both in pairs for place in both], np.int64)
-    single[taken] = False
+    single[[*taken]] = False
     single &= ~is_misdated
     ours, theirs, unsure = _partners(waiting, np.flatnonzero(single))
     proposed, unclear = _only_candidates(PARTNERS_BY, ours, theirs)
-    settled = {*taken.tolist(), *(place for both in proposed for place in both)}
-    named = _named(waiting, {at: like for at, like in (candidates | unclear).items() if at not in settled})
+    settled = taken.union(*proposed)
+    left = {at: like.without(taken) for at, like in (candidates | unclear).items() if at not in settled}
+    named = _named(waiting, {at: like for at, like in left.items() if all(like.counts)})
     texts = pa.array([named.get(place) for place in range(len(waiting))], pa.string())
     return Found(matched, proposed, texts, unsure)
 
@@ -130,31 +138,29 @@ def _named(waiting: pa.Table, candidates: Mapping[int, Like]) -> dict[int, str]:
             # The search for customers ends early: how many more there are is not known.
             others = "others" if like.by == PARTNERS_BY else f"{count - _NAMED} more"
             more = f" and {others}" if count > _NAMED else ""
-            parts += [f"{', '.join(names[row] for row in some[:_NAMED])}{more} of the {side_name}"] if count else []
+            parts.append(f"{', '.join(names[row] for row in some[:_NAMED])}{more} of the {side_name}")
         told[place] = f"{like.by}: {'; '.join(parts)}"
     return told
-
-
-def _either(waiting: pa.Table, places: Places, *names: str) -> list[pa.ChunkedArray]:
-    """The columns `names` of the rows at `places`, each from the side on which the row stands."""
-    chosen = pa.array(places)
-    return [pc.coalesce(*(waiting[f"{p}{name}"].take(chosen) for p in PREFIX.values())) for name in names]
 
 
 def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, dict[int, Like]]:
     """The sure pairs of one amount within the rule's window, and the candidates of the other rows that fit some row.
 
     Two rows are a sure pair if each is the other's only candidate, and no other row of the amount, on either side, is
-    within twice the window of either. A rule by the `nearest` day pairs further rows. Amounts are net, so that a pair
-    never moves the balances apart.
+    within twice the window of either. A rule by the `nearest` day pairs all further rows that fit. Amounts are net, so
+    that a pair never moves the balances apart.
     """
     fields = {"phone": "phone", "fee": "fee", "type": "kind"}
     asked = [fields[field] for field in rule.on if field in fields]
     measure, reach = ("day", rule.days or 0) if rule.minutes is None else ("at", rule.minutes * 60)
-    at, *said = _either(waiting, free, measure, "currency", "direction", "signed", *asked)
+    places = pa.array(free)
+    at, *said = (
+        pc.coalesce(*(waiting[f"{prefix}{name}"].take(places) for prefix in PREFIX.values()))
+        for name in (measure, "currency", "direction", "signed", *asked)
+    )
     if "phone" in rule.on:
         place = 3 + asked.index("phone")
-        said[place] = mapped(said[place], lambda phone: _ends(_number(phone)) if phone else None)
+        said[place] = mapped(said[place], _ends)
     texts = pc.binary_join_element_wise(*(text.cast(pa.string()) for text in said), UNIT)
     has_all = pc.and_(pc.is_valid(texts), pc.is_valid(at))
     free, texts, at = free[has_all.to_numpy()], texts.filter(has_all), at.filter(has_all)
@@ -167,28 +173,38 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     ours = pc.is_null(waiting["s_no"].take(pa.array(free))).to_numpy()
     sides = [_Line(free[mine], line[mine]) for mine in (ours, ~ours)]
     left, right = sides
+
+    def are_alone(spots: Places) -> NDArray[np.bool_]:
+        """True for each spot that has one row of each side within twice the window, and no other."""
+        alone: NDArray[np.bool_] = np.logical_and(*(side.count(spots, 2 * reach) == 1 for side in sides))
+        return alone
+
     fits = right.count(left.line, reach) > 0
     partner = right.first_from(left.line[fits], reach)
-    is_sure = _are_alone(sides, left.line[fits], reach) & _are_alone(sides, right.line[partner], reach)
+    is_sure = are_alone(left.line[fits]) & are_alone(right.line[partner])
     pairs = list(zip(left.places[fits][is_sure].tolist(), right.places[partner][is_sure].tolist(), strict=True))
-    pairs = [both for both, is_one in zip(pairs, _are_one_customer(waiting, pairs), strict=True) if is_one is True]
+    phones = [
+        waiting[f"{prefix}{name}"].take(pa.array([both[side] for both in pairs], pa.int64())).to_pylist()
+        for side, prefix in enumerate(PREFIX.values()) for name in ("phone", "phone_hash")
+    ]  # fmt: skip
+    pairs = [
+        both for both, mine, hashed, other, other_hashed in zip(pairs, *phones, strict=True)
+        if is_one_customer(_number(mine), hashed, _number(other), other_hashed)
+    ]  # fmt: skip
+    done = {place for both in pairs for place in both}
     if rule.nearest:
-        pairs += _nearest(sides, {place for both in pairs for place in both}, reach)
-    done: set[int] = {place for both in pairs for place in both}
+        return [*pairs, *_nearest(sides, done, reach)], {}
     unclear: dict[int, Like] = {}
     for mine, other in (sides, sides[::-1]):
-        doubted = mine.count(mine.line, 2 * reach) + other.count(mine.line, 2 * reach) > len(sides)
-        open_ = np.flatnonzero((other.count(mine.line, reach) > 0) & doubted)
-        for place, spot in zip(mine.places[open_].tolist(), mine.line[open_].tolist(), strict=True):
-            if place not in done:
-                spots = np.array([spot])
-                counts = [int(side.count(spots, 2 * reach)[0]) for side in sides]
-                firsts = [int(side.first_from(spots, 2 * reach)[0]) for side in sides]
-                places = [
-                    side.places[first : first + min(count, _NAMED)].tolist()
-                    for side, first, count in zip(sides, firsts, counts, strict=True)
-                ]
-                unclear[place] = Like(rule.name, places, counts)
+        counts = np.array([side.count(mine.line, 2 * reach) for side in sides])
+        is_open = (other.count(mine.line, reach) > 0) & (counts.sum(axis=0) > len(sides))
+        firsts = np.array([side.first_from(mine.line, 2 * reach) for side in sides])
+        for row in np.flatnonzero(is_open):
+            if (place := int(mine.places[row])) not in done:
+                many, begins = counts[:, row].tolist(), firsts[:, row].tolist()
+                ends = [first + min(number, _NAMED) for first, number in zip(begins, many, strict=True)]
+                some = [side.places[first:last].tolist() for side, first, last in zip(sides, begins, ends, strict=True)]
+                unclear[place] = Like(rule.name, some, many)
     return pairs, unclear
 
 
@@ -211,15 +227,8 @@ class _Line:
         return np.searchsorted(self.line, spots - reach, "left")
 
 
-def _are_alone(sides: Sequence[_Line], spots: Places, reach: int) -> NDArray[np.bool_]:
-    """True for each spot that has one row of each side within twice the window, and no other."""
-    left, right = (side.count(spots, 2 * reach) == 1 for side in sides)
-    alone: NDArray[np.bool_] = left & right
-    return alone
-
-
 def _nearest(sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tuple[int, int]]:
-    """Pairs rows that are not `done` by the nearest days; rows of one day are paired in their order."""
+    """Pairs the rows outside of `done`, at most `reach` days apart, the nearest days first; in order within a day."""
     left, right = (
         [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
          if place not in done] for side in sides
@@ -238,7 +247,7 @@ _RUN: Final = re.compile(r"[^\W_]+")
 
 
 def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | None], set[int]]:
-    """A function that returns the places of the keys that stand whole in a text; `keys` have keys and places."""
+    """A function from a text to the places of the `keys` (key, place) that occur in the text as whole words."""
     there = defaultdict(list)
     for key, place in keys:
         runs = tuple(_RUN.findall((key or "").casefold()))
@@ -276,22 +285,12 @@ def _number(phone: str | None) -> str | None:
     return (international(phone) or phone or None) if phone else None
 
 
-def _ends(number: str | None) -> str | None:
-    """The part of a customer's number that a mask leaves; text that is no number stays as it is."""
+def _ends(phone: str | None) -> str | None:
+    """The digits of a customer's number that a mask leaves visible; text that is no number stays as it is."""
+    number = _number(phone)
     if number is None or not number.startswith("+"):
         return number
     return f"{number[:6] if number.startswith(COUNTRY_CODE) else len(number)}…{number[-3:]}"
-
-
-def _are_one_customer(waiting: pa.Table, pairs: Pairs) -> Iterable[bool | None]:
-    told = []
-    for side, prefix in enumerate(PREFIX.values()):
-        places = pa.array([both[side] for both in pairs], pa.int64())
-        told += [waiting[f"{prefix}{name}"].take(places).to_pylist() for name in ("phone", "phone_hash")]
-    return [
-        is_one_customer(_number(mine), hashed, _number(other), other_hashed)
-        for mine, hashed, other, other_hashed in zip(*told, strict=True)
-    ]
 
 
 def is_one_customer(mine: str | None, hashed: str | None, other: str | None, other_hashed: str | None) -> bool | None:
@@ -325,30 +324,27 @@ class _Waiting(NamedTuple):
 
 def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
     """The partners of ledger rows and of statement rows by the customer's number, and the number of unsure rows."""
-    ours, theirs = (_with_number(waiting, free, prefix) for prefix in PREFIX.values())
+    sides = []
+    for prefix in PREFIX.values():
+        there = pc.and_(*(pc.is_valid(waiting[f"{prefix}{name}"]) for name in ("no", "phone"))).to_numpy()
+        places = pa.array(free[there[free]])
+        names = ("currency", "direction", "amount", "phone", "phone_hash", "at", "day")
+        mine = waiting.select(["account", *(f"{prefix}{name}" for name in names)]).take(places)
+        same = [mine[f"{prefix}{name}"].cast(pa.string()) for name in names[:3]]
+        number, ends = (mapped(mine[f"{prefix}phone"], made) for made in (_number, _ends))
+        alike = pc.binary_join_element_wise(mine["account"], *same, ends, UNIT)
+        made = (alike, number, *(mine[f"{prefix}{name}"] for name in names[4:]), places)
+        sides.append(pa.table(dict(zip(_Waiting._fields, made, strict=True))))
     # Most rows are like no row of the other side: they are left out before any becomes an object.
-    sides = [
-        [_Waiting(*row) for row in zip(*(column.to_pylist() for column in mine.columns), strict=True)]
-        for mine in (
-            ours.join(theirs.select(["alike"]), "alike", join_type="left semi"),
-            theirs.join(ours.select(["alike"]), "alike", join_type="left semi"),
-        )
-    ]
-    (left, unsure), (right, more) = (_fitting(mine, other) for mine, other in zip(sides, sides[::-1], strict=True))
-    return left, right, unsure + more
-
-
-def _with_number(waiting: pa.Table, free: Places, prefix: str) -> pa.Table:
-    """The free rows of a side that have a customer's number, and their places."""
-    there = pc.and_(*(pc.is_valid(waiting[f"{prefix}{name}"]) for name in ("no", "phone"))).to_numpy()
-    places = pa.array(free[there[free]])
-    mine = waiting.take(places)
-    number = mapped(mine[f"{prefix}phone"], _number)
-    same = [mine[f"{prefix}{name}"].cast(pa.string()) for name in ("currency", "direction", "amount")]
-    ends = mapped(pa.chunked_array([number]), _ends)
-    alike = pc.binary_join_element_wise(mine["account"], *same, ends, UNIT)
-    made = (alike, number, *(mine[f"{prefix}{name}"] for name in ("phone_hash", "at", "day")), places)
-    return pa.table(dict(zip(_Waiting._fields, made, strict=True)))
+    like = (
+        mine.join(other.select(["alike"]), "alike", join_type="left semi")
+        for mine, other in zip(sides, sides[::-1], strict=True)
+    )
+    left, right = (
+        [_Waiting(*row) for row in zip(*(column.to_pylist() for column in mine.columns), strict=True)] for mine in like
+    )
+    (ours, unsure), (theirs, more) = _fitting(left, right), _fitting(right, left)
+    return ours, theirs, unsure + more
 
 
 def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fits, int]:

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import combinations, groupby, islice, product
+from itertools import chain, combinations, islice, product
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -28,7 +28,7 @@ WITHIN_DAYS: Final = 3
 MOST: Final = 5
 """The most candidates of a row that are proposed: more are no evidence."""
 _KEY_LENGTHS: Final = range(5, 65)
-"""The lengths of keys that are searched for a partner: a shorter key is met by chance, a longer one is a text."""
+"""The lengths of keys that are searched for a partner: a shorter key fits by chance, a longer one is free text."""
 _EVERY_CHOICE: Final = 12
 """The most rows of which every choice is tried; of more rows, choices of up to `_PARTS` rows are tried."""
 _PARTS: Final = 4
@@ -43,8 +43,9 @@ _OTHER: Final = {LEDGER: STATEMENT, STATEMENT: LEDGER}
 class _Open(NamedTuple):
     """An open break. `apart` is the ledger's net less the statement's; `amount` is gross, with the sign of its effect.
 
-    A duplicate `is_further`: its side has another row with the key, and the duplicate may have lost its own key. The
-    `amount` of a batch is net. A row that moves nothing has no `amount`, and neither has a break with both sides.
+    `is_further` marks a duplicate, a further row with the key of another row of its side; the key may be mistyped.
+    `is_unread` marks a row that cannot be read. The `amount` of a batch is net; it is None for a row that moves
+    nothing, and for a break with both sides.
     """
 
     name: str
@@ -78,7 +79,7 @@ class _Open(NamedTuple):
 Proposal = tuple[Sequence[_Open], str]
 """The breaks of a suggestion, and the reason."""
 _LeftOut = set[str]
-"""Names of the breaks for which a bound ended the search."""
+"""Names of the breaks whose search ended at a limit, such as MOST candidates."""
 
 
 def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -152,7 +153,8 @@ def _near_references(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Pr
         (mine.name, other.name): (mine, other)
         for shared, sides in alike.items() if all(sides.values())
         for mine, other in _sharing(sides, left_out)
-        if _are_near(mine, other) and not (mine.is_further and other.is_further)
+        if (mine.day is None or other.day is None or abs(mine.day - other.day) <= WITHIN_DAYS)
+        and not (mine.is_further and other.is_further)
         and (len(shared) > 1 or mine.amount is None or other.amount is None)
     }  # fmt: skip
     pairs = [(*both, slip) for both in met.values() if (slip := _slip(*both))]
@@ -165,26 +167,20 @@ def _near_references(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Pr
         yield (ours, theirs), f"{why}{again}{others}"
 
 
-def _are_near(one: _Open, other: _Open) -> bool:
-    return one.day is None or other.day is None or abs(one.day - other.day) <= WITHIN_DAYS
-
-
 def _sharing(sides: Mapping[str, Sequence[_Open]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open]]:
     """Pairs of rows of both sides whose keys are equal once one character is left out of one or of both.
 
     If more than MOST rows of a side share a shortened key, its rows make no pairs, and `left_out` gets their names.
     """
-    forms: dict[str, dict[str, list[_Open]]] = {side: defaultdict(list) for side in SIDES}
-    for side, rows in sides.items():
-        for row in rows:
-            for form in _shortened(row.key or ""):
-                forms[side][form].append(row)
-    ours, theirs = forms.values()
-    for form in ours.keys() & theirs.keys():
-        if max(len(ours[form]), len(theirs[form])) <= MOST:
-            yield from product(ours[form], theirs[form])
+    forms: dict[str, dict[str, list[_Open]]] = defaultdict(lambda: {side: [] for side in SIDES})
+    for row in chain(*sides.values()):
+        for form in _shortened(row.key or ""):
+            forms[form][row.side].append(row)
+    for ours, theirs in (of_form.values() for of_form in forms.values() if all(of_form.values())):
+        if max(len(ours), len(theirs)) <= MOST:
+            yield from product(ours, theirs)
         else:
-            left_out.update(item.name for item in (*ours[form], *theirs[form]))
+            left_out.update(row.name for row in (*ours, *theirs))
 
 
 def _shortened(key: str) -> set[str]:
@@ -215,7 +211,7 @@ def _days_apart(one: _Open, other: _Open) -> str:
 
 
 def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """A row whose key stands whole in the text of a row of the other side; amounts may differ."""
+    """A row whose key occurs as a whole in the text of a row of the other side; amounts may differ."""
     keyed = [item for item in opened if item.side in SIDES and len(item.key or "") in _KEY_LENGTHS]
     pairs: dict[tuple[str, str], tuple[_Open, _Open, str]] = {}
     for side in SIDES:
@@ -260,30 +256,42 @@ class _Day(NamedTuple):
 
     rows: Sequence[_Open]
     sizes: Sequence[int]
-    apart: int
-
-
-_Days = Mapping[int, _Day]
-_Like = tuple[str, str | None, str, bool]
-"""Account, currency and side of rows, and True if the rows give the ledger more."""
+    total: int
 
 
 def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """Rows of one side that add up to a row of the other side, to a difference, or to several rows of one day."""
-    days = _by_day([row for row in opened if row.side in SIDES and row.is_movement])
-    targets = sorted((row for row in opened if row.is_movement), key=lambda row: (-abs(row.apart), row.name))
+    """Rows of one side that add up to a row of the other side, or to a difference."""
+    movements = sorted((row for row in opened if row.is_movement), key=lambda row: (abs(row.apart), row.name))
+    alike: dict[tuple[Any, ...], dict[int, list[_Open]]] = defaultdict(lambda: defaultdict(list))
+    for row in movements:
+        alike[row.account, row.currency, row.side, row.apart > 0][row.day or 0].append(row)
+    days: dict[tuple[Any, ...], dict[int, _Day]] = defaultdict(dict)
+    for like, of_days in alike.items():
+        for day, rows in of_days.items():
+            sizes = [abs(row.apart) for row in rows]
+            days[like][day] = _Day(rows, sizes, sum(sizes))
+    targets = sorted(movements, key=lambda row: (-abs(row.apart), row.name))
     left_out.update(row.name for row in targets[_TARGETS_AT_MOST:])
     for row in targets[:_TARGETS_AT_MOST]:
         for side in SIDES if row.side == _BOTH else [_OTHER[row.side]]:
-            near = _near(row.day or 0, days.get((row.account, row.currency, side, row.apart < 0), {}))
-            size = abs(row.apart)
-            smaller = {day: bisect_left(rows.sizes, size) for day, rows in near.items()}
+            there, size, day = days[row.account, row.currency, side, row.apart < 0], abs(row.apart), row.day or 0
+            shifts = range(WITHIN_DAYS + 1)  # the nearest days come first
+            near = {at: there[at] for shift in shifts for at in {day - shift, day + shift} & there.keys()}
+            smaller = {at: bisect_left(of_day.sizes, size) for at, of_day in near.items()}
             many = sum(smaller.values())
-            if many < len("ab") or any(size in near[day].sizes[place : place + 1] for day, place in smaller.items()):
+            if many < len("ab") or any(size in near[at].sizes[place : place + 1] for at, place in smaller.items()):
                 continue
             left_out.update([row.name] if many > _CHOSEN_FROM else [])
-            parts = (part for day, place in smaller.items() for part in near[day].rows[:place])
-            fitting = [*_choices(size, [*islice(parts, _CHOSEN_FROM)]), *_whole_days(size, near)]
+            parts = [*islice((part for at, place in smaller.items() for part in near[at].rows[:place]), _CHOSEN_FROM)]
+            moves = np.array([abs(part.apart) for part in parts])
+            fitting = [
+                [parts[place] for place in places[chosen]]
+                for places in _places(len(parts)) for chosen in np.flatnonzero(moves[places].sum(axis=1) == size)
+            ]  # fmt: skip
+            # Every run of whole days may be paid in one sum.
+            runs = [sorted(near)[first:last] for first, last in combinations(range(len(near) + 1), 2)]
+            whole = [run for run in runs if sum(near[at].total for at in run) == size]
+            fitting += [[part for at in run for part in near[at].rows] for run in whole]
             fitting = [*{frozenset(part.name for part in rows): rows for rows in fitting}.values()]
             if len(fitting) > MOST:
                 left_out.add(row.name)
@@ -295,33 +303,6 @@ def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
                 names = [part.called for part in rows[:MOST]] + ["…"][: len(rows) > MOST]
                 why = f"{said} {moved}, the sum of {len(rows)} rows of the {side} ({', '.join(names)})"
                 yield (row, *rows), f"{why}, {only} within {WITHIN_DAYS} days."
-    yield from _days_that_agree(days)
-
-
-def _by_day(opened: Sequence[_Open]) -> Mapping[_Like, _Days]:
-    made: dict[_Like, dict[int, _Day]] = defaultdict(dict)
-
-    def at(row: _Open) -> tuple[_Like, int]:
-        return (row.account, row.currency, row.side, row.apart > 0), row.day or 0
-
-    for (like, day), group in groupby(sorted(opened, key=lambda row: (at(row), abs(row.apart), row.name)), at):
-        rows = [*group]
-        made[like][day] = _Day(rows, [abs(row.apart) for row in rows], sum(abs(row.apart) for row in rows))
-    return made
-
-
-def _near(day: int, days: _Days) -> _Days:
-    """The days within the window, the nearest first."""
-    return {near: days[near] for shift in range(WITHIN_DAYS + 1) for near in {day - shift, day + shift} & days.keys()}
-
-
-def _choices(target: int, rows: Sequence[_Open]) -> list[list[_Open]]:
-    """The choices of two or more rows that add up to the target."""
-    sizes = np.array([abs(row.apart) for row in rows])
-    return [
-        [rows[place] for place in places[chosen]]
-        for places in _places(len(rows)) for chosen in np.flatnonzero(sizes[places].sum(axis=1) == target)
-    ]  # fmt: skip
 
 
 @cache
@@ -329,29 +310,6 @@ def _places(many: int) -> list[NDArray[np.int64]]:
     """The choices of 2 rows, of 3 and so on, out of `many`: an array per size, with one line of places per choice."""
     most = many if many <= _EVERY_CHOICE else _PARTS
     return [np.array([*combinations(range(many), size)]) for size in range(2, most + 1)]
-
-
-def _whole_days(target: int, days: _Days) -> list[list[_Open]]:
-    """The rows of every run of whole days that adds up to the target."""
-    there = sorted(days)
-    runs = [there[first:last] for first in range(len(there)) for last in range(first + 1, len(there) + 1)]
-    fitting = [run for run in runs if sum(days[day].apart for day in run) == target]
-    return [[row for day in run for row in days[day].rows] for run in fitting]
-
-
-def _days_that_agree(days: Mapping[_Like, _Days]) -> Iterator[Proposal]:
-    """Several rows of a day that add up to several of the other side, on a day near to it."""
-    for (account, currency, side, more), ours in days.items():
-        theirs = days.get((account, currency, STATEMENT, not more), {}) if side == LEDGER else {}
-        for day, mine in ours.items():
-            near = [
-                others for others in _near(day, theirs).values() if len(others.rows) > 1 and others.apart == mine.apart
-            ]
-            for other in near if len(mine.rows) > 1 else ():
-                moved = money_text(sum(row.moved for row in mine.rows), currency)
-                why = f"The {len(mine.rows)} open rows of a day of the ledger and {len(other.rows)} of one of the"
-                only = "no other day within" if len(near) == 1 else f"it is one of {len(near)} such days within"
-                yield (*mine.rows, *other.rows), f"{why} statement each move {moved}; {only} {WITHIN_DAYS} days."
 
 
 _KINDS: Final[Mapping[str, tuple[Callable[[Sequence[_Open], _LeftOut], Iterator[Proposal]], str]]] = {

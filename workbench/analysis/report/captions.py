@@ -1,6 +1,6 @@
 """A reconciliation in sentences and small tables: for a terminal, a notebook, and the page."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -15,7 +15,7 @@ from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import NOTHING_PROVEN, WORKED_OUT
 from workbench.domain.masking import shortened
-from workbench.domain.money import ZMW, major_text, money_text
+from workbench.domain.money import ZMW, major_text
 from workbench.text.render import Column, Table, percent, sentence, table
 from workbench.visible import visible
 
@@ -72,9 +72,9 @@ def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
     return headings.get(name, name.removesuffix("_minor").replace("_", " "))
 
 
-def records(rows: pd.DataFrame, *names: str) -> Iterator[dict[str, Any]]:
-    """Yields the rows of these columns, or of all, by name, as Python values."""
-    names = names or tuple(map(str, rows.columns))
+def records(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yields the rows, each with its values by column, as Python values."""
+    names = [*map(str, rows.columns)]
     return (dict(zip(names, row, strict=True)) for row in python_rows(rows, *names))
 
 
@@ -103,7 +103,7 @@ def _in_short(reason: str) -> str:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """The number with its noun: `1 break`, `2 breaks`."""
+    """The number with its noun: `1 break`, `2 breaks`. `many` is the plural; by default `one` with an s."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
@@ -141,40 +141,6 @@ def _proof_in_short(result: Reconciled) -> str:
     return f"The proof holds to the last {unit}{only}."
 
 
-def shortfalls(result: Reconciled) -> list[str]:
-    """A sentence for each account whose proof does not hold: the amounts that do not add up."""
-    rows = records(result.proof)
-    return [_proof(row) for row in rows if not row["holds"] and not (row["note"] or "").endswith(NOTHING_PROVEN)]
-
-
-def _proof(row: Mapping[str, Any]) -> str:
-    amounts = {
-        name: money_text(row[name], row["currency"], signed=name not in _CLOSINGS)
-        for name in row if name.endswith("_minor")
-    }  # fmt: skip
-    parts = [
-        f"{what} ({amounts[name]})"
-        for name, what in (
-            ("breaks_minor", "the breaks"),
-            ("tolerated_minor", "differences within the tolerance"),
-            ("brought_minor", "open items of earlier runs"),
-        )
-        if row[name]
-    ]
-    ledger, statement, difference, rest = (
-        amounts[f"{name}_minor"] for name in ("ledger", "statement", "difference", "unexplained")
-    )
-    explained = totals.listed(parts)
-    text = f"{row['account']}: the ledger closes at {ledger}, the statement at {statement}."
-    if row["unexplained_minor"]:
-        text += f" The difference is {difference}: {f'{explained}, and' if parts else ''} {rest} that nothing explains"
-    elif row["difference_minor"] or parts:
-        text += f" The difference of {difference} is made up of {explained}"
-    else:
-        text += " They agree"
-    return f"{text}. It does not hold because {row['note']}." if row["note"] else f"{text}."
-
-
 def _numbers(*headings: str) -> list[str | Column]:
     """Headings of columns that are set flush right."""
     return [Column(text, numeric=True) for text in headings]
@@ -205,19 +171,16 @@ def accounts(result: Reconciled) -> Table:
 
 
 def open_breaks(result: Reconciled, width: int | None, file: Path | None = None) -> Table:
-    """The largest of the breaks that are to be settled, by what to do, for a terminal of `width`; `file` has all.
+    """The largest breaks to settle, grouped by what to do. Rows that cannot be used are left out: see `unusable`.
 
-    Rows that cannot be used are left out: see `unusable`.
+    `width` is the terminal's, in columns; None without a terminal. `file`, if given, is named as holding all breaks.
     """
     waits = result.breaks["code"].isin([TIMING, INVALID])
     mine = result.breaks[result.breaks["verdict"].isna() & ~waits]
     largest = mine.loc[mine["variance_minor"].abs().sort_values(ascending=False, kind="stable").index]
     # A few of each code, and not all of one.
     first = largest.groupby("code", observed=True).cumcount().sort_values(kind="stable").index[:_LISTED]
-    rows = [*records(
-        largest.loc[first], "id", "account", "key", "code", "ledger_minor", "statement_minor", "currency", "age_days",
-        "description", "settlement",
-    )]  # fmt: skip
+    rows = [*records(largest.loc[first])]
     rows.sort(key=lambda row: (CODES.index(row["code"]), row["settlement"] or ""))
     cells = [
         (row["id"] or "", row["account"], shortened(key_text(row["key"]), _KEY), _moved(row), _days(row["age_days"]))
@@ -349,30 +312,31 @@ def inputs(result: Reconciled) -> Table:
     return table("What was compared", columns, made)
 
 
-def first(result: Reconciled, width: int | None = None, file: Path | None = None) -> list[Table]:
-    """The tables of a terminal and a notebook: each account's reconciliation, breaks to settle and closed, sums.
+def overview(
+    given: Reconciled, notes: Iterable[str], *, width: int | None = None, file: Path | None = None
+) -> list[str | Table]:
+    """The outcome, notes, each account's reconciliation, breaks to settle, closed breaks, and sums by account and code.
 
-    Narratives fill a terminal of `width`; `file` has the breaks that are not listed.
+    Accounts have their names in the books. `width` and `file` are as for `open_breaks`.
     """
+    result = totals.named(given)
     tables = [open_breaks(result, width, file), closed(result), accounts(result), codes(result)]
-    return [*reconciliations(result), *(table for table in tables if table.rows)]
+    return [headline(result), *notes, *reconciliations(result), *(table for table in tables if table.rows)]
 
 
 def text(result: Reconciled) -> str:
     """The overview as text, for a terminal and a log."""
-    return "\n\n".join(visible(block) if isinstance(block, str) else block.text() for block in _overview(result))
+    return "\n\n".join(visible(block) if isinstance(block, str) else block.text() for block in _blocks(result))
 
 
 def html(result: Reconciled) -> str:
     """The overview as HTML, for a notebook: paragraphs and captioned tables, without a script."""
-    blocks = _overview(result)
+    blocks = _blocks(result)
     return "".join(f"<p>{sentence(block)}</p>" if isinstance(block, str) else block.html() for block in blocks)
 
 
-def _overview(given: Reconciled) -> list[str | Table]:
-    result, many = totals.named(given), len(given.suggestions)
-    found = [f"{counted(many, 'suggestion')} to look at: result.suggestions"][: min(many, 1)]
-    return [
-        headline(result), *result.notes, *first(result), *filter(None, [result.carry_forward.note]), *found,
-        result.sign_off, _GO_ON,
-    ]  # fmt: skip
+def _blocks(result: Reconciled) -> list[str | Table]:
+    many = len(result.suggestions)
+    found = f"{counted(many, 'suggestion')} to look at: result.suggestions" if many else ""
+    ends = filter(None, (result.carry_forward.note, found, result.sign_off, _GO_ON))
+    return [*overview(result, result.notes), *ends]

@@ -16,18 +16,18 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import groupby
+from itertools import count, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pandas as pd
 
 from workbench.analysis import files
 from workbench.analysis.break_codes import BOOKS, has_key
-from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.frames import frame
 from workbench.analysis.report import captions, totals
 from workbench.analysis.report.page import write_page
 from workbench.analysis.report.totals import Reconciled
@@ -39,45 +39,21 @@ from workbench.visible import BLANKS, FORMULA_SIGNS, armed, begins_as_formula
 
 XLSX, HTML = ".xlsx", ".html"
 _BEGINS_AGAIN: Final = re.compile(rf"([;\t\r\n][\"{BLANKS}]*)([{FORMULA_SIGNS}]?)")
-"""Where a cell may begin inside a text: if semicolons part cells, as in much of Europe, quotes in the middle of a line
-keep nothing together. The pattern takes a run of blanks at once, or it would search from each blank to the end."""
+"""Where a cell may begin inside a text: a spreadsheet that separates cells by semicolons, as in much of Europe, also
+splits a quoted text. The pattern takes a run of blanks at once, or it would search from each blank to the end."""
 _TEXTS: Final = ("string", "category")
-_NOT_KEPT: Final = re.compile("0[0-9]+|[0-9]{16,}|[0-9]+[eE][0-9]+|[0-9]{1,4}(?:[-/.][0-9]{1,4}){1,2}")
-"""Digits that a spreadsheet turns into another number, or a date: it drops a zero in front or the sixteenth digit."""
-ANY: Final = "any"
-"""The locale of any spreadsheet: whole minor units and days as 2026-01-31, between commas."""
 
 
-class Locale(NamedTuple):
-    """The delimiter, the decimal mark and the day format that spreadsheets of a country read."""
-
-    delimiter: str
-    decimal: str
-    day: str
-
-
-_BRITISH: Final = Locale(",", ".", "%d/%m/%Y")
-_CONTINENTAL: Final = Locale(";", ",", "%d/%m/%Y")
-LOCALES: Final[Mapping[str, Locale]] = {
-    **dict.fromkeys(("en-ZM", "en-GB", "en-KE", "en-TZ", "en-UG", "en-MW", "en-BW"), _BRITISH),
-    "en-US": Locale(",", ".", "%m/%d/%Y"),
-    "en-ZA": Locale(";", ",", "%Y/%m/%d"),
-    "de-DE": Locale(";", ",", "%d.%m.%Y"),
-    **dict.fromkeys(("fr-FR", "fr-CD", "pt-PT", "pt-MZ", "pt-AO"), _CONTINENTAL),
-}
-"""The locales by name, as in Windows, whose settings Excel uses."""
-
-
-def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
+def check(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None = None) -> None:
     """Check the files to write before the work begins.
 
     Raises ReportRefused: an ending is unknown, a folder is missing, one file is named for two results, or a file is
     an input.
     """
+    if journal is not None:
+        _check_journal(journal)
+        outs = [*outs, journal]
     read, endings = {path.resolve() for path in inputs}, (XLSX, HTML, files.CSV, files.PARQUET)
-    for out in outs:
-        if _is_table(out) and _beside(out).resolve() in {*read, *map(Path.resolve, outs)}:
-            raise ReportRefused(f"{_beside(out)} cannot be written twice: the suggestions of {out} go there.")
     for place, out in enumerate(outs):
         if out.suffix.lower() not in endings:
             known = ", ".join(endings)
@@ -88,17 +64,17 @@ def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
             raise ReportRefused(f"{out} cannot be written: it is {'a folder' if out.is_dir() else 'an input'}.")
         if out.resolve() in {path.resolve() for path in outs[:place]}:
             raise ReportRefused(f"{out} is named twice.")
+        if _is_table(out) and out != journal and _beside(out).resolve() in {*read, *map(Path.resolve, outs)}:
+            raise ReportRefused(f"{_beside(out)} cannot be written twice: the suggestions of {out} go there.")
 
 
-def write(result: Reconciled, out: Path, *, excel: str | None = None, matches: bool = False) -> list[Path]:
+def write(result: Reconciled, out: Path, *, excel: bool = False, matches: bool = False) -> list[Path]:
     """Write the results to a file by its ending, and return the paths of the written files.
 
-    A workbook has every row that agrees with `matches` only. A table has every column of BREAK, amounts in whole minor
+    With `matches`, a workbook also has every row that agrees. A table has every column of BREAK, amounts in whole minor
     units, and text as it was found, even if a spreadsheet would run it; suggestions go into a file of their own beside
     it. With `excel` a .csv file begins with a UTF-8 mark, and has an apostrophe before text that would be run; such a
-    file is for people, not for programs. With one of LOCALES it also has that locale's delimiter, amounts in major
-    units and days, the workbook's headings, an apostrophe before digits that would be changed, and no `proposal`. With
-    ANY it has only the mark and the apostrophes before formulas.
+    file is for people, not for programs.
     Raises ReportRefused: a file cannot be written.
     """
     if not _is_table(out):
@@ -107,19 +83,14 @@ def write(result: Reconciled, out: Path, *, excel: str | None = None, matches: b
         else:
             write_page(result, out)
         return [out]
-    excel, beside = excel if is_csv(out) else None, _beside(out)
-    locale = LOCALES.get(excel or ANY)
-    called = totals.named(result) if locale else result
-    tables = [(out, totals.settled(called.breaks) if locale else called.breaks, BREAK)]
+    is_marked, beside = excel and is_csv(out), _beside(out)
+    tables = [(out, result.breaks, BREAK)]
     # What an earlier run left there would be taken for this one's.
     if len(result.suggestions) or beside.exists():
-        tables.append((beside, called.suggestions, SUGGESTION))
+        tables.append((beside, result.suggestions, SUGGESTION))
     for path, rows, shape in tables:
         with files.written_whole(path) as unfinished:
-            if locale:
-                _write_local(rows, shape, unfinished, locale)
-            else:
-                files.write(_disarmed(rows, shape) if excel else rows, unfinished, shape, marked=bool(excel))
+            files.write(_disarmed(rows, shape) if is_marked else rows, unfinished, shape, marked=is_marked)
     return [path for path, *_ in tables]
 
 
@@ -128,7 +99,7 @@ def _is_table(out: Path) -> bool:
 
 
 def is_csv(out: Path) -> bool:
-    """True for a file that a spreadsheet reads as text."""
+    """True for a path that ends in .csv, in upper or lower case."""
     return out.suffix.lower() == files.CSV
 
 
@@ -136,34 +107,17 @@ def _beside(out: Path) -> Path:
     return out.with_name(f"{out.stem}-suggestions{out.suffix}")
 
 
-def _write_local(frame: pd.DataFrame, shape: Columns, path: Path, locale: Locale) -> None:
-    names = [name for name in shape if name != "proposal"]  # JSON is for programs
-    currency = names.index("currency")
-
-    def cell(name: str, value: str | int | date | None, code: str | None) -> str:
-        if value is None:
-            return ""
-        if name.endswith("_minor") and isinstance(value, int):
-            return f"{major(value, code):f}".replace(".", locale.decimal)
-        if isinstance(value, date):
-            return value.strftime(locale.day)
-        return f"'{value}" if _NOT_KEPT.fullmatch(str(value)) and isinstance(value, str) else _quoted(str(value))
-
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        made = csv.writer(file, delimiter=locale.delimiter)
-        made.writerow(captions.heading(name, captions.HEADINGS if shape is BREAK else {}) for name in names)
-        for row in python_rows(frame, *names):
-            made.writerow(cell(name, value, row[currency]) for name, value in zip(names, row, strict=True))
-
-
-def formulas(result: Reconciled) -> int:
-    """Counts the cells of breaks and suggestions that a spreadsheet would run if it opened them as .csv files."""
-    tables = ((result.breaks, BREAK), (result.suggestions, SUGGESTION))
+def formula_warning(result: Reconciled, outs: Sequence[Path]) -> str:
+    """A warning about cells that a spreadsheet would run, for the .csv files `outs` without apostrophes; else empty."""
+    tables = ((result.breaks, BREAK), (result.suggestions, SUGGESTION)) if outs else ()
     texts = [
         table[name].dropna().astype("string") for table, shape in tables for name, kind in shape.items()
         if kind in _TEXTS
     ]  # fmt: skip
-    return sum(text != _quoted(text) for column in texts for text in column)
+    many = sum(text != _quoted(text) for column in texts for text in column)
+    what = f"{' and '.join(out.name for out in outs)} has {captions.counted(many, 'cell')}"
+    how = "do not open the file in a spreadsheet, or write it with --excel."
+    return f"{what} that a spreadsheet would run as formulas: {how}" if many else ""
 
 
 def _disarmed(frame: pd.DataFrame, shape: Columns) -> pd.DataFrame:
@@ -190,10 +144,6 @@ The entries of all other recipes are posted against suspense.
 _WRITE_OFF: Final = "write_off"
 _BOOKED: Final = ("accept", "expected")
 """The verdicts that are booked where the books have to change; a break that is written off is always booked."""
-_READ: Final = (
-    "id", "account", "key", "code", "side", "business_date", "currency", "variance_minor", "description", "proposal",
-    "rule", "verdict", "why",
-)  # fmt: skip
 
 
 def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:
@@ -212,7 +162,7 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
         near = difflib.get_close_matches(odd[0], known, n=1)
         hint = f"{f'Did you mean {near[0]}? ' if near else ''}The names are {', '.join(known)}."
         raise ReportRefused(f"No account of the journal is called {odd[0]!r}.", hint=hint)
-    for row in captions.records(totals.named(result).breaks, *_READ):
+    for row in _decided(totals.named(result)):
         if _without_entry(row):
             continue
         name, verdict, variance = row["id"], row["verdict"], row["variance_minor"]
@@ -239,12 +189,15 @@ def _against(proposal: str, variance: int) -> Mapping[str, int]:
     return {account: minor for account, minor in parts.items() if minor}
 
 
+def _decided(result: Reconciled) -> Iterator[dict[str, Any]]:
+    return captions.records(result.breaks[result.breaks["verdict"].notna()])
+
+
 def _without_entry(row: Mapping[str, Any]) -> str | None:
-    """The reason for which a break has no journal entry, in words that follow a count; None if it has an entry."""
+    """The reason why a decided break has no journal entry, as words that follow a count; None if it has one."""
     verdict = row["verdict"]
     waits = verdict in _BOOKED and totals.item_of(row["code"], row["side"])[1] != BOOKS
     reasons = {
-        "undecided": verdict is None,
         "without an amount": not row["variance_minor"],
         "ignored, matched or tolerated": verdict not in {_WRITE_OFF, *_BOOKED},
         "for the other side to book": waits,
@@ -259,7 +212,7 @@ def journal_note(result: Reconciled, form: str = "general", accounts: Mapping[st
 
     For the `form` of a program that has codes of its own, the note lists the entries' accounts that `accounts` lacks.
     """
-    decided = [*captions.records(result.breaks[result.breaks["verdict"].notna()], *_READ)]
+    decided = [*_decided(result)]
     reasons = Counter(map(_without_entry, decided))
     left = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if reason)
     risky = sum(begins_as_formula(row["key"]) for row in decided if not _without_entry(row))
@@ -302,6 +255,10 @@ _MOST: Final = {"xero": 300}
 """Form → the most lines that one file may have."""
 
 
+_HEADS: Final = {",".join(form).encode() for form in FORMS.values()}
+"""The header lines of all forms: a file that begins with one is a journal, and may be deleted."""
+
+
 def write_journal(
     result: Reconciled,
     path: Path | str,
@@ -313,12 +270,12 @@ def write_journal(
     """Write the lines of `journal` to a .csv file in one of FORMS, and return the paths of the written files.
 
     If the program takes fewer lines in one file, further entries go into files beside it: `journal-2.csv` follows
-    `journal.csv`. Texts are exact, since they are imported: a spreadsheet may run a text that begins as a formula does.
+    `journal.csv`. Such files of an earlier, longer journal are deleted. Texts are exact, since they are imported: a
+    spreadsheet may run a text that begins as a formula does.
     Raises ReportRefused: there is no such form, the file is no .csv or cannot be written, or a form without a column
     for the currency (all but the general form) would mix currencies.
     """
-    if Path(path).suffix.lower() != files.CSV:
-        raise ReportRefused(f"A journal is a .csv file, and {Path(path).name} is not one.")
+    _check_journal(Path(path))
     if form not in FORMS:
         raise ReportRefused(f"There is no form {form!r} of a journal; there are {', '.join(FORMS)}.")
     lines = journal(result, accounts, on)
@@ -336,7 +293,20 @@ def write_journal(
         paths.append(whole if part == 1 else whole.with_stem(f"{whole.stem}-{part}"))
         with files.written_whole(paths[-1]) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([[*FORMS[form]], *rows])
+    try:
+        for part in count(len(parts) + 1):
+            before = whole.with_stem(f"{whole.stem}-{part}")
+            if not before.is_file() or before.read_bytes().partition(b"\r\n")[0] not in _HEADS:
+                break
+            before.unlink()
+    except OSError as error:
+        raise ReportRefused(f"{before} is of an earlier journal and cannot be deleted: {error.strerror}.") from None
     return paths
+
+
+def _check_journal(path: Path) -> None:
+    if not is_csv(path):
+        raise ReportRefused(f"A journal is a .csv file, and {path.name} is not one.")
 
 
 def _in_major(line: Mapping[str, Any]) -> dict[str, Any]:

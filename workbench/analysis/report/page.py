@@ -38,15 +38,10 @@ _SIGNED: Final = re.compile(r"(?<![^\s(])[-+][^\s<)]+")
 _NET: Final = ("ledger_minor", "statement_minor")
 _PARTS: Final = tuple(f"{side}_{what}_minor" for side in ("ledger", "statement") for what in ("amount", "fee"))
 _REST: Final = ("id", "account", "key", "code", "description", "side", "variance_minor", "currency")
-_DECISION: Final = ("verdict", "partner", "who", "when", "why")
-_SHOWN: Final = (
-    "id", "statement", "side", "line", "account", "key", "entry", "phone", "business_date", "currency", *_NET, *_PARTS,
-    "variance_minor", "age_days", "since_date", "rows", "description", "words", "reason", "settlement",
-    *_DECISION,
-)  # fmt: skip
+_IN_DECISION: Final = ("id", "account", "key", "verdict", "partner", "who", "when", "why")
 _TABLES: Final = (
-    captions.headline, captions.is_proven, captions.shortfalls, captions.reconciliations, captions.closed,
-    captions.accounts, captions.proof, captions.inputs,
+    captions.headline, captions.is_proven, captions.reconciliations, captions.closed, captions.accounts, captions.proof,
+    captions.inputs,
 )  # fmt: skip
 """Functions of a result; the template shows what they return, under their names."""
 
@@ -101,7 +96,7 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
     ids = [name for rows in largest.values() for name in rows["id"].dropna()]
     partners = partners_of(breaks, result.suggestions["breaks"], ids)
     for code, count in counts.items():
-        rows = captions.records(totals.settled(largest[code]), *_SHOWN)
+        rows = captions.records(totals.settled(largest[code]))
         # A decision about a whole code is about its open breaks that are not listed, too.
         further = (breaks["code"] == code) & breaks["verdict"].isna() & ~breaks.index.isin(largest[code].index)
         rest = [
@@ -142,7 +137,7 @@ def _listed(
     said = [f"\u201c{row['description']}\u201d" if row["description"] else "", row["words"]]
     return {
         "data": {
-            **{name: str(row[name] or "") for name in ("id", "account", "key", *_DECISION)},
+            **{name: str(row[name] or "") for name in _IN_DECISION},
             **({} if called == account else {"account-called": called}),
             "side": row["side"],
             "amount": amounts[-1],

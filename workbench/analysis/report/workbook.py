@@ -143,22 +143,20 @@ def _held(number: Decimal, units: int) -> Decimal:
     return number
 
 
-def write_workbook(
-    result: Reconciled, path: Path | str, *, moment: datetime | None = None, matches: bool = False
-) -> None:
+def write_workbook(result: Reconciled, path: Path | str, *, matches: bool = False) -> None:
     """Write a cover, and breaks, summary, ageing, proof and inputs, to an .xlsx file; suggestions and closed if any.
 
     The breaks have columns for verdict, partner, owner and comment, filled where somebody has decided. With `matches`,
     a sheet has every row that agrees.
 
-    Amounts are in major units of the currency beside them. `moment`, if given, is noted as the file's creation.
+    Amounts are in major units of the currency beside them.
     Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
     """
     result = totals.named(result)
     with written_whole(Path(path)) as unfinished, TemporaryDirectory() as rows_so_far:
         book = Workbook(str(unfinished), {"constant_memory": True, "tmpdir": rows_so_far})
         book.use_zip64()
-        book.set_properties({"title": "Reconciliation", "created": moment or _CREATED})
+        book.set_properties({"title": "Reconciliation", "created": _CREATED})
         try:
             cells = Cells(book)
             _write_cover(book.add_worksheet(COVER), result, cells)
@@ -183,7 +181,7 @@ def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
         sheet.set_column(column, column, width)
     names = [name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"]
     texts = [(f"Reconciliation: {', '.join(names)}", cells.title), (captions.headline(result), cells.verdict)]
-    texts += [(note, cells.sentence) for note in (*result.notes, *captions.shortfalls(result))]
+    texts += [(note, cells.sentence) for note in result.notes]
     for row, (sentence, look) in enumerate(texts):
         _write_across(sheet, row, sentence, look)
     row = len(texts)
@@ -282,7 +280,7 @@ def _write_frame(
 
 
 def _printed(sheet: Worksheet) -> None:
-    """Sets a sheet to print on A4 across, fitted to the width of a page."""
+    """Sets a sheet to print on A4 landscape, fitted to the width of a page."""
     sheet.set_landscape()
     sheet.set_paper(9)
     sheet.fit_to_pages(1, 0)
@@ -291,7 +289,7 @@ def _printed(sheet: Worksheet) -> None:
 
 
 def _fold(sheet: Worksheet, rest: int) -> None:
-    """Sizes the columns that people read, folds the `rest` others away, and lists the verdicts to choose from."""
+    """Sizes the columns in READ, hides the `rest` further columns, and lists the verdicts to choose from."""
     for column, width in enumerate(READ.values()):
         sheet.set_column(column, column, width)
     first = len(READ)

@@ -3,7 +3,6 @@
 import csv
 import difflib
 import heapq
-import re
 import shutil
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -22,7 +21,7 @@ from msgspec import UnsetType
 from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import schema_of
 from workbench.analysis.shapes import ANSWER, COMPLETED, LEDGER_MOVEMENT
-from workbench.analysis.simulate.month import ACCOUNTS, FILES, Chances, Known, Month, Plan, Row, Traffic, day_of
+from workbench.analysis.simulate.month import ACCOUNTS, Chances, Known, Month, Plan, Row, Traffic, day_of
 from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
 from workbench.analysis.tables import Ledger, verified
 from workbench.domain.gaps import Gaps
@@ -30,7 +29,6 @@ from workbench.domain.ledger import BANK, CREDITED, OUT
 from workbench.domain.moments import DAY_MS, LUSAKA, day_start_ms, milliseconds
 from workbench.domain.money import ZMW
 from workbench.domain.scenarios import LATE
-from workbench.domain.webhooks import types_of
 from workbench.errors import SimulationRefused
 from workbench.session import SandboxControl, Session
 from workbench.text.render import Column, Table, Tabular, table
@@ -51,27 +49,23 @@ _NEEDED: Final[Mapping[str, object]] = {
     "failure_triggers": "numbers_header_script",
 }
 """Rows of the register → the values that the traffic needs."""
-_NEVER: Final = "webhook_endpoint.disabled"
-"""An event that cannot happen while no webhook is sent."""
 _SECOND_MS: Final = 1_000
 _MINUTE_MS: Final = 60_000
-_DAY: Final = timedelta(days=1)
 _TOLERATED_DAYS: Final = 1
 """The days between two dates that `reconcile` tolerates by default."""
 _LATE_HOURS_MS: Final = 3 * 3_600_000
 _THOUSAND_MINOR: Final = 100_000
-_NATIONAL: Final = len("+260")
 ALL: Final = "all"
 _BAD_CELLS: Final[tuple[Mapping[str, str], ...]] = ({"key": ""}, {"moment": "00-00-0000"}, {"amount": "1O5.0O"})
 """Cells that make a row invalid: no key, a day that does not exist, letters in an amount."""
 _SPARE: Final = 16
 
 Fits = Callable[[Known, date], bool]
-"""True if a movement can carry a kind, given the closing date of its statement."""
+"""True if a break or decoy can be planted on a movement; takes the closing date of the movement's statement too."""
 
 
 class Making(NamedTuple):
-    """The means to plant a kind: the movement that both sides know, the mark of its rows, draws, and new keys."""
+    """The inputs of a Plant: a movement, the fields that mark its planted rows, random draws, and new keys."""
 
     known: Known
     mark: Mapping[str, Any]
@@ -80,15 +74,15 @@ class Making(NamedTuple):
     end_ms: int
 
     def between(self, low: int, high: int, why: str, row: Row) -> int:
-        """A number from `low` to `high`, drawn by the word `why` and the row, of which a movement may have several."""
+        """A random number from `low` to `high`, both included; equal rows and purposes `why` give equal numbers."""
         return self.chances.between((low, high), "plant", why, row.natural_key)
 
     def later(self, row: Row, low_ms: int, high_ms: int, why: str) -> Row:
-        """The row, later by a draw from `low_ms` to `high_ms`, but not after the end."""
+        """The row moved later by a random time from `low_ms` to `high_ms`, at most to the end of the statement."""
         return row._replace(at_ms=min(self.end_ms, row.at_ms + self.between(low_ms, high_ms, why, row)))
 
     def marked(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
-        """The row with the kind's mark and other changes."""
+        """The row with other `changes`, marked as planted: with its break's code, or the reason why it is a decoy."""
         return row._replace(**self.mark, **changes)
 
     def reversal_of(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
@@ -98,15 +92,16 @@ class Making(NamedTuple):
 
 
 Plant = Callable[[Row, Making], tuple[Row, ...]]
-"""Returns the statement's rows in place of those of the movement, of which it gets the first."""
+"""Takes the first statement row of a movement; returns the rows that replace all of the movement's rows."""
 
 
 class Kind(NamedTuple):
-    """A kind of break or decoy: how it changes the rows of a movement, and a test of the movements that can carry it.
+    """A kind of break or decoy: `plant` changes a movement's rows, `fits` tells if it can be planted on a movement.
 
-    Only movements `of` this kind of entry carry it. `is_alone` says that a row has no partner, so that no other such
-    row may look like it; `lacks_line` that the statement has no line for the ledger's row. `posts` is what the ledger
-    then posts, `says` describes a decoy, and `by_default` is the number that is planted if no breaks are asked for.
+    `of` has the kinds of entries whose movements qualify. `is_alone` is true if the planted row has no partner, so that
+    no other row may look like its partner. `lacks_line` is true if the statement has no line for the ledger's row.
+    `posts` is the entry that the ledger posts as well: `repeated`, `reversed`, or empty. `says` describes a decoy.
+    `by_default` is the number to plant if the caller asks for no breaks.
     """
 
     plant: Plant
@@ -142,7 +137,7 @@ def _layout(row: Row) -> Layout:
 
 
 def _changed(change: Callable[[Row, Making], Mapping[str, Any]]) -> Plant:
-    """A plant that changes some fields of the statement's row, and marks the row."""
+    """A Plant that marks the statement's row, and replaces the fields that `change` returns."""
     return lambda row, making: (making.marked(row, **change(row, making)),)
 
 
@@ -198,10 +193,9 @@ def _invalid(row: Row, making: Making) -> tuple[Row, ...]:
 
 
 def _both_reverse(row: Row, making: Making) -> tuple[Row, ...]:
-    """The row, and its reversal, less the fee, which the operator gives back; its batch is the payment's key."""
+    """The row, and its reversal. The reversal gives back the amount less the fee; its batch is the payment's key."""
     at_ms = max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row))
-    net_minor = row.amount_minor - row.fee_minor
-    return row, making.reversal_of(row, at_ms=at_ms, amount_minor=net_minor, batch=row.key)
+    return row, making.reversal_of(row, at_ms=at_ms, amount_minor=row.amount_minor - row.fee_minor, batch=row.key)
 
 
 def _left_out(fits: Fits, by_default: int = 2, kind: str = "funds_secured") -> Kind:
@@ -213,7 +207,7 @@ BREAKS: Final[Mapping[str, Kind]] = {
     codes.PAYOUT_UNPAID: _left_out(lambda known, closing: known.day < closing, 1, "payout_paid"),
     codes.BATCH_MISMATCH: Kind(_part_differs, lambda known, _: known.in_parts, 1, ("payout_paid", CREDITED)),
     "date_mismatch": Kind(
-        _changed(_other_date), lambda known, closing: known.day + (_TOLERATED_DAYS + 1) * _DAY <= closing
+        _changed(_other_date), lambda known, closing: known.day + timedelta(days=_TOLERATED_DAYS + 1) <= closing
     ),
     codes.MISSING["ledger"]: _left_out(_is_old),
     codes.MISSING["statement"]: Kind(_unheard, _is_old, is_alone=True),
@@ -238,7 +232,7 @@ BREAKS: Final[Mapping[str, Kind]] = {
         is_alone=True,
     ),
 }
-"""Code of `analysis.break_codes` → how it is planted; codes that fewest rows can carry come first."""
+"""Break code → how the break is planted. Codes that fit the fewest movements come first."""
 PLANTABLE: Final = (*BREAKS, codes.LATE_SUCCESS)
 """The codes that can be planted; the last is planted while the month is driven, not in a statement."""
 
@@ -251,9 +245,7 @@ DECOYS: Final[Mapping[str, Kind]] = {
     ),
     "thousands": Kind(_changed(_with_thousands), _is_of_thousands, says="separators of thousands in the amount"),
     "spaces": Kind(_changed(lambda row, _: {"cells": {"key": f"  {row.key} "}}), says="spaces around the key"),
-    "national": Kind(
-        _changed(lambda row, _: {"phone": f"0{(row.phone or '')[_NATIONAL:]}"}), says="the number in national form"
-    ),
+    "national": Kind(_changed(lambda row, _: {"phone": f"0{str(row.phone)[4:]}"}), says="the number in national form"),
     "other_word": Kind(_changed(lambda *_: {"cells": {"status": "Completed"}}), says="another word for completed"),
 }
 """Name → how a decoy is planted, two of each if there are rows for it.
@@ -265,42 +257,21 @@ a night's sweeps that the bank credits as one, and a payout that the bank sends 
 KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
 
 
-def checked(breaks: Mapping[str, int] | None, payments: int) -> dict[str, int]:
+def checked(breaks: Mapping[str, int] | None) -> dict[str, int]:
     """The number of each kind to plant, by default some of every kind; `all` stands for the kinds not named.
 
-    Raises SimulationRefused: no such kind, no whole number from 0, or more of a kind than there are payments.
+    Raises SimulationRefused: there is no such kind, or its number is not a whole number from 0.
     """
     if breaks is None:
         return {**{name: kind.by_default for name, kind in BREAKS.items()}, codes.LATE_SUCCESS: 1}
     for name, number in breaks.items():
         if name not in (*PLANTABLE, ALL):
             near = difflib.get_close_matches(str(name), PLANTABLE, n=1)
-            raise SimulationRefused(
-                f"{name!r} is not a kind of break; the kinds are {', '.join(PLANTABLE)}, and {ALL} for each of them.",
-                hint=f"Did you mean {near[0]}?" if near else "",
-                kinds=PLANTABLE,
-            )
-        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            text = f"{name!r} is not a kind of break; the kinds are {', '.join(PLANTABLE)}, and {ALL} for each of them."
+            raise SimulationRefused(text, hint=f"Did you mean {near[0]}?" if near else "", kinds=PLANTABLE)
+        if type(number) is not int or number < 0:
             raise SimulationRefused(f"The number of {name} is a whole number from 0, not {number!r}.", kind=name)
-        if number > payments:
-            raise SimulationRefused(f"{number} of {name} were asked for, of {payments} payments.", kind=name)
     return {name: breaks.get(name, breaks.get(ALL, 0)) for name in PLANTABLE}
-
-
-def breaks_from(texts: Iterable[str]) -> dict[str, int]:
-    """Kinds and numbers from texts such as `amount_mismatch=3`.
-
-    Raises SimulationRefused: a text of another form, or a kind named twice.
-    """
-    breaks: dict[str, int] = {}
-    for text in texts:
-        name, _, number = text.partition("=")
-        if not re.fullmatch("[0-9]{1,7}", number):
-            raise SimulationRefused(f"{text!r} is not KIND=NUMBER, such as amount_mismatch=3.")
-        if name in breaks:
-            raise SimulationRefused(f"{name} is asked for twice.")
-        breaks[name] = int(number)
-    return breaks
 
 
 class Books:
@@ -358,33 +329,30 @@ class Books:
 
 
 class Planting:
-    """Chooses the movements of the books that carry breaks and decoys. Memory holds only the likeliest candidates.
+    """Chooses movements of the books at random, and plants breaks and decoys on them.
 
-    `wanted` is the number of each kind; with `exactly`, too few rows for a kind of break are refused.
+    `wanted` is kind → number to plant; with `exactly`, a kind of break that fits fewer movements is refused.
     """
 
     def __init__(self, books: Books, wanted: Mapping[str, int], *, exactly: bool) -> None:
         self._books = books
         self._chances, self._keys = books.month.plan.chances, books.month.plan.payments
-        self._all_wanted, self._exactly = wanted, exactly
+        self._wanted, self._exactly = wanted, exactly
         self._looks: set[tuple[str, str, int, str | None]] = set()
         self._withheld: set[str] = set()
         """The entries whose own rows are not written."""
-        self._planted: dict[str, list[Row]] = {account: [] for account in ACCOUNTS}
-        self.ledger_only: dict[str, list[tuple[str | None, str]]] = {account: [] for account in ACCOUNTS}
-        """Account → key and code of each break that has no line on the statement."""
+        self._planted: list[Row] = []
+        self.ledger_only: list[tuple[str, str | None, str]] = []
+        """Account, key and code of each break that has no line on the statement."""
         self.posts: list[tuple[str, str]] = []
         """Pairs of `repeated` or `reversed`, and the entry that the ledger repeats or reverses."""
 
     def choose(self) -> None:
-        """Plant every kind. Rows that only an operator knows have no partner: nothing that looks like them is planted.
+        """Plant every kind. No planted row looks like a row that only the operator knows.
 
-        Raises SimulationRefused: with `exactly`, fewer rows than asked for can carry a kind of break.
+        Raises SimulationRefused: with `exactly`, a kind of break fits fewer movements than `wanted` asks for.
         """
-        wanted, month = (
-            {name: self._all_wanted[name] for name in KINDS if self._all_wanted.get(name)},
-            self._books.month,
-        )
+        month, wanted = self._books.month, {name: self._wanted[name] for name in KINDS if self._wanted.get(name)}
         self._expect(codes.LATE_SUCCESS, month.outcomes.get(LATE, 0))
         found = self._candidates(wanted, 2 * sum(wanted.values()) + _SPARE)
         looks = {known.rows[0].looks for best in found.values() for known in best}
@@ -395,22 +363,17 @@ class Planting:
             chosen = sum(1 for _ in planted)
             if name in BREAKS:
                 self._expect(name, chosen)
-        for rows in self._planted.values():
-            rows.sort(key=lambda row: row.at_ms)
+        self._planted.sort(key=lambda row: row.at_ms)
 
     def _expect(self, name: str, found: int) -> None:
-        """Raises SimulationRefused: fewer of a kind were found than exactly asked for."""
-        wanted = self._all_wanted.get(name, 0)
+        """Raises SimulationRefused: with `exactly`, `found` is below the number of the kind `name` to plant."""
+        wanted = self._wanted.get(name, 0)
         if self._exactly and found < wanted:
-            raise SimulationRefused(
-                f"{wanted} of {name} were asked for, and the month has room for {found}.",
-                hint="Ask for fewer, or for more payments or days.",
-                kind=name,
-                room=found,
-            )
+            text = f"{wanted} of {name} were asked for, and the month has room for {found}."
+            raise SimulationRefused(text, hint="Ask for fewer, or for more payments or days.", kind=name, room=found)
 
     def _candidates(self, kinds: Iterable[str], room: int) -> dict[str, list[Known]]:
-        """Kind → the movements that can carry it, `room` at most: those of the lowest drawn rank, lowest first."""
+        """Kind → at most `room` movements on which it can be planted, chosen at random and in random order."""
         best: dict[str, list[tuple[int, str, Known]]] = {name: [] for name in kinds}
         for account, closing in self._books.closings.items():
             for known in self._books.known(account):
@@ -434,9 +397,11 @@ class Planting:
             return False
         self._looks |= looks
         self._withheld.add(known.entry)
-        self._planted[first.account] += rows
-        self.ledger_only[first.account] += [(first.batch or first.key, name)] * kind.lacks_line
-        self.posts += [(kind.posts, known.entry)] if kind.posts else []
+        self._planted += rows
+        if kind.lacks_line:
+            self.ledger_only.append((first.account, first.batch or first.key, name))
+        if kind.posts:
+            self.posts.append((kind.posts, known.entry))
         return True
 
     def _new_key(self, row: Row) -> str:
@@ -447,8 +412,8 @@ class Planting:
         """A statement's rows in time order, with the planted rows in place of the withheld ones."""
         written = (known for known in self._books.known(account) if known.entry not in self._withheld)
         known = (row for movement in written for row in movement.rows)
-        others = (self._books.month.reported(account), self._planted[account])
-        return heapq.merge(known, *others, key=lambda row: row.at_ms)
+        planted = (row for row in self._planted if row.account == account)
+        return heapq.merge(known, self._books.month.reported(account), planted, key=lambda row: row.at_ms)
 
 
 class Decoy(NamedTuple):
@@ -463,9 +428,9 @@ class Decoy(NamedTuple):
 class Simulation(Tabular):
     """A simulated month: `outcomes` of its payments, `breaks` by code, `decoys`, and its `folder`."""
 
-    def __init__(self, month: Month, *, payouts: int, seed: str | None) -> None:
+    def __init__(self, month: Month, payouts: int) -> None:
         plan = month.plan
-        self.seed, self.payments, self.days = seed, plan.payments, plan.days
+        self.payments, self.days = plan.payments, plan.days
         self.first_day, self.last_day = day_of(plan.start_ms), day_of(plan.end_ms)
         self.outcomes = dict(sorted(month.outcomes.items(), key=lambda item: (-item[1], item[0])))
         self.refunds, self.payouts = month.refunds, payouts
@@ -492,18 +457,17 @@ def _prepared(out: Path) -> Iterator[Path]:
 
     Raises SimulationRefused: the folder is not empty, or cannot be written to.
     """
-    statements = out / STATEMENTS
     try:
         out.mkdir(parents=True, exist_ok=True)
         if any(out.iterdir()):
             raise SimulationRefused(f"{out} is not empty; nothing in it is overwritten.", hint="Name a new folder.")
-        statements.mkdir()
+        (out / STATEMENTS).mkdir()
     except OSError as error:
         raise SimulationRefused(f"{out} cannot be written to: {error.strerror}.", hint="Name another folder.") from None
     try:
         yield out
     except BaseException:
-        shutil.rmtree(statements, ignore_errors=True)
+        shutil.rmtree(out / STATEMENTS, ignore_errors=True)
         for name in (LEDGER, ANSWERS):
             (out / name).unlink(missing_ok=True)
         raise
@@ -522,7 +486,9 @@ def _fill(session: Session, made: Simulation, planting: Planting, books: Books, 
         books.write(Ledger(session.control).movements())
     answers: list[tuple[str, int | None, str | None, str]] = []
     for account, kind in ACCOUNTS.items():
-        name, layout, balance_minor, preamble = FILES[kind], LAYOUTS[kind], books.opening_minor[account], None
+        # One operator sends a workbook.
+        name, layout = f"{kind}.{'xlsx' if kind == 'airtel' else 'csv'}", LAYOUTS[kind]
+        balance_minor, preamble = books.opening_minor[account], None
         if layout.preamble:
             # The closing balance is known when all rows are.
             closing_minor = balance_minor + sum(row.effect_minor for row in planting.rows(account))
@@ -537,7 +503,7 @@ def _fill(session: Session, made: Simulation, planting: Planting, books: Books, 
                     answers.append((name, line, row.key, codes.TIMING if is_new else row.code))
                 if row.decoy:
                     made.decoys.append(Decoy(name, line, row.key, row.decoy))
-        answers += [(name, None, key, code) for key, code in planting.ledger_only[account]]
+        answers += [(name, None, key, code) for of, key, code in planting.ledger_only if of == account]
     with (out / ANSWERS).open("w", encoding="utf-8", newline="") as handle:
         csv.writer(handle, lineterminator="\n").writerows([ANSWER, *answers])
     made.folder, made.breaks = out, dict(sorted(Counter(code for *_, code in answers).items()))
@@ -554,17 +520,16 @@ def simulate(  # noqa: PLR0913  settings of the month
     traffic: Traffic | None = None,
     show_progress: bool = False,
 ) -> Simulation:
-    """See `Workbench.simulate`."""
+    """Simulate a month, and write its ledger, statements and answers to `out`: see `Workbench.simulate`."""
     for name, given, least, most, hint in (
         ("payments", payments, 0, MAX_PAYMENTS, "An operator's workbook holds no more."),
         ("days", days, 1, MAX_DAYS, ""),
     ):
-        if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
+        if type(given) is not int or not least <= given <= most:
             raise SimulationRefused(f"{name} is a whole number from {least} to {most:,}, not {given!r}.", hint=hint)
     if out is None and breaks is not None:
         raise SimulationRefused("Breaks are planted in statements: name their folder with `out`.")
-    asked = checked(breaks, payments)
-    gaps = _usable_gaps(session.control)
+    asked, gaps = checked(breaks), _usable_gaps(session.control)
     with ExitStack() as closing:
         target = None if out is None else closing.enter_context(_prepared(Path(out)))
         # The clock moves to the last moment before midnight: the statements show what the month clears and sweeps.
@@ -580,7 +545,7 @@ def simulate(  # noqa: PLR0913  settings of the month
         month.drive(session, show_progress=show_progress)
         session.clock.advance(Decimal(plan.end_ms - session.clock.now_ms) / 1000)
         payouts = sum(payout.created * 1000 >= start_ms for payout in session.looking().payouts.each())
-        made = Simulation(month, payouts=payouts, seed=None if seed is None else str(seed))
+        made = Simulation(month, payouts)
         if target is not None:
             books = Books(target / LEDGER, month, 0 if isinstance(entries, UnsetType) else entries)
             wanted = {**asked, **{name: kind.by_default for name, kind in DECOYS.items()}}
@@ -601,25 +566,20 @@ def _usable_gaps(control: SandboxControl) -> Gaps:
     in_force = control.in_force()
     for name, value in _NEEDED.items():
         if in_force[name] != value:
-            raise SimulationRefused(
-                f"With {name} at {in_force[name]!r} no traffic can be simulated; it needs {value!r}."
-            )
+            text = f"With {name} at {in_force[name]!r} no traffic can be simulated; it needs {value!r}."
+            raise SimulationRefused(text)
     return Gaps.chosen({name: in_force[name] for name in ("operator_fee", "prompt_timeout_s")})
 
 
 @contextmanager
 def _quiet(session: Session) -> Iterator[None]:
-    """Send no webhooks while the block runs: nobody handles them, and they would pile up.
-
-    Endpoints listen to an event that never happens; if the register has no such event, they are paused.
-    """
+    """Pause the webhook endpoints while the block runs; earlier deliveries due meanwhile become dead letters."""
     endpoints = session.acting.webhook_endpoints
-    heard = {endpoint.id: endpoint.enabled_events for endpoint in endpoints.each() if endpoint.status == "enabled"}
-    has_one = _NEVER in types_of(session.untraced.in_force()["event_types"])
+    enabled = [endpoint.id for endpoint in endpoints.each() if endpoint.status == "enabled"]
     try:
-        for name in heard:
-            endpoints.update(name, **({"enabled_events": [_NEVER]} if has_one else {"status": "disabled"}))
+        for name in enabled:
+            endpoints.update(name, status="disabled")
         yield
     finally:
-        for name, events in heard.items():
-            endpoints.update(name, enabled_events=events, status=None if has_one else "enabled")
+        for name in enabled:
+            endpoints.update(name, status="enabled")

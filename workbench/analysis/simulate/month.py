@@ -3,6 +3,7 @@
 import heapq
 import math
 import sys
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -24,14 +25,13 @@ from workbench.domain.money import ZMW
 from workbench.domain.payments import fees_of
 from workbench.domain.phones import COUNTRY_CODE, OPERATORS
 from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, TIMEOUT, UNKNOWN
-from workbench.domain.wire.sandbox_controls import MAX_COMMANDS, SimulatedCommand
+from workbench.domain.wire.sandbox_controls import SimulatedCommand
 from workbench.session import Session
 
 _BITS: Final = 53
 _NORMAL: Final = NormalDist()
 _HOUR_MS: Final = 3_600_000
 _AGAIN_MS: Final = (15_000, 55_000)
-_SUFFIXES: Final = 1_000
 INTENT: Final = "intent"
 CHARGE: Final = "charge"
 
@@ -63,7 +63,7 @@ class Chances(Draws):
         return self.below(100_000, *natural_key) < per_100k
 
     def one_of(self, weights: Mapping[str, int], *natural_key: str | int) -> str:
-        """A name from `weights`, drawn as often as its weight says."""
+        """A name from `weights`, drawn with a probability in proportion to its weight."""
         at = self.below(sum(weights.values()), *natural_key)
         return next(name for name, reached in zip(weights, accumulate(weights.values()), strict=True) if at < reached)
 
@@ -76,7 +76,7 @@ HOURLY_SHARES: Final = (
 _REACHED: Final = (0.0, *accumulate(share / sum(HOURLY_SHARES) for share in HOURLY_SHARES))
 """The share of a day's payments that has come by each hour."""
 MAX_CUSTOMERS: Final = 3_000
-"""The most customers of an operator that differ in a masked number, which shows a prefix of three and three digits."""
+"""The most customers of an operator whose masked numbers differ: a mask shows the prefix and the last three digits."""
 FAILURES: Final[Mapping[str, int]] = {
     "insufficient_funds": 3_500, "prompt_timeout": 2_000, "declined_by_customer": 1_200, "wrong_pin": 800,
     "limit_reached": 400, "operator_unavailable": 300, "payer_not_found": 250, "payer_busy": 150,
@@ -87,11 +87,8 @@ UNREPORTED: Final = {"operator_unavailable", "payer_not_found", "payer_busy"}
 _OPERATOR_WEIGHTS: Final = {"mtn": 46, "airtel": 42, "zamtel": 12}
 _FULL_REFUNDS_PER_100K: Final = 60_000
 """Full refunds in a hundred thousand refunds."""
-PAYOUTS_MS: Final = (2 * DAY_MS + 10 * _HOUR_MS, 7 * DAY_MS)
-"""The time from the month's start to its first payout, and from one payout to the next.
-
-The first is at ten o'clock of the third day, the others every week; each is of what is available then.
-"""
+_FIRST_PAYOUT_MS, _BETWEEN_PAYOUTS_MS = 2 * DAY_MS + 10 * _HOUR_MS, 7 * DAY_MS
+"""Time from the month's first midnight to the first payout, and between payouts; each pays all available money."""
 PIN_AFTER_MS: Final = (4_000, 45_000)
 """The least and the most time that people take to find their PIN."""
 
@@ -101,20 +98,20 @@ class Traffic:
     """Settings of a month. Rates are per hundred thousand payments, unless they say otherwise."""
 
     mean_minor: int = 20_200
-    """K202, the national average of a mobile-money transaction in 2023; merchants' are taken to have the same."""
+    """The mean amount: K202, the national average of mobile-money transactions in 2023."""
     sigma: float = 0.81
     """The standard deviation of the amount's logarithm: amounts are lognormal."""
     smallest_minor: int = 100
     largest_minor: int = 2_000_000
-    """K20,000, what a wallet of the first tier may pay in a day (Bank of Zambia, 2020)."""
+    """The largest amount: K20,000, the daily limit of a first-tier wallet (Bank of Zambia, 2020)."""
     customers: int = 1_500
-    """Customers of an operator; some pay often, most now and then."""
+    """The number of customers of each operator; some pay often, most now and then."""
     intents_per_100k: int = 30_000
     """Payments by an intent and a PIN on the handset; the others are charged in one call."""
     late_per_100k: int = 150
     """Payments whose money arrives after the prompt has expired."""
     unknown_per_100k: int = 100
-    """Payments whose money moves without a word from the operator."""
+    """Payments whose money moves though the operator never answers the sandbox."""
     again_per_100k: int = 2_000
     """Payments that repeat customer and amount of the payment before, within a minute."""
     refunds_per_100k: int = 2_500
@@ -129,7 +126,7 @@ class Traffic:
 class Payment(NamedTuple):
     """One attempt of a customer to pay; `scenario` is its outcome, by the name in an operator's script.
 
-    `refund_minor` is given back `refund_after_ms` after the payment; 0 means no refund.
+    `refund_minor` is given back later; 0 means no refund.
     """
 
     number: int
@@ -140,7 +137,6 @@ class Payment(NamedTuple):
     way: str
     scenario: str
     refund_minor: int = 0
-    refund_after_ms: int = 0
 
 
 @dataclass
@@ -202,11 +198,11 @@ class Plan:
             yield self._at_ms(-math.expm1(left))
 
     def _at_ms(self, share: float) -> int:
-        """The moment by which this share of the period's payments has come, by the shape of a day."""
+        """The moment, in ms, by which this share (0 to 1) of the payments has come; each day has HOURLY_SHARES."""
         day, within = divmod(share * self.days, 1)
-        hour = next((hour for hour in range(24) if within < _REACHED[hour + 1]), 23)
+        hour = min(bisect_right(_REACHED, within) - 1, 23)
         low, high = _REACHED[hour : hour + 2]
-        into = min(1.0, (within - low) / (high - low)) if high > low else 0.0
+        into = min(1.0, (within - low) / (high - low))
         offset_ms = int(day) * DAY_MS + hour * _HOUR_MS + int(into * _HOUR_MS)
         return self.start_ms + min(offset_ms, self.days * DAY_MS - 1)
 
@@ -218,9 +214,9 @@ class Plan:
         return min(max(drawn, traffic.smallest_minor), traffic.largest_minor)
 
     def _phone(self, operator: str, index: int) -> str:
-        """A customer's number; drawn by the square of a share, some customers pay often."""
+        """A customer's number. The draw is squared, so that some customers pay often."""
         number = int(self.chances.share("customer", index) ** 2 * self.traffic.customers)
-        prefix, suffix = divmod(number, _SUFFIXES)
+        prefix, suffix = divmod(number, 1_000)
         return phone_of(f"{COUNTRY_CODE}{OPERATORS[operator].prefixes[prefix]}", f"{suffix:03}", self.chances)
 
     def _payment(self, index: int, at_ms: int, operator: str, phone: str, amount_minor: int, way: str) -> Payment:
@@ -232,14 +228,13 @@ class Plan:
         refund_minor = amount_minor
         if not chances.happens(_FULL_REFUNDS_PER_100K, "full refund", index):
             refund_minor = max(1, amount_minor * chances.between((10, 90), "part", index) // 100)
-        after_ms = chances.between(traffic.refund_after_ms, "refund after", index)
-        return payment._replace(refund_minor=refund_minor, refund_after_ms=after_ms)
+        return payment._replace(refund_minor=refund_minor)
 
 
 def phone_of(start: str, end: str, chances: Chances) -> str:
-    """An unmasked number for a masked one, whose `start` and `end` decide the four digits between.
+    """A whole phone number from the visible `start` and `end` of a masked one; they decide the four digits between.
 
-    The four digits never begin with 0, as a test number's do: a test number acts by itself.
+    The four digits never begin with 0: that would make a test number, which triggers a scenario of its own.
     """
     return f"{start}{1000 + chances.below(9000, 'phone', start, end)}{end}"
 
@@ -249,11 +244,6 @@ ACCOUNTS: Final[Mapping[str, str]] = {
     BANK.name: "aggregator",
 }
 """Account → the layout of its statement."""
-FILES: Final[Mapping[str, str]] = {
-    "mtn": "mtn.csv", "airtel": "airtel.xlsx", "zamtel": "zamtel.csv", "aggregator": "aggregator.csv",
-}  # fmt: skip
-"""Layout → the file's name."""
-
 _TYPES: Final[Mapping[str, tuple[str, str]]] = {
     "funds_secured": ("payment", "Payment to PLANT STORE"),
     LATE_SUCCESS: ("payment", "Payment to PLANT STORE"),
@@ -267,8 +257,7 @@ _TYPES: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Kind of entry → the row's type and description on a statement."""
 _SAME: Final = ("account", "key", "direction", "amount_minor", "fee_minor", "currency", "status", "batch")
-"""The columns that a movement and its row share."""
-_OTHER: Final = ("other", "Adjustment")
+"""The columns that a movement of the ledger and its row on the statement share."""
 _TRANCHE_MINOR: Final = 500_000
 _MOST_TRANCHES: Final = 5
 _TRANCHE_MS: Final = 420_000
@@ -307,12 +296,12 @@ class Row(NamedTuple):
 
     @property
     def natural_key(self) -> str:
-        """The row's name in draws: account, moment, amount and payer, whatever ids a sandbox gave it."""
+        """Identifies the row in random draws by account, moment, amount and payer; a sandbox's ids change nothing."""
         return f"{self.account} {self.at_ms} {self.amount_minor} {self.phone}"
 
     @property
     def looks(self) -> tuple[str, str, int, str | None]:
-        """The fields by which a partner with another key is sought."""
+        """The fields by which `reconcile` seeks a partner under another key: account, direction, amount and phone."""
         return self.account, self.direction, self.amount_minor, self.phone
 
     def own_key(self, number: int) -> str:
@@ -337,11 +326,8 @@ class Known(NamedTuple):
     """True if either side has the movement in several rows."""
 
 
-_FEWEST: Final = 25
-"""The fewest commands in a call; a call sends more if the sandbox did more in the call before."""
-SUCCEEDED: Final = "succeeded"
-OPEN: Final = "open"
-"""The outcome of a payment that is unanswered at the end of the month."""
+_AT_ONCE: Final = 200
+"""The most commands in a call. The sandbox runs as many as it has time for; it would read more for nothing."""
 Happens = Callable[[], Iterable[SimulatedCommand] | None]
 """An event of the month, which returns the commands to send then."""
 
@@ -349,8 +335,8 @@ Happens = Callable[[], Iterable[SimulatedCommand] | None]
 class Month:
     """The commands of a plan's month, in order of time, to be iterated once.
 
-    `outcomes` counts the payments by outcome; at the end the counts add up to the plan's payments. `gaps` has the
-    operators' fee, and the time that a prompt waits for its answer.
+    `outcomes` counts the payments by outcome; once all commands were yielded, `open` counts the unanswered payments.
+    `gaps` has the operators' fee, and the time that a prompt waits for its answer.
     """
 
     def __init__(self, plan: Plan, gaps: Gaps) -> None:
@@ -365,15 +351,14 @@ class Month:
         """Payments that operators report and the ledger does not know, with the moments at which they ended."""
 
     def __iter__(self) -> Iterator[SimulatedCommand]:
-        first_ms, every_ms = PAYOUTS_MS
-        for at_ms in range(self.plan.start_ms + first_ms, self.plan.end_ms, every_ms):
+        for at_ms in range(self.plan.start_ms + _FIRST_PAYOUT_MS, self.plan.end_ms, _BETWEEN_PAYOUTS_MS):
             self._later(at_ms, lambda: [SimulatedCommand(self._now_ms, "payout")])
         for payment in self.plan:
             yield from self._until(payment.at_ms)
             yield from self._pay(payment)
         yield from self._until(self.plan.end_ms)
         if left := self.plan.payments - self.outcomes.total():
-            self.outcomes[OPEN] = left
+            self.outcomes["open"] = left
 
     def _until(self, at_ms: int) -> Iterator[SimulatedCommand]:
         while self._waiting and self._waiting[0][0] <= at_ms:
@@ -398,7 +383,8 @@ class Month:
             yield replace(asked, what="confirm")
         self._follow(payment)
         if payment.refund_minor:
-            refunded_ms = payment.at_ms + payment.refund_after_ms
+            after_ms = self.plan.chances.between(self.plan.traffic.refund_after_ms, "refund after", payment.number)
+            refunded_ms = payment.at_ms + after_ms
             self.refunds += refunded_ms <= self.plan.end_ms
             # A full refund names no amount.
             part_minor = 0 if payment.refund_minor == payment.amount_minor else payment.refund_minor
@@ -414,10 +400,10 @@ class Month:
             rings_ms = self._gaps.prompt_timeout_s * 1000
         elif payment.way == CHARGE:
             rings_ms = 0
+        elif payment.scenario == APPROVE:
+            rings_ms = self.plan.chances.between(PIN_AFTER_MS, "pin after", payment.number)
         else:
-            is_typed = payment.scenario == APPROVE
-            pin_after_ms = self.plan.chances.between(PIN_AFTER_MS, "pin after", payment.number)
-            rings_ms = pin_after_ms if is_typed else ACTS_AFTER_S * 1000
+            rings_ms = ACTS_AFTER_S * 1000
         until_ms = payment.at_ms + rings_ms
         self._rings_until_ms[payment.phone] = max(self._rings_until_ms[payment.phone], until_ms)
         self._later(until_ms, lambda: self._end(payment))
@@ -425,7 +411,7 @@ class Month:
             self._later(until_ms + LATE_S * 1000, lambda: self.outcomes.update({TIMEOUT: -1, LATE: 1}))
 
     def _end(self, payment: Payment) -> Iterator[SimulatedCommand]:
-        outcome = {APPROVE: SUCCEEDED, LATE: TIMEOUT}.get(payment.scenario, payment.scenario)
+        outcome = {APPROVE: "succeeded", LATE: TIMEOUT}.get(payment.scenario, payment.scenario)
         self.outcomes[outcome] += 1
         if outcome == payment.scenario and outcome not in UNREPORTED:
             self.info.append(payment._replace(at_ms=self._now_ms))
@@ -433,23 +419,21 @@ class Month:
             yield self._command(payment, "pin")
 
     def drive(self, session: Session, *, show_progress: bool) -> None:
-        """Send the month's commands to the sandbox, in calls of about as many as the calls before carried out.
+        """Send the month's commands to the sandbox, which carries out as many of a call as it has time for.
 
         With `show_progress`, standard error shows each tenth of the payments that is done.
         """
         name, payments = self.plan.chances.token("simulation", self.plan.start_ms), self.plan.payments
-        commands, cursor, size, paid = iter(self), 0, _FEWEST, 0
-        ahead: list[SimulatedCommand] = []
-        while ahead := [*ahead, *islice(commands, max(0, size - len(ahead)))]:
-            done = session.control.simulate(name, cursor, ahead[:size]).done
-            cursor += done
-            # The sandbox reads in vain the commands that it does not do.
-            size = min(MAX_COMMANDS, max(_FEWEST, 2 * done if done == size else done))
+        commands, cursor, paid = iter(self), 0, 0
+        ahead = [*islice(commands, _AT_ONCE)]
+        while ahead:
+            done = session.control.simulate(name, cursor, ahead).done
             for _ in (command for command in ahead[:done] if show_progress and command.what in (CHARGE, INTENT)):
                 paid += 1
                 if paid * 10 // payments > (paid - 1) * 10 // payments:
                     sys.stderr.write(f"{paid:,} of {payments:,} payments\n")
-            ahead = ahead[done:]
+            cursor += done
+            ahead = [*ahead[done:], *islice(commands, done)]
 
     def known(self, movements: Iterable[Mapping[str, Any]]) -> Iterator[Known]:
         """Yields the ledger's movements on one account, in order, with the rows of its statement.
@@ -471,7 +455,7 @@ class Month:
 
 
 def _reported_row(account: str, payment: Payment, gaps: Gaps) -> Row:
-    """The operator's row of a payment that failed, or whose money moved without a word."""
+    """The operator's row of a payment that failed, or whose outcome the operator did not answer."""
     kind, words = _TYPES["funds_secured"]
     row = Row(account, None, payment.at_ms, IN, payment.amount_minor, 0, payment.phone, kind, words)
     row = row._replace(key=row.own_key(payment.number))
@@ -483,7 +467,7 @@ def _reported_row(account: str, payment: Payment, gaps: Gaps) -> Row:
 
 
 def _row(movement: Mapping[str, Any], chances: Chances) -> Row:
-    kind, words = _TYPES.get(movement["kind"], _OTHER)
+    kind, words = _TYPES.get(movement["kind"], ("other", "Adjustment"))
     phone = movement["phone"]
     return Row(
         **{name: movement[name] for name in _SAME},

@@ -3,8 +3,8 @@
 >>> read_statement("statements/mtn.csv").rows  # doctest: +SKIP
 """
 
-from workbench.analysis.statements.draft import Check, Draft
-from workbench.analysis.statements.drafting import checked, draft_layout
+from workbench.analysis.statements.checking import Check, checked
+from workbench.analysis.statements.draft import Draft, draft_layout
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, Preamble
 from workbench.analysis.statements.own_ledger import Ledger, ledger_columns, read_ledger
 from workbench.analysis.statements.statement import Statement, read_statement

@@ -1,106 +1,81 @@
-"""A draft of a layout, written as a TOML file with its proofs and doubts; and a check of how a layout reads a file."""
+"""Drafts a layout from a file: what its rows prove is declared, and what they leave open becomes a doubt."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import datetime
-from decimal import Decimal
-from itertools import chain, islice
+from fnmatch import fnmatchcase
+from functools import partial
+from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Unpack
+from typing import Any, Final, Unpack
 
-from workbench.analysis.frames import money
 from workbench.analysis.rules import MatchRule
-from workbench.analysis.statements.cells import Amounts, Cell, CellRows, Line, refused, text_of
+from workbench.analysis.shapes import DIRECTIONS, STATUSES
+from workbench.analysis.statements.cells import Amount, Amounts, Cell, Line, Wrong, refused, text_of
+from workbench.analysis.statements.columns import (
+    DAYS,
+    MOST_ROWS,
+    NEARLY_ALL,
+    SEPARATORS,
+    Columns,
+    Cut,
+    assigned,
+    columns_of,
+    cut,
+    in_order,
+    readings_of,
+    time_of,
+)
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.layouts import (
+    AMOUNTS,
+    DEBITS,
+    DIRECTION_WORDS,
     FIELDS,
-    HEADINGS,
-    LABELS,
+    LAYOUTS,
     LEDGER_FIELDS,
+    LEDGER_HEADINGS,
+    OPENING,
+    STATUS_WORDS,
     SUFFIX,
     SWAPPED,
+    TOTAL,
+    TYPE_PARTS,
+    TYPES,
     Layout,
+    heading_key,
     layout_from,
     plain,
 )
 from workbench.analysis.statements.own_ledger import Ledger, read_ledger
-from workbench.analysis.statements.recognising import pairs_of
-from workbench.analysis.statements.statement import Reading, Statement, read_statement, reasons_in
-from workbench.analysis.statements.writing import absent
-from workbench.domain.masking import mask, mask_accounts, shortened
-from workbench.domain.moments import LUSAKA
-from workbench.domain.money import ISO_4217, ZMW
+from workbench.analysis.statements.preamble import code_in
+from workbench.analysis.statements.recognising import recognised
+from workbench.analysis.statements.statement import Reading, Statement, read_statement
+from workbench.domain.masking import mask_accounts
+from workbench.domain.moments import DAY_MS, moment
+from workbench.domain.money import ZMW
 from workbench.errors import StatementRefused
-from workbench.text.render import Column, Table, Tabular, table, wrapped
 from workbench.visible import visible
 
-MOST_ROWS: Final = 20_000
-"""The most rows of a file that a draft looks at; `read_statement` reads them all."""
+NOT_TOLD: Final = "(unknown)"
+"""The account of a statement that nothing names."""
 _SETTINGS: Final = [setting.name for setting in fields(Layout)]
-_ORDER: Final = (
-    "name", "account", "currency", "encoding", "delimiter", "dates", "sections", "utc_offset_hours", "units", "decimal",
-    "thousands", "debits", "negative", "openings", "footers", "key_pattern", "makes_keys", "own", "party",
-    "preamble_date", "kinds", "optional", "ignored", "match",
-)  # fmt: skip
 WORDS: Final = ("accounts", "directions", "statuses", "types")
 _TABLES: Final = ("columns", *WORDS, "preamble")
 """The tables of a layout in the order in which a person reads them; TOML has them last."""
-_OF_A_HEADING: Final = re.compile(r"\w\W+([A-Z]{3})\W*$")
-_OF_AN_AMOUNT: Final = re.compile(r"(?=.*[0-9])[-+(]?(?:[0-9., ']+ )?([A-Z]{3})(?: [0-9., ']+)?\)?")
-_A_CODE: Final = re.compile("([A-Za-z]{3})")
-_CURRENCIES: Final = {*HEADINGS["currency"].split(", ")}
-
-
-class Cut(NamedTuple):
-    """A file cut into cells, with its likeliest header."""
-
-    path: Path
-    rows_of: CellRows
-    headings: tuple[str, ...]
-    """The headings as written, the second of a name as `Currency#2`, without blank ones at the end."""
-    line: int
-    above: tuple[Line, ...]
-    rows: tuple[Line, ...]
-    """The rows below the header, at most MOST_ROWS."""
-    currency: tuple[str, str] | None = None
-    """The result of `named_currency`."""
-    is_ledger: bool = False
-    """True for the user's own books."""
-
-    def column(self, heading: str) -> list[tuple[int, Cell]]:
-        """The line of each row and its cell under a heading, empty in a short row; no rows for an unknown heading."""
-        if not heading or heading not in self.headings:
-            return []
-        place = self.headings.index(heading)
-        return [(line, cells[place] if place < len(cells) else "") for line, cells in self.rows]
-
-    def texts(self, heading: str) -> list[tuple[int, str]]:
-        """The line and the text of each filled cell under a heading."""
-        return [(line, text) for line, cell in self.column(heading) if (text := text_of(cell).strip())]
-
-    def labelled(self) -> Iterator[tuple[int, str, str, Cell]]:
-        """Yields line, label, the label's meaning (empty if unknown) and value for each value above the header."""
-        for line, cells in self.above:
-            yield from ((line, label, LABELS.get(plain(label), ""), value) for label, value in pairs_of(cells))
-
-    def amounts(self, decimal: str, thousands: str) -> Amounts:
-        """A reader of amounts in the file's currency."""
-        return Amounts(decimal, thousands, self.currency[0] if self.currency else ZMW.code)
-
-
-def named_currency(file: Cut) -> tuple[str, str] | None:
-    """The only currency named in headings, cells or lines above the header, and its place; None for none or several."""
-    told = [(found[1], f"heading {name!r}") for name in file.headings if (found := _OF_A_HEADING.search(name))]
-    for name in file.headings:
-        pattern = _A_CODE if plain(name) in _CURRENCIES else _OF_AN_AMOUNT
-        texts = [(pattern.fullmatch(text), f"line {line} {text!r}") for line, text in file.texts(name)]
-        told += [(found[1], where) for found, where in texts if found]
-    values = [(line, text_of(value)) for line, _, meaning, value in file.labelled() if meaning == "currency"]
-    told += [(text.strip(), f"line {line} {text!r}") for line, text in values]
-    named = {code.upper(): where for code, where in reversed(told) if code.upper() in ISO_4217}
-    return next(iter(named.items())) if len(named) == 1 else None
+_MOST_WORDS: Final = 30
+_LIKELY_OWN: Final = 5
+_LEAST_DAYS: Final = 3
+_LIKE_A_DAY: Final = re.compile(r"\W*[0-9]|[A-Za-z]{3,9} [0-9]{1,2},? [0-9]{4}")
+_MONTH: Final = re.compile(r"[^\W\d_]{3}")
+_ACCOUNT: Final = re.compile(r"[a-z_]+(?::[a-z0-9_]+)+")
+_NUMBER: Final = re.compile(r"\+?[0-9][0-9*•]{7,13}[0-9]")
+_BEFORE_A_NAME: Final = re.compile(r"\W*\s\W*(?=\w)")
+_OWN: Final = re.compile("(?<=:)[^/]+(?=/USER)")
 
 
 class Draft:
@@ -119,14 +94,6 @@ class Draft:
         """Place in the layout → what a person has to decide, one text for each doubt."""
         self.above: list[str] = []
         """The first lines of the TOML file, on how this draft reads the file; empty after the draft has changed."""
-        self.readings: Mapping[DateFormat, Mapping[int, int]] = {}
-        """Format → line → milliseconds, for all formats that were tried."""
-        self.moving: set[int] = set()
-        """The lines of rows that are movements."""
-        self.directions: dict[str, str] = {}
-        """A word → the direction that the balance gives it."""
-        self.newest_first: bool | None = None
-        """True if the balance proves that the newest row stands first; None if it proves no order."""
 
     @property
     def columns(self) -> dict[str, str]:
@@ -134,28 +101,33 @@ class Draft:
         return dict(self.declared["columns"])
 
     @property
+    def amounts(self) -> Amounts:
+        """A reader of amounts by the declared separators."""
+        return self.file.amounts(self.declared.get("decimal", "."), self.declared.get("thousands", ""))
+
+    @property
     def names_accounts(self) -> bool:
         """True if the file names the account of each row."""
         return "account" in self.declared["columns"] or "sections" in self.declared
 
-    def cells(self, field: str) -> list[tuple[int, Cell]]:
-        """The line and the cell of each row in the column of a field; empty if the field has no column."""
+    def cells(self, field: str) -> dict[int, Cell]:
+        """Line → the cell of its row in the column of a field; empty if the field has no column."""
         return self.file.column(self.declared["columns"].get(field, ""))
 
-    def texts(self, field: str) -> list[tuple[int, str]]:
-        """The line and the text of each filled cell in the column of a field."""
+    def texts(self, field: str) -> dict[int, str]:
+        """Line → the text of its row's cell in the column of a field, for cells that are filled."""
         return self.file.texts(self.declared["columns"].get(field, ""))
 
-    def moments(self) -> list[tuple[int, Cell]]:
-        """The line and the moment of each row: a text of its day and time, or a workbook's own moment."""
-        times = [text_of(cell).strip() for _, cell in self.cells("time")] or [""] * len(self.file.rows)
-        pairs = zip(self.cells("moment"), times, strict=False)
-        joined = ((line, cell, f"{text_of(cell).strip()} {time}".strip()) for (line, cell), time in pairs)
-        return [(line, cell if isinstance(cell, datetime) else text) for line, cell, text in joined]
+    def moments(self) -> dict[int, Cell]:
+        """Line → the moment of its row: a text of its day and time, or a workbook's own moment."""
+        times = self.texts("time")
+        return {
+            line: cell if isinstance(cell, datetime) else f"{text_of(cell).strip()} {times.get(line, '')}".strip()
+            for line, cell in self.cells("moment").items()
+        }
 
     def put(self, columns: Mapping[str, str]) -> None:
         """Declare these columns, field → heading, and no others; ignore the other headings."""
-        self.above = []
         self.declared["columns"] = {name: columns[name] for name in (*LEDGER_FIELDS, *FIELDS) if name in columns}
         self.declared["ignored"] = [name for name in self.file.headings if name and name not in columns.values()]
 
@@ -177,24 +149,31 @@ class Draft:
         for name, value in settings.items():
             if name not in _SETTINGS:
                 raise StatementRefused(f"A layout has no {name}; it has {', '.join(_SETTINGS)}.", setting=name)
-            self.declared.pop(name, None)
+            for of_setting in (self.declared, self.proofs, self.doubts):
+                of_setting.pop(name, None)
             if value is not None:
                 self.declared[name] = value
             self.above = []
-            self.proofs.pop(name, None)
-            self.doubts.pop(name, None)
 
     @property
     def layout(self) -> Layout:
         """The declared layout. Raises StatementRefused: it cannot be used yet."""
         return layout_from(self.toml.encode(), self.file.path.stem, self.file.path.name)
 
+    def statement(self) -> Statement:
+        """The file, read by this draft. Raises StatementRefused: see `read_statement`."""
+        return read_as(self.file.path, self.layout)
+
+    def ledger(self) -> Ledger:
+        """The file, read by this draft. Raises StatementRefused: see `read_ledger`."""
+        return read_ledger(self.file.path, layout=self.layout, account=None if self.names_accounts else NOT_TOLD)
+
     @property
     def toml(self) -> str:
         """The layout as a file, in the order in which a person reads it."""
         lines = [f"# {masked(text)}" for text in self.above]
-        for name in _ORDER:
-            lines += self._setting(name, name, self.declared.get(name))
+        for name in _SETTINGS:
+            lines += self._setting(name, name, self.declared.get(name)) if name not in _TABLES else ()
         for name in _TABLES:
             values = self.declared.get(name, {})
             sides = SWAPPED if name == "columns" and self.file.is_ledger else {}
@@ -216,19 +195,6 @@ class Draft:
             # A word without a meaning stands as a comment.
             yield line if is_declared else f"# ? {line}"
 
-    def statement(self) -> Statement:
-        """The file, read by this draft. Raises StatementRefused: see `read_statement`."""
-        return read_as(self.file.path, self.layout)
-
-    def ledger(self) -> Ledger:
-        """The file, read by this draft. Raises StatementRefused: see `read_ledger`."""
-        return read_ledger(self.file.path, layout=self.layout, account=None if self.names_accounts else NOT_TOLD)
-
-    def to_decide(self) -> list[str]:
-        """The doubts with their places in the layout, masked."""
-        doubts = [(where, text) for where, texts in self.doubts.items() for text in texts]
-        return [masked(text if text.startswith(where) else f"{where}: {text}") for where, text in doubts]
-
     def __repr__(self) -> str:
         return self.toml
 
@@ -249,15 +215,28 @@ class Draft:
             raise refused(str(path), f"cannot be written: {wrong.strerror}.") from None
 
 
+def read_as(path: Path, layout: Layout, **options: Unpack[Reading]) -> Statement:
+    """The statement in a file; without a known account its account is NOT_TOLD."""
+    told = layout if layout.account or options.get("account") else replace(layout, account=NOT_TOLD)
+    return read_statement(path, layout=told, **options)
+
+
+def summary(statement: Statement) -> list[str]:
+    """Sentences about the rows, their days, the unreadable ones, and the running balance."""
+    bad = int(statement.rows["problem"].notna().sum())
+    days = " to ".join(map(str, statement.period)) if statement.period else "no day"
+    account = "" if statement.account != NOT_TOLD else "; the account is unknown"
+    rows = f"{len(statement.rows):,} row{'s' * (len(statement.rows) != 1)}, {days}, {bad:,} unreadable{account}."
+    return [rows, f"Running balance: {statement.follows}.", *filter(None, (statement.continued,))]
+
+
 def masked(text: str) -> str:
-    """A file's text as one line for people: long numbers are masked, and no character steers a terminal."""
+    """A file's text as one line for people: long numbers are masked, and control characters are shown as symbols."""
     return visible(mask_accounts(text))
 
 
 def toml_value(value: object) -> str:
     """The value of a setting as TOML writes it; invisible characters are written by their code."""
-    if isinstance(value, str) and "\\" in value and value.isprintable() and "'" not in value:
-        return f"'{value}'"
     if isinstance(value, str):
         # JSON's escapes are TOML's too, except beyond 16 bits.
         quoted = json.dumps(value, ensure_ascii=False)
@@ -269,85 +248,391 @@ def toml_value(value: object) -> str:
     return str(value) if isinstance(value, MatchRule) else json.dumps(value)
 
 
-def read_as(path: Path, layout: Layout, **options: Unpack[Reading]) -> Statement:
-    """The statement in a file; without a known account its account is NOT_TOLD."""
-    told = layout if layout.account or options.get("account") else replace(layout, account=NOT_TOLD)
-    return read_statement(path, layout=told, **options)
+def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
+    """Draft the layout of a statement's file or, with `ledger`, of your own books.
 
+    In books a debit is what comes in: the layout of a ledger names its debits and credits as the file does.
 
-NOT_TOLD: Final = "(unknown)"
-_SHOWN: Final = 10
-_REASONS: Final = 5
+    Raises StatementRefused: the file cannot be read, or has no line like a header.
 
-
-class Check(Tabular):
-    """The first ten rows as a layout reads them, and the problems of all rows.
-
-    `doubts` are the open doubts of a draft; None for a layout.
+    >>> draft_layout("october.csv").write("zanaco.toml")  # doctest: +SKIP
     """
-
-    def __init__(self, statement: Statement, doubts: Sequence[str] | None = None) -> None:
-        self.statement = statement
-        self.is_drafted = doubts is not None
-        self.doubts = tuple(doubts or ())
-
-    @property
-    def is_sound(self) -> bool:
-        """True if there are rows, all can be used, and the running balance follows if the file has one."""
-        rows = self.statement.rows
-        return len(rows) > 0 and bool(rows["problem"].isna().all()) and self.statement.findings.empty
-
-    def _table(self) -> Table:
-        """The first rows, in the columns that have anything in them."""
-        rows = [*map(_row, money(self.statement.rows.head(_SHOWN)).to_dict("records"))]
-        told = [name for name in dict.fromkeys(chain(*rows)) if any(row[name] not in _NOTHING for row in rows)]
-        columns = [Column(name, name in _AMOUNTS_SHOWN) for name in told]
-        caption = f"{self.statement.name}, read as {self.statement.layout}"
-        return table(caption, columns, [[row[name] for name in told] for row in rows])
-
-    def text(self, width: int | None = None) -> str:
-        """The check as text, in lines of at most `width` characters, 80 by default."""
-        width = width or _WIDTH
-        reasons = [
-            f"{why} ({f'line {line}' if count == 1 else f'{count:,} rows, the first in line {line}'})"
-            for why, (line, count) in self.reasons().items()
-        ]
-        listed = (("Rows that cannot be read, by the most frequent reason:", reasons), ("To decide:", self.doubts))
-        parts = ["\n- ".join([title, *map(visible, lines)]) for title, lines in listed if lines]
-        parts.append("\n".join(summary(self.statement)))
-        return "\n\n".join([self._table().text(width), *(wrapped(part, width) for part in parts)])
-
-    def reasons(self) -> dict[str, tuple[int, int]]:
-        """Reason why rows cannot be used → first line and number of rows, for the five commonest reasons."""
-        bad = self.statement.rows.dropna(subset=["problem"])
-        said = zip(bad["line"].tolist(), bad["problem"].map(str), strict=True)
-        found = reasons_in((line, mask(why)) for line, whys in said for why in whys.split("; "))
-        return dict(islice(found.items(), _REASONS))
+    draft = Draft(cut(Path(path), ledger=ledger))
+    way = draft.file.rows_of
+    draft.found("encoding", way.encoding, "the file is not UTF-8")
+    draft.found("delimiter", way.delimiter if way.delimiter != "," else None)
+    columns = columns_of(draft.file)
+    _columns(draft, columns)
+    dated = _dates(draft, newest_first=columns.newest_first)
+    _amounts(draft)
+    _parties(draft)
+    _words(draft, columns.directions)
+    _keys(draft, _movements(draft, dated))
+    _preamble(draft)
+    draft.above = _result(draft)
+    return draft
 
 
-_SHOWN_TEXTS: Final = ("key", "phone", "type", "status", "words", "description")
-_AMOUNTS_SHOWN: Final = ("amount", "fee", "balance")
-_LONGEST: Final = 40
-_NOTHING: Final = ("", *(format(Decimal(f"0e-{decimals}"), "f") for decimals in range(5)))
-_WIDTH: Final = 80
+def _columns(draft: Draft, columns: Columns) -> None:
+    """Declares the columns.
+
+    Doubts columns without a heading, a missing moment or amount, and a statement of several accounts.
+    """
+    file, draft.doubts = draft.file, columns.doubts
+    draft.put(columns.found)
+    draft.proofs["columns.balance"] = columns.proof
+    account = assigned(file.headings, known={"account": LEDGER_HEADINGS["account"]}).get("account", "")
+    if file.is_ledger and not file.headings[0] and "account" not in columns.found:
+        _sections(draft)
+    elif not file.is_ledger and len({*file.texts(account).values()}) > 1:
+        said = f"{account!r} names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
+        draft.doubt("columns", said)
+    if "moment" not in columns.found:
+        draft.doubt("columns", 'moment = ""  # no heading is known for it')
+    if columns.found.keys().isdisjoint(("amount", "debit")):
+        draft.doubt("columns", 'amount = ""  # no heading is known for it, and no cells prove it')
+    for place, heading in enumerate(file.headings):
+        is_filled = any(len(cells) > place and cells[place] != "" for _, cells in file.rows)
+        if is_filled and not heading and (place or "sections" not in draft.declared):
+            draft.doubt("columns", f"column {place + 1} has no heading, so that it cannot be read: give it one")
 
 
-def _row(row: Mapping[Any, Any]) -> dict[str, str]:
-    """Heading → the text of a row's cell, with numbers masked."""
+def _sections(draft: Draft) -> None:
+    """Declares the accounts that stand in lines of their own above their rows."""
+    named: dict[str, int] = {}
+    for line, cells in draft.file.rows:
+        if (text := text_of(cells[0]).strip()) and not TOTAL.match(text):
+            named.setdefault(text, line)
+    if named:
+        draft.found("sections", value=True, proof=", ".join(f"line {named[text]} {text!r}" for text in [*named][:2]))
+        draft.found("accounts", dict.fromkeys(named, ""))
+        draft.proofs |= {f"accounts.{text}": _MEANINGS["account"][1][0] for text in named}
 
-    def text(name: str) -> str:
-        return "" if absent(row[name]) else shortened(" ".join(mask(str(row[name])).split()), _LONGEST)
 
-    when = "" if absent(row["occurred_at"]) else f"{row['occurred_at'].tz_convert(LUSAKA):%Y-%m-%d %H:%M:%S}"
-    told = {"line": str(row["line"]), "when": when or text("business_date"), "way": text("direction")}
-    amounts = {name: "" if absent(row[name]) else row[name] for name in _AMOUNTS_SHOWN}
-    return told | amounts | {name: text(name) for name in _SHOWN_TEXTS}
+def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
+    """Declares the formats that read most rows; the proof is a row that another format cannot read.
+
+    Returns the lines of the rows that have a day.
+    """
+    own = {line: cell for line, cell in draft.moments().items() if isinstance(cell, datetime)}
+    texts = {line: cell for line, cell in draft.moments().items() if isinstance(cell, str) and cell}
+    read = readings_of(texts)
+    most = max(map(len, read.values()), default=0)
+    if not most:
+        has_time = any((at.hour, at.minute, at.second) != (0, 0, 0) for at in own.values())
+        times = [f" {time_of(text)}" for text in draft.texts("time").values()][:1] or [" %H:%M:%S"] * has_time
+        draft.found("dates", ["%Y-%m-%d" + "".join(times if own else [])], "the sheet's own moments" if own else "")
+        unknown = f"no known format reads {_in_english(next(iter(texts.values())))}" if texts else ""
+        if not own:
+            draft.doubt("dates", unknown or "no row tells how days are written")
+        return {*own}
+    # Of formats that read the same the first is kept.
+    first = {tuple(at.values()): by for by, at in reversed(read.items()) if len(at) == most}
+    readings = {by: at for by, at in read.items() if by in first.values()}
+    chosen, dated = next(iter(readings)), {*own}.union(*readings.values())
+    swapped = chosen.pattern.translate(str.maketrans("dm", "md"))
+    decide = (line for by in read if by.pattern == swapped for line in read[chosen] if line not in read[by])
+    line = next(decide, 0) if len(readings) == 1 else 0
+    is_day_first = _is_day_first(chosen.pattern)
+    proof = f"line {line} {texts[line]!r} can only be {'day' if is_day_first else 'month'} first" if line else ""
+    draft.found("dates", [by.pattern for by in readings], proof)
+    unread = [(line, text) for line, text in texts.items() if _LIKE_A_DAY.match(text) and line not in read[chosen]]
+    for line, text in unread[:1]:
+        said = f"{len(unread)} of {len(texts)} days are not read, such as line {line} {_in_english(text)}"
+        draft.doubt("dates", said)
+    if own:
+        text = f"{len(own)} days are the sheet's own and {len(texts)} are text: a spreadsheet may have turned the day"
+        draft.doubt("dates", f"{text} and the month of its own round")
+    if len(readings) == 1:
+        return dated
+    is_out = partial(_out_of_order, texts, newest_first=newest_first)
+    for why_not in (partial(_outside_of_period, draft.file.above), is_out):
+        out = {by: why for by, at in readings.items() if (why := why_not(by, at))}
+        if len(left := [by.pattern for by in readings if by not in out]) == 1:
+            draft.found("dates", left, next(iter(out.values())))
+            return dated
+    draft.doubt("dates", "no row decides: choose one of these, or let another file decide")
+    for by, at in readings.items():
+        days = " to ".join(f"{moment(end(at.values())).date()}" for end in (min, max))
+        said = ": choose this, day first is usual here" if by is chosen else ""
+        draft.doubt("dates", f"dates = [{toml_value(by.pattern)}]  # reads {days}{said}")
+    return dated
 
 
-def summary(statement: Statement) -> list[str]:
-    """Sentences about the rows, their days, the unreadable ones, and the running balance."""
-    bad = int(statement.rows["problem"].notna().sum())
-    days = " to ".join(map(str, statement.period)) if statement.period else "no day"
-    account = "" if statement.account != NOT_TOLD else "; the account is unknown"
-    rows = f"{len(statement.rows):,} row{'s' * (len(statement.rows) != 1)}, {days}, {bad:,} unreadable{account}."
-    return [rows, f"Running balance: {statement.follows}.", *filter(None, (statement.continued,))]
+def _in_english(text: str) -> str:
+    """The text of a day that no format reads, in quotes; if it names a month, with a hint that months are English."""
+    return f"{text!r}{': a month has its English name, or a number' * bool(_MONTH.search(text))}"
+
+
+def _is_day_first(pattern: str) -> bool | None:
+    """True if a format writes the day before the month; None if its month is a name or follows the year."""
+    return None if "%b" in pattern or pattern.startswith("%Y") else pattern.find("%d") < pattern.find("%m")
+
+
+def _outside_of_period(above: Sequence[Line], by: DateFormat, read: Mapping[int, int]) -> str:
+    """The proof, in words, that the format `by` is wrong: a day above the header or the period there contradicts it.
+
+    `read` is line → milliseconds by this format. Empty if nothing contradicts the format.
+    """
+    is_day_first = _is_day_first(by.pattern)
+    # Eight digits are more likely an account's number than a day.
+    formats = [DateFormat(day) for day in DAYS if day != "%Y%m%d" and _is_day_first(day) in (None, is_day_first)]
+    told: list[tuple[int, int, str]] = []
+    for line, text in ((line, text_of(cell).strip()) for line, cells in above for cell in cells):
+        for day in next(filter(None, (known.all_in(text) for known in formats)), []):
+            if day is None:
+                return f"line {line} {text!r} can only be {'month' if is_day_first else 'day'} first"
+            told.append((day, line, text))
+    begin, end = min(told, default=(0, 0, "")), max(told, default=(0, 0, ""))
+    is_before, is_after = min(read.values()) < begin[0], max(read.values()) >= end[0] + DAY_MS
+    # A single day, such as that of the print, is no period.
+    if begin[0] == end[0] or not (is_before or is_after):
+        return ""
+    _, line, text = begin if is_before else end
+    return f"only so the rows are in the period of line {line}, {text!r}"
+
+
+def _out_of_order(
+    texts: Mapping[int, str], _: DateFormat, read: Mapping[int, int], *, newest_first: bool | None
+) -> str:
+    """The proof, in words, that a format is wrong: it puts a row out of order.
+
+    `read` is line → milliseconds by the format, `texts` line → text. Empty if rows are in order, or too few to tell.
+    """
+    moments = [*read.values()]
+    if in_order(moments, newest_first=newest_first) or (newest_first is None and len({*moments}) < _LEAST_DAYS):
+        return ""
+    step = -1 if newest_first or (newest_first is None and moments[-1] < moments[0]) else 1
+    line = next(line for (_, a), (line, b) in pairwise(read.items()) if step * (b - a) < 0)
+    return f"only so the rows are in order, line {line} {texts[line]!r} too"
+
+
+def _amounts(draft: Draft) -> None:
+    """Declares the separators that read most amounts, and the style of debits."""
+    texts = [pair for name in AMOUNTS for pair in draft.texts(name).items()]
+    unread: dict[tuple[str, str], list[str]] = {}
+    for marks in SEPARATORS:
+        read = draft.file.amounts(*marks).read
+        unread[marks] = [f"line {line} {text!r}" for line, text in texts if isinstance(read(text), Wrong)]
+    chosen, usual = min(unread, key=lambda marks: len(unread[marks])), SEPARATORS[0]
+    for name, mark, other in zip(("decimal", "thousands"), chosen, usual, strict=True):
+        if mark != other:
+            draft.found(name, mark, next((proof for proof in unread[usual] if mark in proof), ""))
+    if left := unread[chosen]:
+        draft.doubt("decimal", f"{len(left)} of {len(texts)} amounts are not read, such as {left[0]}")
+    ways = _styles(draft, "debit" if draft.texts("debit") else "fee")
+    # Of ways that are equally common the plain one is taken.
+    way = max(ways, key=lambda style: (ways[style], style == DEBITS[0]), default=DEBITS[0])
+    if way in DEBITS[1:]:
+        draft.found("debits", way, f"{ways[way]} of {ways.total()}; another is a reversal")
+    if {*_styles(draft, "amount")} == {"plain"} and draft.columns.keys().isdisjoint(("debit", "direction", "from")):
+        draft.doubt("columns.amount", "no row has a sign, and nothing else tells a direction: all is coming in")
+
+
+def _styles(draft: Draft, field: str) -> Counter[str]:
+    """The number of amounts in each style in the column of a field; zeros are not counted."""
+    read = map(draft.amounts.styled, draft.texts(field).values())
+    return Counter(amount.style for amount in read if isinstance(amount, Amount) and amount.minor)
+
+
+def _parties(draft: Draft) -> None:
+    """Declares the account's own party, on one side of each row, and how the other parties write a number."""
+    sides = [[text_of(cell).strip() for cell in draft.cells(name).values()] for name in ("from", "to")]
+    pairs = [*zip(*sides, strict=True)]
+    customers = [text for name in ("from", "to", "phone") for text in draft.texts(name).values()]
+    if "from" in draft.columns and draft.columns.keys().isdisjoint(("debit", "direction")):
+        likely = Counter(name for pair in pairs for name in pair if name).most_common(_LIKELY_OWN)
+        clear = {
+            own: sum(_is_like(own, sender) != _is_like(own, taker) for sender, taker in pairs)
+            for own in (_OWN.sub("*", party) for party, _ in likely)
+        }
+        fits = [own for own, rows in clear.items() if rows >= NEARLY_ALL * len(pairs)]
+        own, *others = sorted(fits, key=lambda own: "*" not in own) or [""]
+        if own:
+            draft.found("own", own, f"on one side alone in {clear[own]} of {len(pairs)} rows")
+            customers = [party for party in customers if not _is_like(own, party)]
+        else:
+            draft.doubt("own", 'own = ""  # how the own party is written: without it, parties tell no direction')
+            draft.put({name: heading for name, heading in draft.columns.items() if name not in ("from", "to")})
+        for other in others if "*" not in own else ():
+            draft.doubt("own", f"own = {toml_value(other)}  # it could be this party as well: which is the account's?")
+    around = [_NUMBER.split(party, maxsplit=1) for party in customers if _NUMBER.search(party)]
+    before, after = (_alike([texts[side] for texts in around], from_end=not side) for side in (0, 1))
+    draft.found("party", f"{before}{{phone}}{after}" if before + after else None)
+
+
+def _is_like(own: str, party: str) -> bool:
+    return fnmatchcase(party, own.replace("[", "[[]"))
+
+
+def _alike(texts: Sequence[str], *, from_end: bool) -> str:
+    """The text that all `texts` share next to a number, at their end or their beginning.
+
+    `*` stands for a part that differs, or is a customer's name.
+    """
+    step = -1 if from_end else 1
+    characters = zip(*(text[::step] for text in texts), strict=False)
+    common = "".join(first for first, *_ in takewhile(lambda column: len({*column}) == 1, characters))
+    if parted := _BEFORE_A_NAME.match(common):
+        common = parted[0]
+    return f"{common}{'*' * any(len(text) > len(common) for text in texts)}"[::step]
+
+
+_SIDES: Final = {"cr", "credit", "c", "dr", "debit", "d"}
+_MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]]]] = {
+    "account": ("accounts", ("the name of the account in reconcile, such as operator:mtn:float",), lambda _: None),
+    "direction": ("directions", DIRECTIONS, lambda word: DIRECTION_WORDS.get(heading_key(word))),
+    "status": ("statuses", STATUSES, lambda word: STATUS_WORDS.get(heading_key(word))),
+    "type": (
+        "types",
+        TYPES,
+        lambda word: next((kind for kind, part in TYPE_PARTS if re.search(part, plain(word))), None),
+    ),
+}
+"""Field → its table of words, the possible meanings, and the likely meaning of a word."""
+
+
+def _words(draft: Draft, directions: Mapping[str, str]) -> None:
+    """Declares the meanings of columns' words, with the number of rows; unknown words are left to be filled in.
+
+    `directions` is a word → the direction that the balance gives it.
+    """
+    for name, (table, known, meaning) in _MEANINGS.items():
+        words = (" ".join(text.split()) for text in draft.texts(name).values())
+        counts = Counter(word for word in words if masked(word) == word or not any(map(str.isdigit, word)))
+        if len(counts) > _MOST_WORDS:
+            draft.doubt(f"columns.{name}", f"it has {len(counts)} different words, too many for a {name}")
+            continue
+        found = {}
+        for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+            by_balance = directions.get(heading_key(word)) if name == "direction" else None
+            meant = meaning(word)
+            if draft.file.is_ledger and heading_key(word) in _SIDES:
+                meant = "in" if meant == "out" else "out"
+            found[word] = by_balance or meant or ""
+            told = " by the balance" * bool(by_balance and by_balance != meant)
+            proof = f"{count:,} row{'s' * (count > 1)}{told}"
+            draft.proofs[f"{table}.{word}"] = proof if found[word] else f"{proof}: {', '.join(known)}"
+        draft.found(table, found or None)
+        if name == "direction" and name in draft.columns and not any(found.values()):
+            heading = draft.columns[name]
+            draft.put({field: other for field, other in draft.columns.items() if field != name})
+            draft.doubt("columns", f"{name} = {toml_value(heading)}  # none of its words is known")
+
+
+def _movements(draft: Draft, dated: set[int]) -> set[int]:
+    """The lines of the rows that move money.
+
+    Declares how totals below the rows begin, and how rows that only state a balance begin.
+    """
+    moments, rows = draft.moments(), draft.file.rows
+    # A row with an impossible date is no total, and a narrative that continues the row above neither.
+    end = max(dated, default=rows[-1][0] if rows else 0)
+    place = draft.file.headings.index(draft.columns["description"]) if "description" in draft.columns else None
+    begins: dict[str, None] = {}
+    for line, cells in rows:
+        told = [(at, text_of(cell)) for at, cell in enumerate(cells) if cell != ""]
+        is_day = _LIKE_A_DAY.match(text_of(moments.get(line, "")).strip())
+        if line > end and not is_day and (len(told) > 1 or told[0][0] != place or TOTAL.match(told[0][1])):
+            begins[_beginning(told[0][1])] = None
+    draft.found("footers", None if "sections" in draft.declared else [*filter(None, begins)] or None)
+    money = [column for name in ("amount", "debit", "credit") if (column := draft.cells(name))]
+    balances, read = draft.cells("balance"), draft.amounts.read
+    ends = {min(dated), max(dated)} if len(dated) > 1 else set()
+    openings: dict[str, str] = {}
+    stated: set[int] = set()
+    for line, cell in draft.cells("description").items() if money else ():
+        text, balance = text_of(cell).strip(), read(balances.get(line, ""))
+        known = OPENING.match(text)
+        moved = {read(column[line]) for column in money} - {None, 0}
+        # The amount of an opening row may be its balance.
+        is_stated = not balances or moved <= ({balance, -balance} if isinstance(balance, int) else set())
+        if (known and is_stated) or (line in ends and balance is not None and not moved):
+            stated.add(line)
+            proof = f"line {line}" if known else f"line {line} has a balance and no amount"
+            openings.setdefault((known[0] if known else _beginning(text)).strip(), proof)
+    openings.pop("", None)
+    draft.found("openings", [*openings] or None, ", ".join(openings.values()))
+    moving = (dated if moments else {line for line, _ in rows}) - stated
+    last = max(moving, default=0)
+    if any(TOTAL.match(text_of(cell)) for line, cells in rows if line == last for cell in cells):
+        draft.doubt("footers", f"line {last} begins as a total does and has a day: it is read as a row")
+    return moving
+
+
+def _beginning(text: str) -> str:
+    """The words of a total or an opening before a colon or a number."""
+    return re.split("[:0-9]", text)[0].strip()
+
+
+def _keys(draft: Draft, moving: set[int]) -> None:
+    """Adds a doubt if rows share a key, and declares `makes_keys` if rows lack one; `moving` are the rows' lines."""
+    keys = [text for line, text in draft.texts("key").items() if line in moving]
+    of_rows, lacking = f"of {len(moving)} rows", len(moving) - len(keys)
+    if repeated := len(keys) - len({*keys}):
+        draft.doubt("columns.key", f"{repeated} {of_rows} have the key of another: told twice, or parts of one payment")
+    if lacking:
+        draft.found("makes_keys", value=True, proof=f"{lacking} {of_rows} have no key: it is made of what they say")
+
+
+def _preamble(draft: Draft) -> None:
+    """Declares the labels above the header that are known and can be read, and the currency; doubts the others."""
+    labels: dict[str, str] = {}
+    days: list[str] = []
+    number = ""
+    for line, label, meaning, value in draft.file.labelled():
+        text = text_of(value).strip()
+        name = "account" if _ACCOUNT.fullmatch(text) else meaning
+        is_balance = name in ("opening", "closing")
+        if not name or not text or name in labels:
+            continue
+        if name == "number":
+            number = number or f"; the file calls it {text} (line {line}, {label!r})"
+        elif isinstance(draft.amounts.read(value), Wrong) if is_balance else name == "currency" and not code_in(value):
+            draft.doubt("preamble", f"{name} = {toml_value(label)}  # {text!r} in line {line} is not read")
+        else:
+            days += [text] if name in ("first", "last", "period") and not isinstance(value, datetime) else []
+            labels |= dict.fromkeys(("first", "last") if name == "period" else (name,), label)
+    count = 2 if labels.get("first") == labels.get("last") else 1
+    read = [
+        [by.pattern for by in map(DateFormat, DAYS) if len(at := by.all_in(text)) == count and None not in at]
+        for text in days
+    ]
+    if not all(read):
+        draft.doubt("preamble", f"no known format reads the days in {' and '.join(map(repr, days))}")
+        labels = {name: label for name, label in labels.items() if name not in ("first", "last")}
+    elif days:
+        common = [pattern for pattern in DAYS if all(pattern in patterns for patterns in read)]
+        like = [pattern for pattern in common if any(date.startswith(pattern) for date in draft.declared["dates"])]
+        one = (like or common)[:1] or [*dict.fromkeys(patterns[0] for patterns in read)]
+        draft.found("preamble_date", one if one[1:] else one[0])
+    draft.found("preamble", labels or None)
+    if "account" not in labels and not draft.names_accounts:
+        said = f"or another: the account of the ledger that it shows{number}"
+        draft.doubt("account", f'account = "bank:settlement"  # {said}')
+    is_open = "currency" not in {*labels, *draft.columns}
+    if is_open and draft.file.currency:
+        draft.found("currency", *draft.file.currency)
+    elif is_open:
+        draft.doubt("currency", f'currency = "{ZMW.code}"  # or another: nothing here tells it')
+
+
+def _result(draft: Draft) -> list[str]:
+    """Sentences on how the draft reads the file, or why it cannot; and on the shipped layout that has its headings."""
+    file = draft.file
+    try:
+        if len(file.rows) == MOST_ROWS:
+            said = [f"? Its first {MOST_ROWS:,} rows were looked at; --check reads them all."]
+        elif file.is_ledger:
+            ledger = draft.ledger()
+            days, accounts = ledger.rows["business_date"], " and ".join(ledger.accounts)
+            said = [f"{len(days):,} rows, {days.min()} to {days.max()}, of {accounts}."]
+        else:
+            said = summary(draft.statement())
+    except StatementRefused as wrong:
+        said = [f"? It cannot be read so: {wrong}"]
+    with suppress(StatementRefused):
+        if not file.is_ledger:
+            name = recognised(file.path, LAYOUTS.values(), named=False).layout.name
+            said.append(f"The shipped layout {name} has its headings, so you may need none of your own: see --check.")
+    return said

@@ -115,7 +115,7 @@ def _plain_party(party: str) -> str:
 def _amount(amounts: Amounts, plus: Collection[str], minus: Collection[str] = (), *, zero: str = "") -> Reader:
     """A reader of amounts by their styles: those in `plus` are above zero, those in `minus` below, others are wrong.
 
-    With `zero`, such as `not more than zero`, a zero or an empty cell is wrong, in these words; else both are 0.
+    `zero` has the words of the fault, such as `not more than zero`, if a zero or empty cell is wrong; else both are 0.
     """
 
     def read(cell: Cell) -> int | Wrong:
@@ -477,7 +477,7 @@ def read_rows(
     A ledger has further fields, and in the formats ISO_DATES its moments may be any of ISO 8601.
     """
     layout, by = found.layout, [*map(DateFormat, formats)]
-    body, joined = found.body()
+    body, joined = _body_of(found)
     release_unused()
     body = _without_footers(found, body, by)
     fields = _Fields(found, body, key, currency)
@@ -529,6 +529,65 @@ def read_rows(
     for name, values in further.items():
         table = table.append_column(name, values)
     return Rows(table, problems, dates.local, is_opening, otherwise, tuple(joined))
+
+
+def _body_of(found: Found) -> tuple[Body, list[int]]:
+    """The rows below the header; and the numbers of lines with only a narrative, which are joined to rows above."""
+    places, layout = found.places, found.layout
+    body = found.cell_rows.body(found.line, len(found.header))
+    # An error of a formula outside of these columns makes no row.
+    is_stray = all_hold(body.columns[place].has("") for place in places.values())
+    for place in np.flatnonzero(is_stray).tolist():
+        is_stray[place] = all(cell == "" or error_in(cell) for cell in body.row(place))
+    body = body.only(~is_stray)
+    if layout.sections:
+        body = _of_sections(body, [places[name] for name in ("amount", "debit", "credit") if name in places])
+    if "description" not in places:
+        return body, []
+    ends = tuple(map(heading_key, (*layout.footers, *layout.openings)))
+    return _continued(body, places["description"], ends)
+
+
+def _of_sections(body: Body, moves: Iterable[int]) -> Body:
+    """The rows with an amount in the columns `moves`, each with the account of its section in its first cell."""
+    titles, *others = body.columns
+    texts = ["", *(text_of(cell).strip() for cell in titles.cells())]
+    codes = np.append(0, titles.codes + 1)
+    is_row = np.array([not text for text in texts])[codes]
+    above = np.maximum.accumulate(np.where(is_row, 0, np.arange(len(is_row))))
+    account = Column(texts, codes[above][1:])
+    is_moved = np.any([~body.columns[place].has("") for place in moves], axis=0)
+    return Body(body.lines, [account, *others], body.odd).only(is_row[1:] & is_moved)
+
+
+def _continued(body: Body, narrative: int, ends: tuple[str, ...]) -> tuple[Body, list[int]]:
+    """Joins each line that has only a narrative to the row above it, as statements copied from a PDF need it.
+
+    `narrative` is the place of its column; a line that begins with one of `ends` is a total or a balance, and stays.
+    Returns the body, and the numbers of the joined lines.
+    """
+    others = [column for place, column in enumerate(body.columns) if place != narrative]
+    is_joined = all_hold(column.where_blank() for column in others) if others else np.zeros(len(body.lines), bool)
+    column, odd, above = body.columns[narrative], dict(body.odd), -1
+    told: dict[int, str] = {}
+    for place in np.flatnonzero(is_joined).tolist():
+        cells = body.row(place)
+        text = text_of(column.row(place)).strip()
+        is_alone = all(nth == narrative or not text_of(cell).strip() for nth, cell in enumerate(cells))
+        is_joined[place] = place and is_alone and text and not heading_key(text).startswith(ends)
+        if not is_joined[place]:
+            continue
+        above = above if place and is_joined[place - 1] else place - 1
+        told[above] = f"{told.get(above, text_of(column.row(above)).strip())} {text}".strip()
+        if above in odd:
+            odd[above] = [*odd[above], *[""] * (narrative + 1 - len(odd[above]))]
+    if not told:
+        return body, []
+    odd = {place: cells for place, cells in odd.items() if len(cells) != len(body.columns)}
+    where = np.isin(np.arange(len(body.lines)), [*told])
+    columns = [*body.columns]
+    columns[narrative] = column.replaced(where, Column.of_cells(told.values()))
+    return Body(body.lines, columns, odd).only(~is_joined), body.lines[is_joined].tolist()
 
 
 def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) -> Body:

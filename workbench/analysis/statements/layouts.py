@@ -78,7 +78,7 @@ class Layout:
     is a column of CR or DR beside the balance.
     key_pattern: a regular expression (RE2's, at most 500 characters; other groups are `(?:…)`) that is looked for in
     the description, on one line; its group `key` is the row's key, `phone` the customer's number, `related` another
-    row's key or an order's number. A value that it finds goes before that of a column.
+    row's key or an order's number. A value that it finds replaces the column's.
     makes_keys: whether a row without a key gets a key made from its cells; otherwise such a row cannot be used.
     debits: how an ordinary debit is written in a column of debits: `plain`, `minus` or `parentheses`. A debit below
     zero in another style is a reversal, and so is a credit below zero, unless the balance proves otherwise. A fee may
@@ -269,7 +269,7 @@ def _is_minor(heading: str) -> bool:
 
 @lru_cache(maxsize=2048)  # asked of the same cells by each layout that a file may be in
 def heading_key(heading: str) -> str:
-    """A heading, or a word of a cell, in the form in which it is compared: in small letters, with single spaces."""
+    """A heading, or a word of a cell, as headings are compared: in lower case, with single spaces."""
     return " ".join(heading.split()).casefold()
 
 
@@ -364,9 +364,13 @@ def tried_layouts(
 _DEBIT: Final = "debit, dr, debit amount, amount debit, debits, soll, montant debit, debito, debitos"
 _CREDIT: Final = "credit, cr, credit amount, amount credit, credits, haben, montant credit, credito, creditos"
 _GOES_OUT: Final = (
-    "withdrawn, withdrawal, withdrawals, money out, paid out, lastschrift, belastung, ausgaben, saida, saidas"
+    "withdrawn, withdrawal, withdrawals, withdrawal amount, withdrawal amt, money out, paid out, lastschrift, "
+    "belastung, ausgaben, saida, saidas"
 )
-_COMES_IN: Final = "paid in, deposit, deposits, money in, lodgements, gutschrift, einnahmen, entrada, entradas"
+_COMES_IN: Final = (
+    "paid in, deposit, deposits, deposit amount, deposit amt, money in, lodgements, gutschrift, einnahmen, "
+    "entrada, entradas"
+)
 HEADINGS: Final[Mapping[str, str]] = {
     "key": "transaction id, transaction ref, transaction reference, receipt no, receipt number, id, txn id, trans id, "
     "financial transaction id, reference number, reference no, reference, cheque ref, ref, ref no, bank reference, "
@@ -413,12 +417,6 @@ LEDGER_HEADINGS: Final[Mapping[str, str]] = {
     "credit": f"{_DEBIT}, {_COMES_IN}",
 }
 """Field of a statement → the headings in your own books, where money that comes in is a debit."""
-HEADING_PARTS: Final = {
-    "moment": "date", "balance": "balance", "debit": "debit|withdraw", "credit": "credit|deposit", "amount": "amount",
-    "description": "narrat|descr|detail|particular", "key": "ref|receipt|trans.* id|voucher", "fee": "fee|charge",
-    "status": "status",
-}  # fmt: skip
-"""Field → a pattern of its heading, for headings that nothing else explains."""
 _SIGNS: Final = re.compile(r"[^a-z0-9]+")
 _CODE: Final = re.compile(rf" (?:kwacha|k|{'|'.join(ISO_4217).lower()})$")
 

@@ -40,6 +40,7 @@ from workbench.analysis.statements.cells import (
     refused,
     text_of,
 )
+from workbench.analysis.statements.csv_files import cell_rows_of, digest_of
 from workbench.analysis.statements.dates import ABSENT, DateFormat
 from workbench.analysis.statements.fields import ISO_DATES, read_rows
 from workbench.analysis.statements.layouts import (
@@ -51,7 +52,8 @@ from workbench.analysis.statements.layouts import (
     heading_key,
     tried_layouts,
 )
-from workbench.analysis.statements.recognising import Found, cell_rows_of, declared, digest_of, recognised
+from workbench.analysis.statements.preamble import declared
+from workbench.analysis.statements.recognising import Found, recognised
 from workbench.analysis.statements.statement import (
     effects_of,
     follow,
@@ -254,7 +256,7 @@ def _sql(query: str | Path) -> tuple[str, str]:
 
 @contextmanager
 def _as_table(name: str) -> Iterator[None]:
-    """Refuses a source that its library cannot turn into an Arrow table."""
+    """Turns the block's failure to make an Arrow table of the source `name` into StatementRefused."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
@@ -517,7 +519,7 @@ def _unreadable(found: Found, called: str, count: int, problems: Sequence[tuple[
 
 
 _IN_A_MILLISECOND: Final = 1_000_000
-"""The numbers that are kept free for the rows of one millisecond."""
+"""The number of row numbers reserved for each millisecond."""
 
 
 def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings: Sequence[Any]) -> pa.Table:
@@ -579,7 +581,7 @@ _UNREAD: Final = re.compile(
 )
 """Comments and quoted text, which hold no words of the query."""
 _SENT_AS: Final = "COPY ("
-"""Text that the PostgreSQL driver puts before the query: the server may count places from there."""
+"""Text that the PostgreSQL driver puts before the query: the server may count positions from there."""
 _SAID_BY_SQLITE: Final = re.compile(r"query: ([^\n]+)")
 _NOT_REACHED: Final[Mapping[str, tuple[str, str]]] = {
     "password|no pg_hba": (

@@ -1,18 +1,16 @@
 """The base of all bodies and queries and their JSON, the types of their fields, and pages of lists."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, defstruct
 
-from workbench.domain import payments
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import RFC3339
-from workbench.domain.money import ISO_4217, MAX_MAJOR_DIGITS, OFFERED
+from workbench.domain.money import OFFERED
 from workbench.domain.phones import OFFERED as OPERATORS_OFFERED
 from workbench.domain.phones import Operator
 
@@ -125,10 +123,7 @@ def is_id(prefix: str) -> Meta:
     return meaning(pattern=f"^{prefix}_[0-9A-Za-z]{{24}}$")
 
 
-IntentId = Annotated[str, is_id("pi")]
 ChargeId = Annotated[str, is_id("ch")]
-EndpointId = Annotated[str, is_id("we")]
-EventId = Annotated[str, is_id("evt")]
 
 
 def taken_currency(case: Callable[[str], str]) -> Meta:
@@ -168,27 +163,6 @@ LowerCurrency = Annotated[str, taken_currency(str.lower)]
 ShownUpperCurrency = Annotated[str, by_register(lambda gaps: shown_currency(gaps, str.upper))]
 ShownLowerCurrency = Annotated[str, by_register(lambda gaps: shown_currency(gaps, str.lower))]
 AnyCurrency = Annotated[str, by_register(upper_or_lower_currency)]
-TOO_MUCH_MAJOR = 10**MAX_MAJOR_DIGITS
-"""Amounts are below this number of major units."""
-_MAJOR: Schema = {
-    "exclusiveMinimum": 0,
-    "exclusiveMaximum": TOO_MUCH_MAJOR,
-    "multipleOf": Decimal("0.01"),
-    "description": "Major units with at most two decimals: 150, 150.0 and 150.00 are the same amount.",
-}
-
-
-def major_amount(gaps: Gaps) -> Schema:
-    """The schema of an amount in major units, with the decimals of the finest currency that the register allows."""
-    if gaps.currencies == "zmw":
-        return _MAJOR
-    finest = max(currency.decimals for currency in ISO_4217.values())
-    says = f"Major units with at most the currency's own number of decimals, {finest} of the finest."
-    return _MAJOR | {"multipleOf": Decimal(f"1e-{finest}"), "description": says}
-
-
-_SCALE = {"zmw": "two decimals", "iso4217": "with the currency's own number of decimals"}
-MajorAmount = Annotated[Decimal, by_register(lambda gaps: {"description": f"Major units, {_SCALE[gaps.currencies]}."})]
 _COUNTRY: Mapping[str, str] = {"e164": r"\+260", "national": r"(\+260|0)"}
 """The beginning of a number, by `phone_format`."""
 
@@ -235,49 +209,27 @@ class Made(View, kw_only=True):
     livemode: Live = False
 
 
-def states_of(table: payments.Transitions | Callable[[Gaps], payments.Transitions]) -> Meta:
-    """A state of a table of transitions, which may depend on the register."""
-
-    def rule(gaps: Gaps) -> Schema:
-        transitions = table(gaps) if callable(table) else table
-        return {"enum": [*dict.fromkeys([*(state for state, _ in transitions), *transitions.values()])]}
-
-    return by_register(rule)
-
-
-FailureCode = Annotated[str, meaning(enum=[*payments.FAILURES])]
-
-
 def comma_separated(says: str, **items: object) -> Meta:
     """A filter that takes several values, separated by commas."""
     return parameter(f"{says}, separated by commas.", type="array", items={"type": "string", **items}, minItems=1)
 
 
-def seconds_up_to(most: int) -> Meta:
-    """Seconds as a decimal number, from 0 to `most`, as fine as milliseconds."""
-    return meaning("In whole milliseconds.", minimum=0, maximum=most, multipleOf=Decimal("0.001"))
-
-
 MAX_AT_MS: Final = 4_102_444_799_999
 """The last millisecond of 2099, the latest moment in a request."""
 PATHS: Final[Mapping[str, Any]] = {
-    "intent_id": Annotated[str, parameter("The intent's id.", pattern="^pi_[0-9A-Za-z]+$")],
-    "charge_id": Annotated[str, parameter("The charge's id.", pattern="^ch_[0-9A-Za-z]+$")],
-    "refund_id": Annotated[str, parameter("The refund's id.", pattern="^re_[0-9A-Za-z]+$")],
-    "payout_id": Annotated[str, parameter("The payout's id.", pattern="^po_[0-9A-Za-z]+$")],
-    "event_id": Annotated[str, parameter("The event's id.", pattern="^evt_[0-9A-Za-z]+$")],
-    "endpoint_id": Annotated[str, parameter("The webhook endpoint's id.", pattern="^we_[0-9A-Za-z]+$")],
-    "delivery_id": Annotated[str, parameter("The delivery's id.", pattern="^del_[0-9A-Za-z]+$")],
-    "key_id": Annotated[str, parameter("The key's id, not the key.", pattern="^key_[0-9A-Za-z]+$")],
-    "entry_id": Annotated[str, parameter("The ledger entry's id.", pattern="^je_[0-9A-Za-z]+$")],
-    "payment_id": Annotated[
-        str, parameter("The id of an intent, or of a charge without an intent.", pattern="^(pi|ch)_[0-9A-Za-z]+$")
-    ],
-    "request_id": Annotated[str, parameter("The Request-Id of a response.", pattern="^[a-z]+_[0-9A-Za-z]+$")],
-    "operation_id": Annotated[str, parameter("An operationId, such as `createCharge`.", pattern="^[A-Za-z]+$")],
-    "item": Annotated[
-        str, parameter("The id of the late entry, or of its charge or intent.", pattern="^(je|ch|pi)_[0-9A-Za-z]+$")
-    ],
+    "intent_id": parameter("The intent's id.", pattern="^pi_[0-9A-Za-z]+$"),
+    "charge_id": parameter("The charge's id.", pattern="^ch_[0-9A-Za-z]+$"),
+    "refund_id": parameter("The refund's id.", pattern="^re_[0-9A-Za-z]+$"),
+    "payout_id": parameter("The payout's id.", pattern="^po_[0-9A-Za-z]+$"),
+    "event_id": parameter("The event's id.", pattern="^evt_[0-9A-Za-z]+$"),
+    "endpoint_id": parameter("The webhook endpoint's id.", pattern="^we_[0-9A-Za-z]+$"),
+    "delivery_id": parameter("The delivery's id.", pattern="^del_[0-9A-Za-z]+$"),
+    "key_id": parameter("The key's id, not the key.", pattern="^key_[0-9A-Za-z]+$"),
+    "entry_id": parameter("The ledger entry's id.", pattern="^je_[0-9A-Za-z]+$"),
+    "payment_id": parameter("The id of an intent, or of a charge without an intent.", pattern="^(pi|ch)_[0-9A-Za-z]+$"),
+    "request_id": parameter("The Request-Id of a response.", pattern="^[a-z]+_[0-9A-Za-z]+$"),
+    "operation_id": parameter("An operationId, such as `createCharge`.", pattern="^[A-Za-z]+$"),
+    "item": parameter("The id of the late entry, or of its charge or intent.", pattern="^(je|ch|pi)_[0-9A-Za-z]+$"),
     "phone": Annotated[Phone, parameter("The customer's number.")],
 }
 """Parameters of paths by their names."""

@@ -13,8 +13,6 @@ from workbench.domain.webhooks import HOW
 from workbench.domain.wire.base import (
     MAX_AT_MS,
     DateTime,
-    EndpointId,
-    EventId,
     Int64,
     List,
     ListQuery,
@@ -173,13 +171,15 @@ class PlantError(View):
     message: Annotated[str, meaning("Error text.")]
 
 
+EndpointId = Annotated[str, is_id("we")]
+EventId = Annotated[str, is_id("evt")]
 _DELIVERIES = [webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER]
 _SIGNING = "The secret that signs the messages; shown once, when the endpoint is created or its secret is rolled."
 _HOST = rf"({webhooks.HOST_NAME.pattern}|127\.0\.0\.[1-9]|\[::1\])"
 _PORT = "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
 _URL = (
     "http or https, to a name or to this machine's loopback. A public address in digits is taken too, a private one "
-    "refused; a name is looked up again at each attempt."
+    "refused; a name is looked up at each attempt."
 )
 Url = Annotated[str, meaning(_URL, pattern=rf"^https?://{_HOST}{_PORT}([/?#][!-~]*)?$")]
 
@@ -189,8 +189,9 @@ def _event_types(gaps: Gaps) -> Schema:
 
 
 def _event_names(gaps: Gaps) -> Schema:
-    """Types of events, and names of families."""
-    return {"enum": [*webhooks.types_and_families(webhooks.types_of(gaps.event_types))]}
+    """The names that a filter accepts: `*`, families and types of events."""
+    types = webhooks.types_of(gaps.event_types)
+    return {"enum": ["*", *dict.fromkeys(webhooks.names_of(each)[1] for each in types), *types]}
 
 
 EventFilter = Annotated[list[str], by_register(lambda gaps: {"items": _event_names(gaps), "minItems": 1})]

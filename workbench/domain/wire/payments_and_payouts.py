@@ -1,26 +1,23 @@
 """Bodies of payment intents, charges and refunds, of money that came late, of payouts and the balance."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated
 
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from workbench.domain import payments
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import SETTLED_AS, WAITING
-from workbench.domain.money import ZMW
+from workbench.domain.money import ISO_4217, MAX_MAJOR_DIGITS, ZMW
 from workbench.domain.wire.base import (
-    TOO_MUCH_MAJOR,
     AnyCurrency,
     ChargeId,
-    FailureCode,
     Int64,
-    IntentId,
     ListQuery,
     Live,
     LowerCurrency,
     Made,
-    MajorAmount,
     MaskedPhone,
     Moment,
     OperatorId,
@@ -36,14 +33,47 @@ from workbench.domain.wire.base import (
     View,
     by_register,
     is_id,
-    major_amount,
     meaning,
     parameter,
     required,
-    states_of,
 )
 
+IntentId = Annotated[str, is_id("pi")]
+TOO_MUCH_MAJOR = 10**MAX_MAJOR_DIGITS
+"""Amounts are below this number of major units."""
+_MAJOR: Schema = {
+    "exclusiveMinimum": 0,
+    "exclusiveMaximum": TOO_MUCH_MAJOR,
+    "multipleOf": Decimal("0.01"),
+    "description": "Major units with at most two decimals: 150, 150.0 and 150.00 are the same amount.",
+}
+
+
+def major_amount(gaps: Gaps) -> Schema:
+    """The schema of an amount in major units, with the decimals of the finest currency that the register allows."""
+    if gaps.currencies == "zmw":
+        return _MAJOR
+    finest = max(currency.decimals for currency in ISO_4217.values())
+    says = f"Major units with at most the currency's own number of decimals, {finest} of the finest."
+    return _MAJOR | {"multipleOf": Decimal(f"1e-{finest}"), "description": says}
+
+
+_SCALE = {"zmw": "two decimals", "iso4217": "with the currency's own number of decimals"}
+MajorAmount = Annotated[Decimal, by_register(lambda gaps: {"description": f"Major units, {_SCALE[gaps.currencies]}."})]
 MobileMoneyType = Annotated[str, meaning(const=payments.MOBILE_MONEY)]
+
+
+def states_of(table: payments.Transitions | Callable[[Gaps], payments.Transitions]) -> Meta:
+    """A state of a table of transitions, which may depend on the register."""
+
+    def rule(gaps: Gaps) -> Schema:
+        transitions = table(gaps) if callable(table) else table
+        return {"enum": [*dict.fromkeys([*(state for state, _ in transitions), *transitions.values()])]}
+
+    return by_register(rule)
+
+
+FailureCode = Annotated[str, meaning(enum=[*payments.FAILURES])]
 
 
 def _bounded_amount(gaps: Gaps) -> Schema:

@@ -30,13 +30,17 @@ from workbench.domain.wire.base import (
     comma_separated,
     meaning,
     parameter,
-    seconds_up_to,
     to_json,
 )
 from workbench.domain.wire.keys_and_events import Delivery
 from workbench.domain.wire.ledger_and_trace import TraceRow, TraceStep
 
 MAX_ADVANCE_S = 10 * 366 * 86_400
+
+
+def seconds_up_to(most: int) -> Meta:
+    """Seconds as a decimal number, from 0 to `most`, as fine as milliseconds."""
+    return meaning("In whole milliseconds.", minimum=0, maximum=most, multipleOf=Decimal("0.001"))
 
 
 class Clock(OfSandbox):

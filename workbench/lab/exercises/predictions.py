@@ -2,18 +2,20 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from string import ascii_lowercase
 from textwrap import fill, indent
-from typing import Any, NamedTuple
+from typing import Any
 
 from workbench.errors import InvalidRequest
 from workbench.lab.exercises.verdicts import WIDTH, State, tell
 from workbench.text.render import Widget, bundle, with_widget
 
 
-class Question(NamedTuple):
+@dataclass(eq=False)
+class Question:
     """A question before a run. A person at a notebook sees it with a button for each choice."""
 
     name: str
@@ -24,6 +26,12 @@ class Question(NamedTuple):
     """The answers to choose from; one of them equals the run's result, letter by letter."""
     why: str
     """A sentence that explains the result, shown after the run."""
+    chosen: str = ""
+    """The chosen letter, as long as this process lives."""
+    found: State = State.NOT_YET
+    """The verdict on the choice, once `compare` has run."""
+    lines: list[Any] = field(default_factory=list)
+    """The widgets below the buttons that say the choice, one for each display of the question."""
 
     @property
     def by_letter(self) -> dict[str, str]:
@@ -47,14 +55,13 @@ class Question(NamedTuple):
 
         options = [(f"{letter}) {text}", letter) for letter, text in self.by_letter.items()]
         # Not radio buttons: JupyterLab takes the arrow keys, so the keyboard would reach only one button.
-        choice = ipywidgets.ToggleButtons(options=options, value=_chosen.get(self.name), style={"button_width": "auto"})
+        choice = ipywidgets.ToggleButtons(options=options, value=self.chosen or None, style={"button_width": "auto"})
         asked = ipywidgets.HTML(f"<strong>Predict first.</strong> {escape(self.ask)}")
         told = ipywidgets.HTML(self.verdict())
-        _lines.setdefault(self.name, []).append(told)
+        self.lines.append(told)
 
         def choose(change: Mapping[str, str]) -> None:
-            _chosen[self.name] = change["new"]
-            _found.pop(self.name, None)
+            self.chosen, self.found = change["new"], State.NOT_YET
             told.value = self.verdict()
 
         choice.observe(choose, "value")
@@ -63,9 +70,8 @@ class Question(NamedTuple):
 
     def verdict(self) -> str:
         """HTML that says the choice in words, for a screen reader too, and after the run whether it was right."""
-        letter, state = _chosen.get(self.name), _found.get(self.name, State.NOT_YET)
-        says = {State.DONE: f" {state.sign} right", State.WRONG: f" {state.sign} wrong"}.get(state, "")
-        return f'<span role="status">{f"Your choice: {letter}{says}" if letter else ""}</span>'
+        says = {State.DONE: f" {self.found.sign} right", State.WRONG: f" {self.found.sign} wrong"}.get(self.found, "")
+        return f'<span role="status">{f"Your choice: {self.chosen}{says}" if self.chosen else ""}</span>'
 
 
 QUESTIONS = {
@@ -73,12 +79,6 @@ QUESTIONS = {
     for slug, rows in tomllib.loads(Path(__file__).with_name("predictions.toml").read_text("utf-8")).items()
     for name, row in rows.items()
 }
-_chosen: dict[str, str] = {}
-"""Question's name → the chosen letter, as long as this process lives."""
-_found: dict[str, State] = {}
-"""Question's name → the verdict on the choice, once `compare` has run."""
-_lines: dict[str, list[Any]] = {}
-"""Question's name → the widgets below the buttons that say the choice, one for each display of the question."""
 
 
 def predict(name: str, letter: str | None = None) -> Question:
@@ -90,7 +90,7 @@ def predict(name: str, letter: str | None = None) -> Question:
     if letter is not None:
         if letter not in question.by_letter:
             raise InvalidRequest(f"choose one of {', '.join(question.by_letter)}, not {letter!r}", param="letter")
-        _chosen[name] = letter
+        question.chosen = letter
     return question
 
 
@@ -101,11 +101,11 @@ def compare(name: str, seen: object) -> None:
     """
     question = _named(name)
     letters = {text: letter for letter, text in question.by_letter.items()}
-    text, chosen = str(seen), _chosen.get(name)
+    text, chosen = str(seen), question.chosen
     shown = f"{letters.get(text)}) {text}"
     if text not in letters:
         says, state = f"The run shows {text}, which is none of the choices. Has every cell above run?", State.NOT_YET
-    elif chosen is None:
+    elif not chosen:
         says, state = f"It is {shown}. {question.why}", State.NOT_YET
     elif letters[text] == chosen:
         says, state = f"As you predicted: {shown}. {question.why}", State.DONE
@@ -113,8 +113,8 @@ def compare(name: str, seen: object) -> None:
         predicted = f"{chosen}) {question.by_letter[chosen]}"
         says, state = f"You predicted {predicted}. It is {shown}. {question.why}", State.WRONG
     tell(says, state=state)
-    _found[name] = state
-    for line in _lines.get(name, ()):
+    question.found = state
+    for line in question.lines:
         line.value = question.verdict()
 
 

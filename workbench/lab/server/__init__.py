@@ -10,15 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 import workbench.notebook_files  # noqa: F401  its import of nbformat takes a second less than JupyterLab's own
 
 # isort: split
-from jupyter_client.kernelspec import NATIVE_KERNEL_NAME
+from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_server.base.handlers import JupyterHandler
-from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from jupyterlab.labapp import LabApp
 from tornado.web import HTTPError, authenticated
 from traitlets.config import Config
@@ -86,7 +85,7 @@ def bring(shipped: Mapping[str, Path], folder: Path, was: Mapping[str, Sequence[
         became: dict[str, list[str]] = {outcome: [] for outcome in Copies._fields}
         hashes = dict(before)
         for within, source in sorted(shipped.items()):
-            content = _without_outputs(source.read_bytes())
+            content = _to_open(source.read_bytes())
             became["kept"] += [old for old in was.get(within, ()) if _retire(folder, old, hashes.pop(old, None))]
             outcome = _outcome(folder / within, _hash(content), before.get(within))
             became[outcome].append(within)
@@ -105,11 +104,18 @@ def bring(shipped: Mapping[str, Path], folder: Path, was: Mapping[str, Sequence[
     return Copies(**{outcome: tuple(names) for outcome, names in became.items()})
 
 
-def _without_outputs(content: bytes) -> bytes:
-    """A notebook without its outputs; content that is not a notebook stays as it is."""
+def _to_open(content: bytes) -> bytes:
+    """A notebook without outputs, with the metadata that JupyterLab would write into it, so that opening changes none.
+
+    The shipped notebooks name the kernel and the language, and no version of either. Content that is no notebook stays.
+    """
     try:
         notebook = json.loads(content)
         cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+        metadata = notebook["metadata"]
+        kernel = KernelSpecManager().get_kernel_spec(metadata["kernelspec"]["name"])
+        metadata["kernelspec"] |= {"display_name": kernel.display_name, "language": kernel.language}
+        metadata["language_info"]["version"] = platform.python_version()
     except (ValueError, KeyError, TypeError):
         return content
     for cell in cells:
@@ -169,23 +175,6 @@ def _read(path: Path) -> dict[str, str]:
     except (FileNotFoundError, ValueError):
         return {}
     return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
-
-
-class _Contents(AsyncLargeFileManager):
-    """Adds on reading the metadata that JupyterLab would write into a notebook, so that opening changes no notebook.
-
-    The shipped notebooks name the kernel and the language, and no version of either.
-    """
-
-    async def get(self, *args: object, **kwargs: object) -> dict[str, Any]:
-        """The base class's model; a notebook of the workbench's kernel also gets that kernel's name and its Python."""
-        model: dict[str, Any] = await super().get(*args, **kwargs)  # type: ignore[no-untyped-call]  # the base class
-        metadata = (model["content"] or {}).get("metadata", {}) if model["type"] == "notebook" else {}
-        if metadata.get("kernelspec", {}).get("name") == NATIVE_KERNEL_NAME and "language_info" in metadata:
-            found = cast("Any", self.parent).kernel_spec_manager.get_kernel_spec(NATIVE_KERNEL_NAME)
-            metadata["kernelspec"] |= {"display_name": found.display_name, "language": found.language}
-            metadata["language_info"].setdefault("version", platform.python_version())
-        return model
 
 
 class _PageHandler(JupyterHandler):
@@ -261,7 +250,6 @@ def _config(folder: Path, workspaces: Path, base_url: str, *, token: str, path: 
             "ip": at.hostname,
             "port": at.port,
             "port_retries": 0,
-            "contents_manager_class": _Contents,
             "base_url": "/",
             "root_dir": str(folder.resolve()),
             "open_browser": browser,

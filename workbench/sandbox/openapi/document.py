@@ -495,8 +495,8 @@ def _refine(properties: dict[str, Schema], struct: type[View], gaps: Gaps) -> No
 
 
 def _metas(kind: object) -> Iterator[Meta]:
-    """The annotations of a type, in the order in which they are written."""
+    """The annotations of a type, in the order in which they are written, or the annotation that `kind` is."""
     if get_origin(kind) in (Union, types.UnionType):
         for argument in get_args(kind):
             yield from _metas(argument)
-    yield from (meta for meta in getattr(kind, "__metadata__", ()) if isinstance(meta, Meta))
+    yield from (meta for meta in getattr(kind, "__metadata__", (kind,)) if isinstance(meta, Meta))

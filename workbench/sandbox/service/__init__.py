@@ -143,8 +143,10 @@ class Resource(NamedTuple, Generic[R, W]):
         also = [*also, Condition("status <> ?", (self.gone,))] if self.gone else also
         if isinstance(query, NumberedQuery):
             number, size = query.page, query.per_page
-            rows, total = table.numbered(number, size, also, **equals)
-            return NumberedList(self.url, [self.view(tx, row) for row in rows], number, size, total)
+            rows = table.page(size, (number - 1) * size, older_than=None, newer_than=None, also=also, **equals)
+            return NumberedList(
+                self.url, [self.view(tx, row) for row in rows], number, size, table.count(also, **equals)
+            )
         edges: list[int | None] = []
         for param in ("starting_after", "ending_before"):
             cursor = getattr(query, param)

@@ -11,7 +11,7 @@ from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
 from workbench.sandbox.service import LIVE_KEY, Caller, Resource, live_key, view_of
 from workbench.sandbox.store import MERCHANT_ID, Transaction
 from workbench.sandbox.store.rows import StoredAccount, StoredKey
-from workbench.sandbox.store.transaction import credentials, secret_digest
+from workbench.sandbox.store.transaction import secret_digest
 
 LIFETIME_MS: Final = 86_400_000
 _OVERLAP_MS: Final[Mapping[str, int]] = {"at_once": 0, "overlap": 86_400_000}
@@ -92,7 +92,7 @@ def issue_token(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wir
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
     if not body.password:
         raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
-    known = credentials(tx.draws, tx.gaps)
+    known = tx.credentials()
     if body.password == _WRONG_PASSWORD or (known and known != (body.email, body.password)):
         raise AuthenticationFailed("email or password is wrong.", code="credentials_wrong", param="password")
     return _new_pair(tx, MERCHANT_ID)

@@ -160,10 +160,8 @@ def settle_suspense(tx: Transaction, caller: Caller, body: wire.SettleSuspense, 
     """
     check_known([body.how], wire.SETTLED_BY, "is no way to settle late money; they are", param="how")
     late = balances.late_money_named(tx, caller, item)
-    recipe = wire.SETTLED_BY[body.how]
-    if recipe == "suspense_returned":
-        payments.top_up(tx, late.charge, late.money.amount_minor, late.entry.seq)
-    return late._replace(settled=_post_settlement(tx, wire.Settle(recipe=recipe, entry=late.entry.id))).view
+    settled = _post_settlement(tx, wire.Settle(recipe=wire.SETTLED_BY[body.how], entry=late.entry.id))
+    return late._replace(settled=settled).view
 
 
 def _post_settlement(tx: Transaction, body: wire.Settle) -> JournalEntry:
@@ -293,6 +291,9 @@ def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
     parties = {"operator": operator, "merchant": charge.account if charge else ""}
     made = ledger.postings_for(recipe, amounts, late.currency, **parties)
     is_movement = recipe == "suspense_returned"
+    if is_movement and charge:
+        # What was swept meanwhile is called back: an operator pays out no more than the float holds.
+        payments.top_up(tx, charge, late.amount_minor, entry.seq)
     return made, reference(operator, tx.now_ms, seq=tx.next_seq()) if is_movement else entry.external_reference
 
 

@@ -1,10 +1,9 @@
 """Payments: intents in two calls and charges in one, and each attempt from its prompt to its outcome."""
 
 import hmac
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from operator import attrgetter
-from typing import Final
 
 from msgspec import UNSET
 
@@ -166,31 +165,11 @@ def confirm_intent(
     status = _checked_status(tx, intent, "confirm")
     late = _late_money(tx, intent.id)
     warnings += balances.paid_already(tx, late) if late else ()
-    charge = _new_charge(
-        tx,
-        asked,
-        phone,
-        account=intent.account,
-        amount_minor=intent.amount_minor,
-        currency=intent.currency,
-        payment_intent=intent.id,
-        warnings=warnings,
-    )
-    session = _begin(tx, caller, charge, phone, intent.description)
-    shown = _change_intent(
-        tx,
-        caller.cause,
-        intent,
-        "payment_intent.requires_action",
-        late,
-        session,
-        status=status,
-        phone=phone.e164,
-        provider=asked.id,
-        latest_charge=charge.id,
-        warnings=warnings,
-        failure_code=None,
-    )
+    money, columns = Money(intent.amount_minor, intent.currency), {"payment_intent": intent.id, "warnings": warnings}
+    charge, session = _begin(tx, caller, asked, phone, money, intent.description, **columns)
+    attempt = {"phone": phone.e164, "provider": asked.id, "latest_charge": charge.id, "warnings": warnings}
+    changes = {"status": status, "failure_code": None, **attempt}
+    shown = _change_intent(tx, caller.cause, intent, "payment_intent.requires_action", late, session, **changes)
     _let_act(tx, session)
     return shown
 
@@ -252,18 +231,8 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
     warnings = service.warnings_of(tx.gaps, asked, phone, "channel")
     before_minor = tx.latest_amounts(caller.account, money.currency, payments.USUAL_OF)
     warnings += service.amount_warning(tx.gaps, money, before_minor)
-    charge = _new_charge(
-        tx,
-        asked,
-        phone,
-        account=caller.account,
-        amount_minor=money.amount_minor,
-        currency=money.currency,
-        reference=body.reference,
-        metadata=body.metadata,
-        warnings=warnings,
-    )
-    session = _begin(tx, caller, charge, phone, body.reference)
+    columns = {"reference": body.reference, "metadata": body.metadata, "warnings": warnings}
+    charge, session = _begin(tx, caller, asked, phone, money, body.reference, **columns)
     if tx.gaps.charge_wait == "answered":
         act(tx, caller.cause, session)
         charge = tx.charges[charge.id]
@@ -278,13 +247,22 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
     return Refused(PaymentDeclined(why, decline_code=charge.failure_code, charge=charge.id))
 
 
-def _new_charge(tx: Transaction, asked: Operator, phone: Msisdn, **columns: object) -> Charge:
-    """Store and return a charge; `asked` is the operator that the merchant named."""
-    return tx.charges.create(channel=asked.id, provider=phone.operator.id, phone=phone.e164, **columns)
+def _begin(
+    tx: Transaction, caller: Caller, asked: Operator, phone: Msisdn, money: Money, words: str | None, **columns: object
+) -> tuple[Charge, UssdSession]:
+    """Begin an attempt: store the charge, hold its amount, send the prompt, and schedule the prompt's time-out.
 
-
-def _begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, reference: str | None) -> UssdSession:
-    """Hold the amount, send the prompt, which shows `reference`, and schedule its time-out; returns the session."""
+    `asked` is the operator that the merchant named. The prompt shows `words`. `columns` are further ones of the charge.
+    """
+    charge = tx.charges.create(
+        account=caller.account,
+        channel=asked.id,
+        provider=phone.operator.id,
+        phone=phone.e164,
+        amount_minor=money.amount_minor,
+        currency=money.currency,
+        **columns,
+    )
     _hold(tx, charge, "opened")
     scenario = _scenario_for(tx, caller, charge, phone)
     session = tx.sessions.create(
@@ -294,7 +272,7 @@ def _begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, refer
         merchant=caller.name,
         amount_minor=charge.amount_minor,
         currency=charge.currency,
-        reference=reference,
+        reference=words,
         tries_left=tx.gaps.pin_attempts,
         expires_ms=tx.now_ms + tx.gaps.prompt_timeout_s * 1000,
         scenario=scenario,
@@ -302,7 +280,7 @@ def _begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, refer
     )
     _show(tx, session, None)
     tx.schedule(PROMPT_TIMEOUT, session.id, in_ms=tx.gaps.prompt_timeout_s * 1000)
-    return session
+    return charge, session
 
 
 def _hold(tx: Transaction, charge: Charge, change: str) -> None:
@@ -579,7 +557,7 @@ def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> w
         balances.balance_of(tx, kind, charge.currency, merchant=charge.account)
         for kind in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PENDING)
     )
-    fee = _FEES[tx.gaps.fee_on_refund](tx, charge, amount_minor)
+    fee = _fee_returned(tx, charge, amount_minor) if tx.gaps.fee_on_refund == "returned" else 0
     split = ledger.refund_split(amount_minor, available_minor=available, pending_minor=pending, fee_minor=fee)
     words = f"{Money(amount_minor, charge.currency)} to be refunded"
     entry = post(tx, charge, "refund_asked", split, words)
@@ -688,13 +666,6 @@ def _fee_returned(tx: Transaction, charge: Charge, amount_minor: int) -> int:
 
 def _fee_in(entry: JournalEntry) -> int:
     return sum(posting.amount_minor for posting in entry.postings if posting.code == ledger.MERCHANT_FEE.code)
-
-
-_FEES: Final[Mapping[str, Callable[[Transaction, Charge, int], int]]] = {
-    "kept": lambda *_: 0,
-    "returned": _fee_returned,
-}
-"""Choice of `fee_on_refund` → the part of the fee to return with the next refund, in minor units."""
 
 
 def top_up(tx: Transaction, charge: Charge, amount_minor: int, seq: int) -> None:

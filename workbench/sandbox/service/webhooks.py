@@ -197,7 +197,7 @@ def sending_for(tx: Transaction, job: Job) -> Sending | None:
         tx.jobs.remove(job)
         tx.schedule(DELIVER, delivery.id, in_ms=max(0, until_ms - tx.now_ms))
         return None
-    by_sandbox_clock = tx.mounted_hosts.get(urlsplit(endpoint.url).hostname or "", False)
+    by_sandbox_clock = urlsplit(endpoint.url).hostname in tx.hosts_by_its_clock
     stamp_s = _receivers_now_s(tx, by_sandbox_clock=by_sandbox_clock)
     body = event.body.encode()
     also = [old.secret for old in endpoint.overlapping(tx.now_ms)]
@@ -222,7 +222,17 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
         return  # the sandbox was reset meanwhile
     delivery, _, endpoint = message
     number = delivery.attempts + 1
-    _write_down(tx, sending, reply, number)
+    tx.attempts.create(
+        delivery=delivery.id,
+        number=number,
+        # By the sandbox's clock no latency is recorded, so that two runs record the same.
+        latency_ms=0 if sending.by_sandbox_clock else reply.latency_ms,
+        status_code=reply.status_code,
+        answer=reply.answer,
+        fault=reply.fault,
+        # An id, a moment and signatures, which need no masking.
+        headers=sending.headers,
+    )
     if not tx.jobs.remove(sending.job):
         # Replayed meanwhile: the job of the replay decides.
         tx.deliveries.put(delivery, attempts=number)
@@ -262,20 +272,6 @@ def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: webhooks.Outcome
     if (outcome.disables_endpoint or too_long) and endpoint.status == webhooks.ENABLED:
         disabled = _endpoint_view(tx, tx.endpoints.put(endpoint, status=webhooks.DISABLED))
         emit(tx, BY_ITSELF, endpoint.account, "webhook_endpoint.disabled", disabled)
-
-
-def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) -> None:
-    tx.attempts.create(
-        delivery=sending.delivery.id,
-        number=number,
-        # By the sandbox's clock no latency is recorded, so that two runs record the same.
-        latency_ms=0 if sending.by_sandbox_clock else reply.latency_ms,
-        status_code=reply.status_code,
-        answer=reply.answer,
-        fault=reply.fault,
-        # An id, a moment and signatures, which need no masking.
-        headers=sending.headers,
-    )
 
 
 def _endpoint_view(tx: Transaction, stored: Endpoint, *, secret: bool = False) -> wire.WebhookEndpoint:
@@ -431,7 +427,7 @@ def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEnd
         hint = "Change its URL, or delete it first."
         raise StateConflict(message, code="endpoint_exists", param="url", hint=hint)
     with EveryFault() as every:
-        every.read(check_url, body.url, tx.mounted_hosts, private=tx.private_receivers)
+        every.read(check_url, body.url, private=tx.private_receivers)
         every.read(webhooks.check_filter, body.enabled_events, webhooks.types_of(tx.gaps.event_types))
     endpoint_id = tx.new_id("we")
     stored = tx.endpoints.create(
@@ -450,7 +446,7 @@ def update_endpoint(
     """PATCH /v1/webhook_endpoints/{endpoint_id}: change an endpoint's URL or filter, or enable it again."""
     stored = ENDPOINTS.find(tx, caller, endpoint_id)
     if body.url is not None:
-        check_url(body.url, tx.mounted_hosts, private=tx.private_receivers)
+        check_url(body.url, private=tx.private_receivers)
         stored = tx.endpoints.put(stored, url=body.url)
     if body.enabled_events is not None:
         webhooks.check_filter(body.enabled_events, webhooks.types_of(tx.gaps.event_types))
@@ -503,10 +499,8 @@ def sign(tx: Transaction, caller: Caller, body: wire.Sign) -> wire.Signed:
     elif newest := tx.endpoints.first(order="seq DESC", account=caller.account, status=webhooks.ENABLED):
         endpoint = newest
     else:
-        message, hint = (
-            "No endpoint is enabled, so there is no secret to sign with.",
-            f"Register one: POST {ENDPOINTS.url}.",
-        )
+        message = "No endpoint is enabled, so there is no secret to sign with."
+        hint = f"Register one: POST {ENDPOINTS.url}."
         raise NotFound(message, code="endpoint_not_found", param="endpoint", hint=hint)
     text = body.body.encode()
     signer = webhooks.Signer(

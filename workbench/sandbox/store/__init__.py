@@ -5,7 +5,7 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -16,34 +16,14 @@ from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
 from workbench.sandbox.store.journal import Journal
-from workbench.sandbox.store.transaction import (
-    BUSY_S,
-    MERCHANT_ID,
-    UNWRITTEN,
-    Credentials,
-    NotNow,
-    Transaction,
-    UnitOfWork,
-    create,
-    credentials,
-)
+from workbench.sandbox.store.transaction import BUSY_S, MERCHANT_ID, UNWRITTEN, NotNow, Transaction, UnitOfWork, create
 from workbench.visible import visible
 
 __all__ = ["MERCHANT_ID", "NotNow", "Settings", "Store", "Transaction"]
 _LOG = logging.getLogger(__name__)
 SCHEMA_VERSION = 5
-_MIGRATIONS: Mapping[int, Sequence[str]] = {
-    3: (
-        "ALTER TABLE ussd_session RENAME COLUMN play TO scenario",
-        "ALTER TABLE script RENAME COLUMN play TO scenario",
-        "ALTER TABLE kept_answer RENAME TO kept_response",
-        "DROP INDEX job_due",
-        "DROP INDEX posting_account",
-        "DROP INDEX ussd_session_phone",
-    ),
-    4: (),
-}
-"""Version of an earlier schema → the changes of its tables to the next version; new tables are created anyway."""
+_UPGRADED = 4
+"""The earlier version of the schema whose files are upgraded: missing tables are made, and balances added up."""
 _APPLICATION_ID = 0x4D4D5742
 """The mark of a store's file for SQLite: MMWB."""
 MERCHANT_NAME = "PLANT STORE"
@@ -130,7 +110,6 @@ class Store:
         self.path = settings.path
         self._wall_ms = wall_ms
         self.gaps = settings.gaps
-        self.mounted_hosts: dict[str, bool] = {}
         self.before_reset: list[Callable[[], object]] = []
         """Functions to call before a reset deletes what has happened."""
         if self.path is not None:
@@ -165,14 +144,14 @@ class Store:
 
         A call that the read traces is written with this process's next command, or by `write_calls`.
         """
-        if self._transaction.calls_wait >= _MOST_CALLS_WAIT:
+        if len(self._transaction.later) >= _MOST_CALLS_WAIT:
             with suppress(NotNow, *UNWRITTEN):
                 self.write_calls()
         return UnitOfWork(self._transaction, reads_only=True)
 
     def write_calls(self) -> None:
         """Write the calls that only read into the trace, if any wait for it."""
-        if self._transaction.calls_wait:
+        if self._transaction.later:
             with self.transaction():
                 pass
 
@@ -180,11 +159,6 @@ class Store:
         """The merchant's oldest active test key, `secret` or `publishable`; the last secret key is never revoked."""
         with self.reading() as tx:
             return tx.key(MERCHANT_ID, kind)
-
-    @property
-    def credentials(self) -> Credentials | None:
-        """The merchant's credentials, drawn from the seed; None if any e-mail address and password do."""
-        return credentials(self.draws, self.gaps)
 
     def _fold(self) -> None:
         """Fold SQLite's journal into the file and remove the files beside it, unless others have the file open."""
@@ -228,10 +202,7 @@ class Store:
             keep_private(self.path)
         if not version:
             self._fill(settings, new_seed)
-        elif version in _MIGRATIONS:
-            for step in range(version, SCHEMA_VERSION):
-                for statement in _MIGRATIONS[step]:
-                    connection.execute(statement)
+        elif version == _UPGRADED:
             create(connection)
             Journal(connection).add_up()
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -240,21 +211,21 @@ class Store:
             connection, self.draws, self.gaps, self._wall_ms, shared=self.path is not None
         )
         tx.private_receivers = settings.private_receivers
-        tx.mounted_hosts = self.mounted_hosts
+        self.hosts_by_its_clock = tx.hosts_by_its_clock
         self.transaction = partial(UnitOfWork, tx, reads_only=False)
         """Begin a command, whose changes are committed unless the block raises."""
         self.grouped = tx.grouped
         """Begin a group of this thread's commands, or reads, which are one transaction."""
         self.now_s, self.clock_if_due, self.version = tx.moment_s, tx.clock_if_due, tx.version
+        self.credentials = tx.credentials()
+        """The merchant's e-mail address and password; None if almost any do."""
         tx.begin()
         for kind in () if version else KEY_PREFIXES:
             tx.new_key(MERCHANT_ID, kind)
         tx.set_clock_mode(settings.clock)
         if self.path is not None:
             tx.opening = tx.count_up("opening")
-        tx.write_counters()
-        connection.execute("COMMIT")
-        tx.end()
+        tx.commit()
         if self.path is not None:
             connection.execute("PRAGMA journal_mode = WAL")
             # From now on a wait for another process does not hold up this process's threads.
@@ -285,7 +256,7 @@ class Store:
             return 0
         if application != _APPLICATION_ID:
             raise self._refused(f"{self.path} is a database of another program.")
-        if version != SCHEMA_VERSION and version not in _MIGRATIONS:
+        if version not in (SCHEMA_VERSION, _UPGRADED):
             message = f"{self.path} has schema version {version}; this workbench reads {SCHEMA_VERSION}."
             raise self._refused(message, version=version)
         return int(version)

@@ -6,14 +6,14 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
 from functools import cache, lru_cache
 from importlib.resources import files
 from operator import attrgetter
-from types import MappingProxyType, TracebackType
-from typing import Any, Final, Generic, NamedTuple, TypeVar, get_origin
+from types import TracebackType
+from typing import Any, Final, Generic, TypeVar, get_origin
 
 import msgspec
 
@@ -116,21 +116,6 @@ def create(connection: sqlite3.Connection) -> None:
         if sqlite3.complete_statement(statement):
             connection.execute(statement)
             statement = ""
-
-
-class Credentials(NamedTuple):
-    """The e-mail address and password that a merchant signs in with."""
-
-    email: str
-    password: str
-
-
-def credentials(draws: Draws, gaps: Gaps) -> Credentials | None:
-    """The merchant's e-mail address and password, drawn from the seed; None if the register accepts almost any."""
-    if gaps.token_credentials != "one_account":
-        return None
-    name = f"{MERCHANT_ID}-{draws.token('email', MERCHANT_ID)[:6].lower()}"
-    return Credentials(f"{name}@merchant.example", draws.token("password", MERCHANT_ID))
 
 
 @lru_cache(maxsize=64)
@@ -264,6 +249,8 @@ class Table(Generic[R]):
     def page(
         self,
         limit: int,
+        skip: int = 0,
+        /,
         *,
         older_than: int | None = None,
         newer_than: int | None = None,
@@ -272,26 +259,18 @@ class Table(Generic[R]):
     ) -> list[R]:
         """At most `limit` records, newest first, with a `seq` below `older_than` and above `newer_than`.
 
-        With `newer_than` alone, the records next above `newer_than`. Each record meets the conditions `also`.
+        With `newer_than` alone, the records next above `newer_than`. Each record meets the conditions `also`. `skip`
+        records are left out before the first.
         """
         where, values = _where(equals, also)
-        edges = {"<": older_than, ">": newer_than}
-        for sign, edge in edges.items():
+        for sign, edge in ("<", older_than), (">", newer_than):
             if edge is not None:
                 where, values = f"{where} AND seq {sign} ?", (*values, edge)
         upwards = newer_than is not None and older_than is None
         order = "seq" if upwards else "seq DESC"
-        rows = self._from_file(f"{self._from} WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit))
+        sql = f"{self._from} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?"
+        rows = self._from_file(sql, (*values, limit, skip))
         return rows[::-1] if upwards else rows
-
-    def numbered(
-        self, number: int, size: int, also: Sequence[Condition] = (), **equals: Filters
-    ) -> tuple[list[R], int]:
-        """The records of page `number`, from 1, newest first, and the number of rows on all pages."""
-        where, values = _where(equals, also)
-        there = (*values, size, (number - 1) * size)
-        rows = self._from_file(f"{self._from} WHERE {where} ORDER BY seq DESC LIMIT ? OFFSET ?", there)
-        return rows, self.count(also, **equals)
 
     def count(self, also: Sequence[Condition] = (), **equals: Filters) -> int:
         """Count the rows whose columns equal these and that meet the conditions `also`."""
@@ -327,13 +306,13 @@ class Table(Generic[R]):
         return found
 
     def _from_file(self, sql: str, values: tuple[str | int, ...]) -> list[R]:
-        return [self._made(row) for row in self._run(sql, values)]
-
-    def _made(self, row: tuple[Any, ...]) -> R:
-        fields = dict(zip(self._names, row, strict=True))
-        for name, decoded in self._json.items():
-            fields[name] = decoded(fields[name])
-        return self._record(**fields)
+        found = []
+        for row in self._run(sql, values):
+            fields = dict(zip(self._names, row, strict=True))
+            for name, decoded in self._json.items():
+                fields[name] = decoded(fields[name])
+            found.append(self._record(**fields))
+        return found
 
     def _row(self, record: R) -> Sequence[Any]:
         values = self._values(record)
@@ -391,9 +370,6 @@ class Transaction:
     reads_only: bool
     private_receivers = False
     """True if webhooks may go to private ranges."""
-    mounted_hosts: Mapping[str, bool] = MappingProxyType({})
-    """Host for which an application of this process answers → True if the application uses the sandbox's clock."""
-
     opening = 0
     """The number of this opening of a kept file, which keeps the ids of its reads apart from other openings'."""
     group: int | None = None
@@ -422,6 +398,8 @@ class Transaction:
         """Held by the thread whose command or read is running. Only its holder can release an RLock."""
         self.never_wait: set[int] = set()
         """Threads that get NotNow where other threads wait."""
+        self.hosts_by_its_clock: set[str] = set()
+        """Hosts for which an application of this process answers that goes by the sandbox's clock."""
         self._wall_ms = wall_ms
         self._counters: dict[str, int] = {}
         self._counters_before: dict[str, int] = {}
@@ -432,7 +410,8 @@ class Transaction:
         self._read_ids: dict[str, int] = {}
         self._read_ids_before: dict[str, int] = {}
         """Kind → the number of ids that reads of this opening of a shared file were given."""
-        self._later: deque[rows.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
+        self.later: deque[rows.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
+        """Calls that the next command writes into the trace."""
         self.draws = draws
         self.gaps = gaps
         self.intent_transitions = payments.intent_transitions(gaps)
@@ -482,7 +461,7 @@ class Transaction:
         """
         try:
             if failure is None:
-                self._commit()
+                self.commit()
             else:
                 self._roll_back()
         except sqlite3.OperationalError as error:
@@ -492,16 +471,17 @@ class Transaction:
             self.turn.release()
         self._refuse(failure)
 
-    def _commit(self) -> None:
+    def commit(self) -> None:
+        """Write the counters, commit the command or end the read, and update the memory."""
         try:
-            self.write_counters()
+            self._write_counters()
             self._cursor.execute("COMMIT")
-            self.end()
+            self._end()
         except BaseException as error:
             if isinstance(error, sqlite3.Error) or self._connection.in_transaction:
                 self._roll_back()
             else:  # Ctrl-C came once the command was committed
-                self.end()
+                self._end()
             raise
 
     def _refuse(self, error: BaseException | None) -> None:
@@ -584,7 +564,7 @@ class Transaction:
             if self._lost_ms:
                 self._move_offset(self._lost_ms, self.now_ms)
                 self._made_up_ms, self._lost_ms = self._lost_ms, 0
-            for call in self._later:
+            for call in self.later:
                 self.calls.add(msgspec.structs.replace(call, seq=self.next_seq()))
 
     def moment_s(self) -> int:
@@ -629,10 +609,10 @@ class Transaction:
         self._lost_ms += self._latest_ms - now_ms
         return self._latest_ms
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """Update the memory after the commit of a command, or after a read."""
         if not self.reads_only:
-            self._later.clear()
+            self.later.clear()
             if self._failed_at != self._connection.total_changes:
                 self._failed_at = None
             if self._made_up_ms >= _WORTH_TELLING_MS:
@@ -642,11 +622,6 @@ class Transaction:
         if not self._shared:
             self._counters_before = self._counters.copy()
         self._read_ids_before = self._read_ids.copy()
-
-    @property
-    def calls_wait(self) -> int:
-        """The number of calls that are still to be written into the trace."""
-        return len(self._later)
 
     def new_read_id(self, kind: str) -> str:
         """The next identifier of a kind for a read, which cannot write its number into a kept file.
@@ -658,14 +633,21 @@ class Transaction:
         self._read_ids[kind] = self._read_ids.get(kind, 0) + 1
         return self.draws.identifier(kind, self.opening * _READS_OF_AN_OPENING + self._read_ids[kind])
 
+    def credentials(self) -> tuple[str, str] | None:
+        """The merchant's e-mail address and password, drawn from the seed; None if the register accepts almost any."""
+        if self.gaps.token_credentials != "one_account":
+            return None
+        name = f"{MERCHANT_ID}-{self.draws.token('email', MERCHANT_ID)[:6].lower()}"
+        return f"{name}@merchant.example", self.draws.token("password", MERCHANT_ID)
+
     def trace(self, call: rows.StoredCall) -> None:
         """Record a call in the trace; during a read, the call waits until the next command writes it."""
         if self.reads_only:
-            self._later.append(call)
+            self.later.append(call)
         else:
             self.calls.add(call)
 
-    def write_counters(self) -> None:
+    def _write_counters(self) -> None:
         """Write the counters and a running clock's moment, once per command, before its commit."""
         if self.reads_only:
             return

@@ -70,10 +70,12 @@
       panel.id = "workbench-phone";
       panel.title.caption = "Customer's phone";
       panel.title.icon = phoneIcon;
-      if (window.matchMedia("(max-width: 640px)").matches) {
+      // A notebook keeps at least half of the window: the list of files is a click away, on a small screen the phone too.
+      const isAtMost = (width) => window.matchMedia(`(max-width: ${width}px)`).matches;
+      if (isAtMost(1200)) shell.collapseLeft();
+      if (isAtMost(800)) {
         panel.title.label = panel.title.caption;
         shell.add(panel, "main", { activate: false });
-        shell.collapseLeft();
       } else {
         shell.add(panel, "right", { rank: 1 });
         shell.activateById(panel.id);

@@ -1,0 +1,140 @@
+"""Reads the labels in the lines above a header: account, currency, period, opening and closing balance."""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime
+from functools import partial
+from typing import Any, Final
+
+from workbench.analysis.statements.cells import Amounts, Cell, Line, Wrong, currencies_named, refused, shown, text_of
+from workbench.analysis.statements.dates import DateFormat
+from workbench.analysis.statements.layouts import CODE, PREAMBLE_FIELDS, Layout, Preamble, heading_key
+from workbench.analysis.statements.recognising import Found
+from workbench.domain.moments import moment
+from workbench.domain.money import ISO_4217
+from workbench.errors import StatementRefused
+
+_ENDS: Final = {"first": 0, "last": -1}
+"""Field → the place of its day in a value that has both days."""
+_WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "closing": "an amount"}
+
+
+def declared(
+    found: Found, account: str | None, currency: str | None, *, by_row: bool = False
+) -> tuple[Preamble, int, str, str]:
+    """Values of the lines above the header, the line of the closing balance or 0, the account, and the currency.
+
+    `account` and `currency` are the caller's. With `by_row` each row names its account, and the returned account is
+    empty. A line has labels, each before its value: `Label,value`, `Label:,value` or `Label: value`.
+
+    Raises StatementRefused: a value that is no day, code or amount, a label with two different values, a balance in
+    another currency than the file's, a period that ends before it begins, or an account or currency other than
+    the caller's.
+    """
+    name, layout = found.cell_rows.name, found.layout
+    passed = currency and currency.strip().upper()
+    if passed and not CODE.fullmatch(passed):
+        raise StatementRefused(f"A currency is a code of three letters, such as ZMW, not {currency!r}.")
+    said, closing_line = _preamble(name, layout, found.above, passed)
+    if by_row and account:
+        raise refused(name, f"names the account of each row, but {account!r} was passed too.")
+    account = "" if by_row else _agreed(name, "account", account, said.account, layout.account)
+    return said, closing_line, account, _agreed(name, "currency", passed, said.currency, layout.currency)
+
+
+def _agreed(name: str, what: str, passed: str | None, told: str | None, otherwise: str | None) -> str:
+    """The caller's value, else the file's, else the layout's.
+
+    Raises StatementRefused: the caller's and the file's values differ, or there is no value.
+    """
+    if passed and told and passed != told:
+        text = f"declares the {what} {told!r}, but {passed!r} was passed."
+        raise refused(name, text, passed=passed, found=told)
+    value = passed or told or otherwise
+    if value is None:
+        raise refused(name, f"does not name its {what}.", hint=f"Pass {what}='…'.", lacks=what)
+    return value
+
+
+def _preamble(name: str, layout: Layout, above: Sequence[Line], currency: str | None) -> tuple[Preamble, int]:
+    """The values of the labels above the header, and the line of the closing balance, or 0 without one."""
+    labels = {field: heading_key(label) for field, label in layout.preamble.items()}
+    made: dict[str, tuple[int, Any]] = {}
+    named: set[str] = set()
+    said = [
+        (line, field, label, value)
+        for line, cells in above
+        for label, value in pairs_of(cells)
+        for field in labels
+        if labels[field] == heading_key(label) and value != ""
+    ]
+    # The currency first: the balances are read by its decimals, and may stand above it.
+    told = next((code for _, field, _, value in said if field == "currency" and (code := code_in(value))), None)
+    of_file = currency or told or layout.currency
+    readers = _readers(layout, of_file, [(field, value) for _, field, _, value in said if field in _ENDS])
+    for line, field, label, value in said:
+        read = readers[field](value)
+        if read is None or isinstance(read, Wrong):
+            written = " or ".join(layout.preamble_dates)
+            why = read or f"{shown(value)} is not {_WANTED.get(field, f'a day written as {written}')}"
+            raise StatementRefused(f"{name}, line {line}: {label} {why}.", file=name, line=line, label=label)
+        named.update(currencies_named(value) if field in ("opening", "closing") else ())
+        if made.setdefault(field, (line, read))[1] != read:
+            raise refused(name, f"has two values for {label}, the other in line {line}.", line=line)
+    read_all = Preamble(*(made.get(field, (0, None))[1] for field in PREAMBLE_FIELDS))
+    if named and of_file not in named:
+        raise refused(name, f"has balances in {' or '.join(sorted(named))} above its header, and is in {of_file}.")
+    if read_all.first and read_all.last and read_all.first > read_all.last:
+        text = f"has a period that ends on {read_all.last}, before it begins on {read_all.first}."
+        raise refused(name, text, hint=f"Days are read as {' or '.join(layout.preamble_dates)}.")
+    return read_all, made.get("closing", (0, None))[0]
+
+
+def pairs_of(cells: list[Cell]) -> Iterator[tuple[str, Cell]]:
+    """Yields the labels in a line, each with its value: both in one cell with a colon, or in two cells."""
+    filled = [cell for cell in cells if cell != ""]
+    if len(filled) == 1:
+        label, _, value = text_of(filled[0]).partition(":")
+        yield label, value.strip()
+    for heading, cell in zip(filled[::2], filled[1::2], strict=False):
+        yield text_of(heading).strip().removesuffix(":"), cell
+
+
+def code_in(cell: Cell) -> str | None:
+    """The code of a currency in a cell above the header; words may follow a known code, as in `ZMW (Kwacha)`."""
+    text = text_of(cell).strip().upper()
+    code = text[:3]
+    return code if CODE.fullmatch(text) or (code in ISO_4217 and not text[3:4].isalnum()) else None
+
+
+def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) -> dict[str, Callable[[Cell], Any]]:
+    """Field of the preamble → the reader of its value.
+
+    `ends` are the fields and values of the period's days. The formats that read all of these are used, or all formats
+    if none does.
+    """
+    amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
+    is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")
+
+    def read(days: DateFormat, field: str, cell: Cell) -> date | None:
+        if isinstance(cell, datetime):
+            return cell.date()
+        text = text_of(cell).strip()
+        at = days.all_in(text) if is_one_cell else [days.read(text)]
+        found = at[_ENDS[field]] if at else None
+        return None if found is None else moment(found).date()
+
+    formats = [*map(DateFormat, layout.preamble_dates)]
+    formats = [date_format for date_format in formats if all(read(date_format, *end) for end in ends)] or formats
+
+    def day(field: str, cell: Cell) -> date | Wrong | None:
+        found = sorted({at for date_format in formats if (at := read(date_format, field, cell))})
+        if len(found) > 1:
+            return Wrong(f"{shown(cell)} is {' or '.join(map(str, found))}: keep one of them in preamble_date")
+        return found[0] if found else None
+
+    return {
+        "account": lambda cell: text_of(cell).strip(),
+        "currency": code_in,
+        **{field: partial(day, field) for field in _ENDS},
+        **dict.fromkeys(("opening", "closing"), amounts.read),
+    }
