@@ -128,7 +128,7 @@ def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Valu
     from workbench.domain.gaps import REGISTER, rows_named, written
 
     asked = [(name.strip(), value.strip()) for name, _, value in (text.partition("=") for text in names)]
-    chosen = [*rows_named([name for name, _ in asked])]
+    chosen = rows_named([name for name, _ in asked])
     if section is not None:
         sections = sorted({number for row in REGISTER for number in (row.section, row.section.partition(".")[0])})
         if section not in sections:
