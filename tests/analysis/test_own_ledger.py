@@ -414,6 +414,14 @@ def test_makes_keys_is_named_where_keys_are_missing_and_not_where_another_column
         assert ("makes_keys" in str(refused.value)) is names_it
 
 
+def test_a_parquet_file_whose_texts_are_not_utf_8_is_refused(tmp_path: Path):
+    path = tmp_path / "books.parquet"
+    TEXTS.assign(key="wxyz").to_parquet(path, compression=None)
+    path.write_bytes(path.read_bytes().replace(b"wxyz", b"\xff\xfe\xff\xfe"))
+    with pytest.raises(StatementRefused, match=r"books\.parquet cannot be read as a table"):
+        read_ledger(path)
+
+
 # A database of the shop's own: a table of payments, in PostgreSQL and in SQLite.
 
 PAYMENTS = [

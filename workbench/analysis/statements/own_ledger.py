@@ -224,7 +224,10 @@ def _taken(source: object, query: str | Path | None) -> tuple[str, str | None, P
         if path.suffix.lower() != PARQUET:
             return path.name, digest, path
         with _as_table(path.name):
-            return path.name, digest, pq.read_table(path)
+            table = pq.read_table(path)
+            # Reading checks no text: bytes that are not UTF-8 would be found when a text is taken out.
+            table.validate(full=True)
+            return path.name, digest, table
     name = f"{type(source).__module__.split('.')[0].lstrip('_')} {type(source).__name__}"
     if isinstance(source, pa.Table):
         return name, None, source
