@@ -54,10 +54,9 @@ def _typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Pat
     declared = {path: _declared(path) if parameters else {} for path in notebooks}
     known = {name for names in declared.values() for name in names}
     if parameters and not known:
-        raise RunRefused(
-            f"No cell of {', '.join(path.name for path in notebooks)} is tagged parameters, so -p has nothing to set.",
-            hint="Tag the cell that assigns the parameters.",
-        )
+        names = ", ".join(path.name for path in notebooks)
+        message = f"No cell of {names} is tagged parameters and assigns a name, so -p has nothing to set."
+        raise RunRefused(message, hint="Tag the cell that assigns the parameters.")
     if unknown := sorted(set(parameters) - known):
         message = f"No notebook takes a parameter {', '.join(unknown)}; they take {', '.join(sorted(known))}."
         raise RunRefused(message, unknown=unknown)

@@ -205,8 +205,8 @@ class Pictures:
         """The T-accounts of one payment, by the id of an intent, of a charge without an intent, or of a payout."""
         entries, postings = self._journal(payment)
         lines = [f"#{entry.number} {entry.kind}: {mask(entry.description)}" for entry in entries]
-        notes = [f"The ledger of {svg.shown_as(payment, 60)}", *(lines or ["No entry names it."])]
-        return TAccounts(map(asdict, postings), notes=notes)
+        title = f"The ledger of {svg.shown_as(payment, 60)}"
+        return TAccounts(map(asdict, postings), title, lines or ["No entry names it."])
 
     def money_flow(self) -> Drawing:
         """The latest entries of the ledger, each with the money that changed hands and the claims that changed."""

@@ -1,4 +1,4 @@
-"""Sends one request to the service, measures its time, and returns the response as a struct or raises its error."""
+"""Sends one request to the service, and returns the response as a struct or raises its error."""
 
 import re
 from base64 import b64encode
