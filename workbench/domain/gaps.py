@@ -564,7 +564,7 @@ class Gaps:
                       "(draft-ietf-httpapi-ratelimit-headers-11), 429 and Retry-After"},
         asks="How many requests may we make, and how do you tell us to slow down?", relied=("rate_limited",),
         sign=signs.rate_shown, unseen={"none": _LUCK},
-        code=("sandbox/exchange.py", "sandbox/engine.py"))
+        code=("sandbox/exchange.py",))
     amount_bounds: str = row("8", "none", "from 0.01 to 9,999,999,999.99",
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
         asks="What are the smallest and the largest amounts of a payment?",

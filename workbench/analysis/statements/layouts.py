@@ -331,7 +331,8 @@ def tried_layouts(
 ) -> tuple[Layout, ...]:
     """The named layout alone; without a name, all shipped and given ones.
 
-    Raises StatementRefused: no layout has that name, two given layouts share a name, or a folder has no layout.
+    Raises StatementRefused: no layout has that name, two given layouts share a name, a folder has no layout, or an
+    argument is of another type.
     """
     if isinstance(layout, Layout):
         return (layout,)
@@ -343,6 +344,9 @@ def tried_layouts(
         folder, layouts = layouts, sorted(Path(layouts).glob(f"*{SUFFIX}"))
         if not layouts:
             raise StatementRefused(f"{folder} is not a folder of layouts: it has no {SUFFIX} file in it.")
+    layouts = [*layouts] if isinstance(layouts, Iterable) else [layouts]
+    if wrong := [given for given in layouts if not isinstance(given, Layout | str | Path)]:
+        raise StatementRefused(f"Give layouts as a folder, or as a list of layouts and their files, not {wrong[0]!r}.")
     own = [given if isinstance(given, Layout) else layout_in(Path(given)) for given in layouts]
     twice = [name for name, count in Counter(given.name for given in own).items() if count > 1]
     if twice:

@@ -224,7 +224,10 @@ def _taken(source: object, query: str | Path | None) -> tuple[str, str | None, P
         if path.suffix.lower() != PARQUET:
             return path.name, digest, path
         with _as_table(path.name):
-            return path.name, digest, pq.read_table(path)
+            table = pq.read_table(path)
+            # Reading checks no text: bytes that are not UTF-8 would be found when a text is taken out.
+            table.validate(full=True)
+            return path.name, digest, table
     name = f"{type(source).__module__.split('.')[0].lstrip('_')} {type(source).__name__}"
     if isinstance(source, pa.Table):
         return name, None, source
@@ -244,6 +247,8 @@ def _sql(query: str | Path) -> tuple[str, str]:
     """The name and the text of a query."""
     if isinstance(query, str) and not query.lower().endswith(".sql"):
         return "query", query
+    if not isinstance(query, str | Path):
+        raise StatementRefused(f"Give query as text or as the path of a .sql file, not {query!r}.")
     path = Path(query)
     try:
         return path.name, path.read_text("utf-8-sig")
@@ -505,11 +510,12 @@ def _unreadable(found: Found, called: str, count: int, problems: Sequence[tuple[
     ]
     listed += [f"and {len(reasons) - _MOST_REASONS:,} more reasons"] if len(reasons) > _MOST_REASONS else []
     many = len({line for line, _ in problems})
-    hints = {**_HINTS, f"{layout.columns.get('key', 'key')} is missing": _WITHOUT_KEYS}
+    hints = [text for words, text in _HINTS.items() if any(words in why for why in reasons)]
+    hints += [_WITHOUT_KEYS] if f"{layout.columns.get('key', 'key')} is missing" in reasons else []
     return refused(
         found.cell_rows.name,
         f"has {many:,} of {count:,} rows that cannot be read: {'; '.join(listed)}.",
-        hint=next((hint for words, hint in hints.items() if any(words in why for why in reasons)), ""),
+        hint=next(iter(hints), ""),
         rows=many,
         first=min(line for line, _ in problems),
     )
