@@ -182,8 +182,10 @@ class Store:
             with closing(sqlite3.connect(":memory:")) as empty:
                 empty.deserialize(_empty_store())
                 empty.backup(connection)
-        # A throw-away store keeps its journal in memory.
-        for way in ("synchronous = NORMAL" if self.path else "journal_mode = MEMORY", "foreign_keys = ON"):
+        # A throw-away store keeps its journal in memory, and writes a page only between commands: SQLite 3.40 damages a
+        # temporary database that is rolled back after it wrote a page within the transaction.
+        ways = ("synchronous = NORMAL",) if self.path else ("journal_mode = MEMORY", "cache_spill = OFF")
+        for way in (*ways, "foreign_keys = ON"):
             connection.execute(f"PRAGMA {way}")
         return connection
 
