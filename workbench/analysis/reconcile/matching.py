@@ -39,9 +39,10 @@ _LONG_ENOUGH: Final = 4
 
 
 class Like(NamedTuple):
-    """The candidates of a row, found `by` a rule: per side, the `places` of the first candidates, and the count of all.
+    """The candidates of a row, which the rule named `by` found.
 
-    The search by a customer's number ends early, so that its counts may be too low.
+    `places` has the first candidates of the ledger and of the statement, `counts` the number of all of each side. The
+    search by a customer's number ends early, so its counts may be too low.
     """
 
     by: str
@@ -49,7 +50,7 @@ class Like(NamedTuple):
     counts: Sequence[int]
 
     def without(self, taken: Collection[int]) -> "Like":
-        """These candidates without the rows that are `taken` since."""
+        """The candidates without the rows in `taken`, which have found a partner since."""
         left = [[place for place in some if place not in taken] for some in self.places]
         gone = [len(some) - len(rest) for some, rest in zip(self.places, left, strict=True)]
         return Like(self.by, left, [many - fewer for many, fewer in zip(self.counts, gone, strict=True)])
@@ -227,7 +228,7 @@ class _Line:
 
 
 def _nearest(sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tuple[int, int]]:
-    """Pairs rows that are not `done` by the nearest days; rows of one day are paired in their order."""
+    """Pairs the rows outside of `done`, at most `reach` days apart, the nearest days first; in order within a day."""
     left, right = (
         [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
          if place not in done] for side in sides
@@ -246,7 +247,7 @@ _RUN: Final = re.compile(r"[^\W_]+")
 
 
 def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | None], set[int]]:
-    """A function that returns the places of the keys that stand whole in a text; `keys` have keys and places."""
+    """A function from a text to the places of the `keys` (key, place) that occur in the text as whole words."""
     there = defaultdict(list)
     for key, place in keys:
         runs = tuple(_RUN.findall((key or "").casefold()))
@@ -285,7 +286,7 @@ def _number(phone: str | None) -> str | None:
 
 
 def _ends(phone: str | None) -> str | None:
-    """The part of a customer's number that a mask leaves; text that is no number stays as it is."""
+    """The digits of a customer's number that a mask leaves visible; text that is no number stays as it is."""
     number = _number(phone)
     if number is None or not number.startswith("+"):
         return number
