@@ -100,14 +100,21 @@ _NOW_RULES: Final = {
     "minutes": '[{{ on = ["key"] }}, {{ on = ["amount", "phone"], minutes = {} }}]',
 }
 """Former word of `--tolerance` → the rules that do the same, with its value."""
+_WRITE_RULES: Final = (
+    "{} is a rule now. Write match = {} in the layout, or the same after an account's name under [match] in the file "
+    "of --rules."
+)
 
 
 def _now_a_rule(_: click.Context, __: click.Parameter, fields: str | None) -> None:
     """Refuses the former `--pair-by`: BadParameter names the rules that do the same."""
     if fields is not None:
-        on = [name for name in ("amount", "phone") if name in fields] or ["amount"]
-        rules = f'[{{ on = ["key"] }}, {{ on = {json.dumps(on)}, days = 2 }}]'
-        raise click.BadParameter(f"This is a rule now. Write match = {rules} in the layout.")
+        from workbench.analysis.rules import AMOUNT, FIELDS, USUAL_DAYS
+
+        names = {AMOUNT, *(name.strip() for name in fields.split(","))}
+        on, window = json.dumps([name for name in FIELDS if name in names]), f"days = {USUAL_DAYS}"
+        rules = f'[{{ on = ["key"] }}, {{ on = {on}, {"minutes = 15" if "time" in names else window} }}]'
+        raise click.BadParameter(_WRITE_RULES.format("This", rules))
 
 
 def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
@@ -415,9 +422,7 @@ def _tolerance(given: Sequence[tuple[str, str]], currencies: Iterable[str]) -> "
     for what, value in given:
         if what in _NOW_RULES:
             rules = _NOW_RULES[what].format(_whole_number_of(value, 0))
-            raise click.BadParameter(
-                f"{what} is a rule now. Write match = {rules} in the layout.", param_hint="--tolerance"
-            )
+            raise click.BadParameter(_WRITE_RULES.format(what, rules), param_hint="--tolerance")
         if what not in _TOLERANCES:
             raise click.BadParameter(f"{what!r} is none of {', '.join(_TOLERANCES)}.", param_hint="--tolerance")
         if len(decimals) > 1:
