@@ -41,11 +41,13 @@ _LONG_ENOUGH: Final = 4
 class Like(NamedTuple):
     """The candidates of one or more rows, found `by` a rule: per side, their `places`.
 
-    The search by a customer's number ends early, so that some places may be missing.
+    `fitting` has the rows of the other side that may be the partner; further candidates make that doubtful. The search
+    by a customer's number ends early, so that some places may be missing.
     """
 
     by: str
     places: Sequence[Places]
+    fitting: Places
 
 
 class Found(NamedTuple):
@@ -109,18 +111,17 @@ def _only_candidates(by: str, ours: _Fits, theirs: _Fits) -> tuple[Pairs, dict[i
             if place not in done:
                 own = sorted({place, *(spot for other in found for spot in others[other])})
                 like = [own, found] if mine is ours else [found, own]
-                unclear[place] = Like(by, [np.array(places, np.int64) for places in like])
+                unclear[place] = Like(by, [np.array(places, np.int64) for places in like], np.array(found, np.int64))
     return pairs, unclear
 
 
 def _named(waiting: pa.Table, candidates: Mapping[int, Like], is_taken: NDArray[np.bool_]) -> dict[int, str]:
     """For each row a text that names its candidates with their days, the ledger's first.
 
-    Rows that a later rule has taken are no candidates any more; a row without candidates on both sides has no text.
+    Rows that a later rule has taken are no candidates any more; a row that no other row fits has no text.
     """
-    likes = {id(like): like for like in candidates.values()}
+    likes = {id(like): like for like in candidates.values() if not is_taken[like.fitting].all()}
     free = {at: [some[~is_taken[some]] for some in like.places] for at, like in likes.items()}
-    free = {at: sides for at, sides in free.items() if all(map(len, sides))}
     names: dict[int, str] = {}
     for side, (prefix, *stands) in enumerate((("l_", "l_entry"), ("s_", "s_source", "s_no"))):
         places = sorted({place for sides in free.values() for place in sides[side][:_NAMED].tolist()})
@@ -178,10 +179,10 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
         alone: NDArray[np.bool_] = np.logical_and(*(side.count(spots, 2 * reach) == 1 for side in sides))
         return alone
 
-    fits = right.count(left.line, reach) > 0
-    partner = right.first_from(left.line[fits], reach)
-    is_sure = are_alone(left.line[fits]) & are_alone(right.line[partner])
-    pairs = list(zip(left.places[fits][is_sure].tolist(), right.places[partner][is_sure].tolist(), strict=True))
+    has_one = right.count(left.line, reach) > 0
+    partner = right.first_from(left.line[has_one], reach)
+    is_sure = are_alone(left.line[has_one]) & are_alone(right.line[partner])
+    pairs = list(zip(left.places[has_one][is_sure].tolist(), right.places[partner][is_sure].tolist(), strict=True))
     customers = [
         _customers(waiting, [both[side] for both in pairs], prefix) for side, prefix in enumerate(PREFIX.values())
     ]
@@ -190,17 +191,19 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     if rule.nearest:
         return [*pairs, *_nearest(waiting, sides, done, reach)], {}
     unclear: dict[int, Like] = {}
-    likes: dict[tuple[int, ...], Like] = {}
     for mine, other in (sides, sides[::-1]):
+        likes: dict[int, Like] = {}
         counts = np.array([side.count(mine.line, 2 * reach) for side in sides])
-        is_open = (other.count(mine.line, reach) > 0) & (counts.sum(axis=0) > len(sides))
+        fits, nearer = other.count(mine.line, reach), other.first_from(mine.line, reach)
+        is_open = (fits > 0) & (counts.sum(axis=0) > len(sides))
         firsts = np.array([side.first_from(mine.line, 2 * reach) for side in sides])
         for row in np.flatnonzero(is_open):
             if (place := int(mine.places[row])) not in done:
                 begins, ends = firsts[:, row].tolist(), (firsts + counts)[:, row].tolist()
                 some = [side.places[first:last] for side, first, last in zip(sides, begins, ends, strict=True)]
+                fitting = other.places[nearer[row] : nearer[row] + fits[row]]
                 # Rows of one day have the same candidates.
-                unclear[place] = likes.setdefault((*begins, *ends), Like(rule.name, some))
+                unclear[place] = likes.setdefault(int(mine.line[row]), Like(rule.name, some, fitting))
     return pairs, unclear
 
 
