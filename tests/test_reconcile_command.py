@@ -524,6 +524,19 @@ UNUSABLE = {
         ["{ledger}", "{statement}", "--out", "b.csv", "--journal", "j.csv", "--journal-account", "7901"],
         "NAME=CODE",
     ),
+    "a journal's account twice": (
+        [
+            "{ledger}",
+            "{statement}",
+            "--journal",
+            "j.csv",
+            "--journal-account",
+            "charges=1",
+            "--journal-account",
+            "charges=2",
+        ],
+        "charges is given twice",
+    ),
     "no statement": (["{ledger}"], "STATEMENT"),
 }
 

@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
@@ -28,12 +29,14 @@ _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the ship
 
 
 def _by_name(form: str) -> Callable[[click.Context, click.Parameter, Sequence[str]], dict[str, str]]:
-    """A callback that reads texts NAME=VALUE as a mapping, and raises BadParameter for a text of another `form`."""
+    """A callback that reads texts NAME=VALUE as a mapping; BadParameter for another `form`, or a name given twice."""
 
     def read(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
         parts = {text: text.rpartition("=") for text in given}
         if wrong := [text for text, (name, _, value) in parts.items() if not (name and value)]:
             raise click.BadParameter(f"{wrong[0]!r} is not {form}.")
+        if twice := [name for name, many in Counter(name for name, *_ in parts.values()).items() if many > 1]:
+            raise click.BadParameter(f"{twice[0]} is given twice.")
         return {name: value for name, _, value in parts.values()}
 
     return read
