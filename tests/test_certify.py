@@ -611,6 +611,7 @@ REFUSED = [
     ("localhost:8000 --secret-env A_SECRET", "not a plain http:// address"),
     ("http://127.0.0.1:99999/ --secret-env A_SECRET", "not a plain http:// address"),
     (NOWHERE, "Give the endpoint's signing secret"),
+    (f"{NOWHERE} --secret-env=", "Give the endpoint's signing secret"),
     (f"{NOWHERE} --secret-env A_SECRET", f"Nothing listens at {NOWHERE}"),
     (f"{NOWHERE} --secret-env UNSET", "UNSET is not set"),
     (f"{NOWHERE} --secret-env NO_SECRET", "not whsec_ and the base64 of 24 to 64 bytes"),

@@ -220,6 +220,7 @@ def test_every_posting_of_a_payment_is_in_its_ledger_and_the_sides_are_equal(sho
             assert text.count(f"#{each.number}  {Money(each.amount_minor, each.currency).plain}") >= 1
             assert f"{each.code} {each.account} (ZMW)" in text
             assert f"#{each.number} {each.kind}: " in text
+    assert "white-space:pre" in data["text/html"], "a browser keeps the blanks between an entry and its amount"
 
 
 def test_over_each_time_in_lusaka_stands_the_moment_in_utc(shop: Shop):
@@ -300,7 +301,7 @@ def test_what_a_program_keeps_is_drawn_from_its_own_table(shop: Shop):
 def test_of_many_entries_the_last_are_drawn_and_an_empty_ledger_says_so(shop: Shop):
     with Workbench(seed=7) as bench:
         assert "Nothing is booked yet." in words_in(bench.pictures.money_flow())
-        assert repr(bench.pictures.ledger("pi_<none>")).startswith("The ledger of pi_<none>\nNo entry names it.")
+        assert repr(bench.pictures.ledger("pi_<none>")) == "The ledger of pi_<none>\nNo entry names it."
         assert "pi_&lt;none&gt;" in bench.pictures.ledger("pi_<none>").html
         for _ in range(13):
             paid(bench)

@@ -101,6 +101,8 @@ def test_the_command_prints_a_table_of_80_columns_and_a_row_in_full():
     assert [line for line in table.splitlines() if len(line) > WIDTH] == []
     assert re.findall(r"^[\d.]+ +(\w+)$", table, re.MULTILINE) == NAMES
     assert all(gap.says.split()[-1] in table for gap in REGISTER), "no text is cut off"
+    ends = "  daily: all available money at 00:00 Africa/Lusaka, automatically; until then\n    on request\n2.1  "
+    assert ends in table, "a further line of a cell does not look like the next cell"
     assert "0, 48 × 1800 s" in run("gaps", "retry_schedule_s").stdout  # noqa: RUF001  as it is written
     card = run("gaps", "charge_amount_unit").stdout
     for told in (
@@ -132,6 +134,7 @@ def test_a_bench_has_them_as_rows_and_html():
         gaps = bench.gaps
         page = gaps._repr_mimebundle_()["text/html"]
         (row,) = (row for row in gaps if row.is_changed)
+        assert [text.count("(changed)") for text in (repr(gaps), page)] == [1, 1]
         for other in ("no_such_row", 0, slice(3)):
             with pytest.raises(GapRefused, match=r"\[\*bench\.gaps\]"):
                 gaps[other]

@@ -316,7 +316,8 @@ def test_a_shipped_notebook_is_named_without_folder_number_or_ending(tmp_path: P
         (("shop", "-p", "color", "green"), ["color", "amount, count, name, paid"]),
         (("shop", "-p", "count", "three"), ["count", "int", "'three'"]),
         (("shop", "-p", "paid", "perhaps"), ["paid", "bool", "'perhaps'"]),
-        (("there", "-p", "amount", "2.00"), ["No cell of there.ipynb is tagged parameters"]),
+        (("there", "-p", "amount", "2.00"), ["No cell of there.ipynb is tagged parameters and assigns"]),
+        (("empty", "-p", "amount", "2.00"), ["No cell of empty.ipynb is tagged parameters and assigns a name"]),
         (("there", "--out", "a_file"), ["a_file"]),
         (("there", "--out", "/dev/null/below"), ["/dev/null/below"]),
         (("there", "--out", "."), ["never overwritten"]),
@@ -330,8 +331,9 @@ def test_what_is_refused_is_said_in_a_line_before_anything_runs(
     (tmp_path / "a_file").write_text("")
     for folder, name in ((tmp_path, "there"), (tmp_path / "more", "there"), (tmp_path, "shop")):
         write(folder, name, tagged(PARAMETERS, "parameters") if name == "shop" else 'amount = "1.00"')
+    write(tmp_path, "empty", tagged("# amount", "parameters"))
     before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
-    notebooks = {"there", "shop", "nowhere", "more/there"}
+    notebooks = {"there", "shop", "empty", "nowhere", "more/there"}
     given = [f"{each}.ipynb" if each in notebooks else each for each in arguments]
     done = CliRunner().invoke(app, ["run", *(() if "--out" in given else ("--out", "out")), *given])
     assert done.exit_code == 2

@@ -57,7 +57,7 @@ _NAMES_OF = {
     "resources": "fixture",
     "text.render": "is_live picture table",
 }
-"""Module of this package → its names, or the module itself, that users import from here."""
+"""Module → the names of it that users import from `workbench`; its own name if they import the module itself."""
 _HOMES = {name: f"workbench.{module}" for module, names in _NAMES_OF.items() for name in names.split()}
 __all__ = list(_HOMES)
 

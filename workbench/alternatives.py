@@ -316,7 +316,7 @@ class Each:
 
     @property
     def depends(self) -> list[Run]:
-        """The runs that failed."""
+        """The runs under alternatives that failed."""
         return [run for run in self.runs if not run.passed]
 
     def tests(self, run: Run) -> list[str]:

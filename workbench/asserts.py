@@ -31,7 +31,7 @@ def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401  IPython's shell
 
 class _Asserts(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:
-        """The assert with its values in the message, and a statement that deletes the values if the assert holds."""
+        """An assert whose message shows the values, and a statement that deletes the values if the assert holds."""
         if node.msg is not None:
             return node
         kept: list[str] = []
@@ -54,7 +54,7 @@ class _Asserts(ast.NodeTransformer):
 
 
 def _kept(value: ast.expr, kept: list[str]) -> ast.expr:
-    """The value as an expression that also assigns it to a new name, which is added to `kept`."""
+    """An expression that evaluates `value` and assigns it to a new name; adds the name to `kept`."""
     kept.append(f"_workbench_assert_{len(kept)}")
     named = ast.NamedExpr(target=ast.Name(kept[-1], ast.Store()), value=value)
     for node in (named, named.target):

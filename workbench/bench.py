@@ -81,21 +81,21 @@ class Workbench(Session):
 
     `seed` makes the sandbox repeatable: one seed gives the same trace, to the byte. `store` is the file that keeps the
     sandbox; the clock of a reopened store continues where it stopped. `start` is the clock's first moment, an aware
-    datetime (default: 2026-01-05 06:00 UTC). `gaps` switches rows of the register; the file does not keep them, and
-    they override the rows that `workbench each` switches for a run of tests. `webhooks` is your shop, a WSGI or ASGI
-    application in this process, such as one of Flask, Django or FastAPI: the sandbox posts events to the shop at
+    datetime (default: 2026-01-05 06:00 UTC). `gaps` maps rows of the register to values; the file does not keep them,
+    and they override the rows that `workbench each` switches for a run of tests. `webhooks` is your shop, a WSGI or
+    ASGI application in this process, such as one of Flask, Django or FastAPI: the sandbox posts events to the shop at
     `webhook_url` without a port, signed with `webhook_secret`. If the shop needs that secret when it is made, give
     `webhook_url` alone, then call `deliver_to(shop)`.
-    Raises StoreRefused: `store` is no store, or has another seed or start. Raises GapRefused: no such row.
-    Raises TypeError and ServeRefused for `webhooks` as `deliver_to` does.
-    A Workbench is only an HTTP client of `/v1` and `/sandbox`, so `Workbench.connect` returns the same over a
-    served sandbox. Use a Workbench as a context manager, or `close` it.
+    Raises StoreRefused: `store` is no store, or has another seed or start. Raises GapRefused: no such row or value.
+    Raises ValueError: a naive `start`. Raises TypeError and ServeRefused for `webhooks` as `deliver_to` does.
+    A Workbench is only an HTTP client of `/v1` and `/sandbox`, so `Workbench.connect` opens one for a served sandbox
+    too. Use a Workbench as a context manager, or `close` it.
     """
 
     _engine: "Engine | None" = None
     """The sandbox itself if this process runs it; None for a served sandbox."""
     _own_receiver: Receiver
-    """The receiver in a sandbox of this process, there from the start; `receiver` registers it as an endpoint."""
+    """The receiver for a sandbox of this process; the property `receiver` registers it as an endpoint."""
     _console: "Console | None" = None
 
     def __init__(
@@ -223,7 +223,7 @@ class Workbench(Session):
         self.webhook_url = url
 
     def _takes_the_receivers_place(self, engine: "Engine", url: str) -> bool:
-        """Give the first application, at `url`, the endpoint of `receiver` with its secret; True if that was done.
+        """Move the endpoint of `receiver`, with its secret, to `url` for the first application; True if it was moved.
 
         The receiver is registered again if a second endpoint is allowed.
         """
@@ -239,7 +239,7 @@ class Workbench(Session):
         return bool(own)
 
     def _register(self, engine: "Engine", url: str) -> str:
-        """The signing secret of a URL; registers the URL unless a reopened store has it registered already."""
+        """Returns the signing secret of a URL; registers the URL first unless a reopened store already has it."""
         return engine.signing_secret(url) or str(self.acting.webhook_endpoints.create(url=url).secret)
 
     def _begin_receiving(self) -> Receiver:
@@ -271,14 +271,14 @@ class Workbench(Session):
 
     @property
     def trace(self) -> Trace:
-        """Every call, screen, entry and webhook so far, in order; holds the latest rows, reads the others if needed."""
+        """Every call, screen, entry and webhook so far, in order; keeps the latest rows, reads others when needed."""
         return Trace(PagedRows(self.untraced.trace_page), self.base_url)
 
     @property
     def gaps(self) -> GapRows:
-        """The register of what the interface does not show, each row a dict with the `value` in force.
+        """The register of questions that the interface leaves open; each row is a dict with the `value` in force.
 
-        `used` are the rows that this run has relied on; `questions()` makes a letter to the provider from `used`.
+        `used` are the rows that this run has relied on; `questions()` writes a letter to the provider about them.
         """
         # In process there is no address to open the page at; the file is in the notebooks' folder.
         page = f"{self.base_url}{PAGE}" if self.is_served else "interface.md"
@@ -373,7 +373,7 @@ class Workbench(Session):
     def console(self) -> "Console":
         """The console: payments, ledger, webhooks, requests and the customer's phone, live in a cell of Jupyter.
 
-        `workbench serve` shows the same page. As text, or after its kernel has ended, the console is a record.
+        `workbench serve` shows the same page. As text, or after its kernel has ended, the console is a static record.
         """
         if self._console is None:
             from workbench.lab.console_widget import Console

@@ -54,10 +54,9 @@ def _typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Pat
     declared = {path: _declared(path) if parameters else {} for path in notebooks}
     known = {name for names in declared.values() for name in names}
     if parameters and not known:
-        raise RunRefused(
-            f"No cell of {', '.join(path.name for path in notebooks)} is tagged parameters, so -p has nothing to set.",
-            hint="Tag the cell that assigns the parameters.",
-        )
+        names = ", ".join(path.name for path in notebooks)
+        message = f"No cell of {names} is tagged parameters and assigns a name, so -p has nothing to set."
+        raise RunRefused(message, hint="Tag the cell that assigns the parameters.")
     if unknown := sorted(set(parameters) - known):
         message = f"No notebook takes a parameter {', '.join(unknown)}; they take {', '.join(sorted(known))}."
         raise RunRefused(message, unknown=unknown)
@@ -235,7 +234,7 @@ def _died_at_its_start(error: Exception, written: Path) -> bool:
 
 
 def _own_code(node: nbformat.NotebookNode) -> Iterator[tuple[int, nbformat.NotebookNode]]:
-    """Place and cell of each code cell; places count all cells of the user's own file from 1, none of papermill's."""
+    """Yields (place, code cell); a place counts the cells of the user's file from 1, without those of papermill."""
     own = (cell for cell in node.cells if not _has_tag(cell, _INJECTED, _ERROR_TAG))
     return ((place, cell) for place, cell in enumerate(own, start=1) if cell.cell_type == "code")
 
@@ -337,8 +336,8 @@ def run(
     """Execute `notebooks`, `jobs` at a time; the results are in the order of the notebooks.
 
     `out` receives each executed notebook (`.ipynb`), its self-contained page (`.html`), and `junit.xml`.
-    `parameters` are texts; each becomes the type that the notebook's parameters cell declares. `solutions` does the
-    exercises; a check that does not pass then fails.
+    `parameters` are texts; each becomes the type that the notebook's parameters cell declares. `solutions` solves the
+    exercises; a check that does not pass is then a failure.
     Raises RunRefused: a missing notebook, a parameter that no notebook takes, or no folder to write to.
     """
     tasks = _tasks(notebooks, parameters, out, solutions=solutions)
@@ -443,7 +442,7 @@ _ACTS: Final = re.compile(r"\s(?:on\w+|[\w:]*href)=|url\(|@import", re.IGNORECAS
 
 
 def write_notebook_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None:
-    """Write the page of a notebook, with the pictures from `folder` that its text names in the page itself."""
+    """Write a notebook's page, in which the pictures that the notebook names, files below `folder`, are embedded."""
     from jinja2 import PackageLoader
     from nbconvert import HTMLExporter
     from traitlets.config import Config

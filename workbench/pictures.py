@@ -167,7 +167,7 @@ class Pictures:
         return svg.drawing(title, str(says), bottom + 52, parts)
 
     def webhook(self, arrival: Arrival | None = None) -> Drawing:
-        """The parts of a message that `receiver` accepted, and its signed part: of `arrival`, or of the latest message.
+        """The parts of an accepted message, and its signed part: of `arrival`, or else of the latest one at `receiver`.
 
         A part that occurs in several of headers, body and signed content has one colour.
         Raises ValueError: `arrival` was not accepted, or no message was.
@@ -205,8 +205,8 @@ class Pictures:
         """The T-accounts of one payment, by the id of an intent, of a charge without an intent, or of a payout."""
         entries, postings = self._journal(payment)
         lines = [f"#{entry.number} {entry.kind}: {mask(entry.description)}" for entry in entries]
-        notes = [f"The ledger of {svg.shown_as(payment, 60)}", *(lines or ["No entry names it."])]
-        return TAccounts(map(asdict, postings), notes=notes)
+        title = f"The ledger of {svg.shown_as(payment, 60)}"
+        return TAccounts(map(asdict, postings), title, lines or ["No entry names it."])
 
     def money_flow(self) -> Drawing:
         """The latest entries of the ledger, each with the money that changed hands and the claims that changed."""
@@ -317,7 +317,7 @@ _MOST_TICKS, _FRAME = 6, 12
 
 
 def _chart(offsets: Sequence[int], bottom: int) -> Iterator[str]:
-    """The waits along an axis of time, and around the end of each the frame in which the attempt may come.
+    """Draws the waits along a time axis, and around each wait's end the frame within which the attempt may come.
 
     `offsets` are the moments of the attempts, in seconds from the event; the axis reaches down to `bottom`.
     """
@@ -368,7 +368,7 @@ def _block(name: str, lines: Sequence[str], marks: Mapping[str, str], y: int) ->
 _STATE_X, _STATE_WIDTH, _FINAL_X, _FINAL_WIDTH, _FINAL_HEIGHT = 176, 200, 552, 132, 34
 _MIDDLE: Final = _STATE_X + _STATE_WIDTH // 2
 _BACK_X, _ON_X, _LANE = _STATE_X - 132, _FINAL_X - 24, 14
-"""The beginnings of the lanes back and of the lanes to the final states, and the distance between lanes."""
+"""The x of the first lane back, the x of the first lane to final states, and the distance between lanes."""
 _EXIT, _DOWN = 30, 20
 """The heights of a line out of a state, and of an event between two states."""
 
@@ -382,7 +382,7 @@ class _Exit(NamedTuple):
 
 
 def _states(of: str, transitions: Transitions) -> Drawing:
-    """The states with exits from top to bottom, as high as their lines need, and the final states beside them."""
+    """Draws the states with exits from top to bottom, as high as their lines need, and final states beside them."""
     sources = list(dict.fromkeys(state for state, _ in transitions))
     following = dict(zip_longest(sources, sources[1:]))
     entered = {target for (state, _), target in transitions.items() if target != following[state]}
@@ -472,7 +472,7 @@ _PLACES: Final = {
     kind.code: _Lane(kind.name.partition(":")[0], kind.name.rpartition(":")[2].replace("_", " "), is_ours=True)
     for kind in (ledger.FLOAT, ledger.IN_TRANSIT, ledger.BANK)
 }
-"""The code of an account that holds money → the holder and the place in its name."""
+"""Code of an account that holds money → its lane, with the holder and the place from the account's name."""
 _FLOAT, *_ON_THE_WAY = _PLACES.values()
 _LANES: Final = (_CUSTOMER, _FLOAT, _FEES, *_ON_THE_WAY, _MERCHANT)
 """The lanes from left to right."""

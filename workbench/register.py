@@ -104,8 +104,10 @@ class GapRows(Tabular):
     def _table(self) -> Table:
         section = Column("section", link=f"{self._page}#section-{{}}")
         headings = (section, "name", "what the sandbox does", "what else it may do")
-        rows = [(row["section"], row["name"], row.does, "; ".join(map(str, row.choices[1:]))) for row in self]
-        return table("What the interface leaves open", headings, rows)
+        names = [row["name"] + " (changed)" * row.is_changed for row in self]
+        others = ["; ".join(map(str, row.choices[1:])) for row in self]
+        columns = ([row["section"] for row in self], names, [row.does for row in self], others)
+        return table("What the interface leaves open", headings, zip(*columns, strict=True))
 
 
 # The letter

@@ -81,7 +81,7 @@ def notebook(given: str) -> Path:
 
     The number before a shipped name and the ending may be missing; the number may be that of another version.
 
-    Raises RunRefused: no file has this path, and no shipped notebook has this name.
+    Raises RunRefused: no file and no shipped notebook has this name. A path with a folder in it is not checked.
     """
     path = Path(given)
     if path.is_file() or path.name != given:

@@ -298,8 +298,8 @@ class Operator:
         """Act as the provider: `credit` late money to the merchant, or `return` it to the customer.
 
         `item` is the id of a row of `suspense()`, or of its charge or intent. The payment stays as it is.
-        Raises InvalidRequest: another `how`. Raises NotFound: no late money by this id. Raises StateConflict: the money
-        was settled before, or several sums wait.
+        Raises InvalidRequest: another `how`. Raises NotFound: no late money has this id. Raises StateConflict: the
+        money was settled before, or several sums wait.
 
         >>> bench.operator.settle(intent.id, "return")["status"]  # doctest: +SKIP
         'returned'
@@ -314,8 +314,8 @@ class Phone:
     """A handset of the sandbox, by its number. Each method returns the handset.
 
     Displayed in a notebook, a handset leaves a receipt of its screen at that moment; the console has a phone to press.
-    The text and HTML mask the number, and any key on the screen, because a notebook saves them; `number` and `screen`
-    are not masked.
+    The text and HTML mask the number, and any API key on the screen, because a notebook saves them; `number` and
+    `screen` are not masked.
     The PIN of every sandbox wallet is 1234.
     """
 
@@ -377,7 +377,7 @@ class Phone:
         return self
 
     def _record(self) -> Saved:
-        """A record of the screen now: masked, controls as symbols, as a screen may show a merchant's own text."""
+        """A record of the screen now: masked, controls as symbols, because a screen may show a merchant's own text."""
         handset, at_ms = self._look(), self._control.clock().now_ms
         number, operator = mask_phone(handset.phone), EVERY_OPERATOR[handset.operator].name
         state, hover = "no prompt waits", utc_text(at_ms)
@@ -458,7 +458,7 @@ class Session(Closing):
         self.http = self.closing.enter_context(
             httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
         )
-        """A bare httpx client of the sandbox, without credentials, to see the wire with."""
+        """A bare httpx client of the sandbox, without credentials, for requests that you write yourself."""
         ignore_cookies(self.http)  # a sandbox sets none
         self.watchers = watchers or Watchers(self._position)
         """Callbacks that run soon after anything happens in the sandbox."""
@@ -468,7 +468,7 @@ class Session(Closing):
         self.secret_key = Secret(secret_key)
         """The key that calls are made with."""
         self.publishable_key = Secret(publishable_key)
-        """The key of an app; empty if `connect` was not given a publishable key."""
+        """The publishable key; empty if `connect` was not given one."""
         self.email, self.password = "", Secret("")
         """The e-mail address and password of the merchant's account, if `token_credentials` has one."""
         self.client = PaymentsClient(base_url, secret_key, http=self.http, sleep=self._sleep)
@@ -509,7 +509,7 @@ class Session(Closing):
         """
 
     def looking(self) -> PaymentsClient:
-        """A merchant's client whose reads leave no trace and do not count as calls: for repeated drawing."""
+        """A merchant's client whose reads leave no trace and do not count as calls: for displays that refresh often."""
         return self._quiet
 
     def phone(self, number: str) -> Phone:

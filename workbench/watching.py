@@ -5,9 +5,9 @@ import threading
 from collections.abc import Callable
 
 _GATHER_S = 0.03
-"""The time for which news is gathered before callbacks run, so that a loop of a thousand calls redraws once."""
+"""Seconds of gathering news before callbacks run, so that a loop of a thousand calls redraws once."""
 _REST_S = 0.15
-"""The rest after callbacks ran: while a loop runs, drawing takes the smaller part of its time."""
+"""Seconds of pause after callbacks, so that drawing takes the smaller part of a loop's time."""
 _ASK_EVERY_S = 0.5
 
 
@@ -84,7 +84,7 @@ class Watchers:
             self._ended.wait(_REST_S)
 
     def _where(self) -> object:
-        """The sandbox's position; None while the sandbox does not respond, which is news once."""
+        """The sandbox's position; None while the sandbox does not respond."""
         try:
             return self._position() if self._position else None
         except Exception:  # noqa: BLE001  a server that is down or gone: the callback shows that

@@ -87,6 +87,13 @@ def test_a_csv_tells_an_empty_text_from_none_and_any_reader_takes_it(tmp_path: P
         assert next(csv.DictReader(text)) == {"key": "007", "note": "", "amount_minor": "15000"}
 
 
+def test_a_parquet_file_with_a_column_of_another_kind_is_refused(tmp_path: Path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"key": [["k"]]}).to_parquet(path)
+    with pytest.raises(ValueError, match=r"t\.parquet is no table of these columns: Unsupported cast from list"):
+        files.read(path, {"key": "string"})
+
+
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz"])
 def test_another_ending_is_refused(tmp_path: Path, name: str):
     for refused in (partial(files.write, frame([], shapes.ENTRIES)), files.read):

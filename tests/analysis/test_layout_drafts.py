@@ -132,6 +132,32 @@ class TestProofs:
         assert lines_of(draft, "fee =") == ['# ? fee = "Fee"  # the balance follows without it alone']
         assert Check(draft.statement()).is_sound
 
+    @pytest.mark.parametrize("step", [1, -1])
+    def test_a_fee_in_the_oldest_row_alone_stays_for_no_balance_speaks_of_it(self, step: int, tmp_path: Path):
+        rows = [
+            "2026-10-13,A1,x,1.50,,100.00,98.50",
+            "2026-10-14,A2,y,0.00,52.00,,46.50",
+            "2026-10-15,A3,z,0.00,,1,47.50",
+        ]
+        draft = drafted(tmp_path, "\n".join(["Date,Reference,Description,Fee,Debit,Credit,Balance", *rows[::step]]))
+        assert lines_of(draft, "Fee") == ['fee = "Fee"']
+
+    def test_without_a_proof_a_column_with_zeros_is_no_amount(self, tmp_path: Path):
+        draft = drafted(tmp_path, "Date,Taken,Sum of it\n2026-10-13,0.00,5.00\n2026-10-14,1.50,7.00\n")
+        assert lines_of(draft, "amount =") == ['amount = "Sum of it"']
+
+    def test_amounts_that_no_field_reads_are_said(self, tmp_path: Path):
+        rows = [
+            "2026-10-01,A1,100.00,1.00,599.00",
+            "2026-10-02,A2,-50.00,0.50,548.50",
+            "2026-10-03,7,20.00,0.20,568.30",
+        ]
+        draft = drafted(tmp_path, "\n".join(["Date,Ref,How much,Taken,Left", *rows]))
+        assert lines_of(draft, "that are not read") == [
+            f"# ? {name!r} has amounts that are not read: if it is a fee or a balance, name it"
+            for name in ("Taken", "Left")
+        ]
+
     def test_keys_that_are_missing_or_told_twice_are_said(self, tmp_path: Path):
         rows = [
             "2026-10-13,A1,SWEEP,,5.00,5.00",

@@ -373,6 +373,8 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "another date": (TEXTS.assign(occurred_at="31/10/2026"), {}, "is not a date"),
     **{f"no text as {name}": (TEXTS, {name: 5}, f"Give {name} as text, not 5")
        for name in ("account", "date_format", "currency")},
+    **{f"as a query {query!r}": ("sqlite:///books.db", {"query": query}, "Give query as text or as the path of a .sql")
+       for query in (5, b"SELECT 1", ["q.sql"])},
     "no account": (TEXTS.drop(columns="account"), {}, "does not name its account"),
     "accounts twice": (TEXTS, {"account": "bank:settlement"}, "names the account of each row"),
     "a missing key": (TEXTS.assign(key=["a", None, "b", "c"]), {}, "key is missing .1 row, row 2.*makes_keys = true"),
@@ -400,6 +402,24 @@ def test_what_would_need_a_guess_is_refused(name: str, tmp_path: Path, monkeypat
     source, options, expected = REFUSED[name]
     with pytest.raises(StatementRefused, match=expected):
         read_ledger(source, **options)
+
+
+def test_makes_keys_is_named_where_keys_are_missing_and_not_where_another_column_ends_in_the_same_word():
+    columns = {"key": "id", "account": "Paid id", "moment": "Day", "amount": "Amount"}
+    row = {"id": "1", "Paid id": "a", "Day": "2026-10-30", "Amount": "1.00"}
+    for column, names_it in (("id", True), ("Paid id", False)):
+        with pytest.raises(StatementRefused) as refused:
+            read_ledger(pd.DataFrame([row | {column: ""}]), layout=Layout("own", columns, dates=("%Y-%m-%d",)))
+        assert f"{column} is missing" in str(refused.value)
+        assert ("makes_keys" in str(refused.value)) is names_it
+
+
+def test_a_parquet_file_whose_texts_are_not_utf_8_is_refused(tmp_path: Path):
+    path = tmp_path / "books.parquet"
+    TEXTS.assign(key="wxyz").to_parquet(path, compression=None)
+    path.write_bytes(path.read_bytes().replace(b"wxyz", b"\xff\xfe\xff\xfe"))
+    with pytest.raises(StatementRefused, match=r"books\.parquet cannot be read as a table"):
+        read_ledger(path)
 
 
 # A database of the shop's own: a table of payments, in PostgreSQL and in SQLite.

@@ -202,6 +202,9 @@ def test_no_file_no_path_no_layout_and_no_statement_are_refused(file: File, tmp_
     ):
         with pytest.raises(StatementRefused, match=words):
             read_statement(source, layout=layout)
+    for layouts, words in ((5, "not 5"), ([LAYOUTS["mtn"], 5], "not 5"), ([b"x"], "not b'x'"), (None, "not None")):
+        with pytest.raises(StatementRefused, match=f"Give layouts as a folder, or as a list .*, {words}"):
+            read_statement(path, layouts=layouts)
     with pytest.raises(StatementRefused) as refused:
         read_statement(path)
     assert refused.value.facts["headings"] == ("When", "What")

@@ -195,6 +195,7 @@ FIRST_LINES = {
     "%%http nothing": "nothing is no Workbench here. Make it before: nothing = Workbench()",
     "%%http -o answer": "its response is in _",
     "%%http --verbose": "use %%http [BENCH]",
+    "%%http 'a": "use %%http [BENCH]",
     "%%http GET /v1/balance": "The request begins on the next line",
     f"%%http {ATTACK}": "owned",
 }

@@ -397,6 +397,12 @@ class TestTheWords:
             made = snippet("POST", "/sandbox/clock/advance", {"seconds": seconds})
             assert made.python == f"bench.clock.advance{words}"
 
+    def test_a_nul_is_sent_as_it_is_written_unless_no_program_takes_it(self):
+        made = snippet("POST", "/plants/a\0", {"name": "b\0"})
+        assert all(r'"b\u0000"' in each.replace(r"\\", "\\") for each in made)
+        assert all("/plants/a%00" in each for each in made)
+        assert "\0" not in snippet("POST", "/plants", "b\0 and no JSON").curl
+
     def test_a_pin_that_is_not_the_sandboxs_is_a_variable_and_a_key_in_a_text_masked(self):
         path = f"/sandbox/phones/{PHONE}/input"
         assert snippet("POST", path, {"text": "1234"}).python == f'bench.phone("{PHONE}").enter_pin("1234")'

@@ -204,6 +204,7 @@ class TestTheRecord:
         assert re.sub(r"<[^>]+>", "", html.partition("<details>")[2]).count("2026-01-06 08:00:0") == text.count(
             "2026-01-06 08:00:0"
         ), "the table has every row of the text"
+        assert "<p><strong>Ledger</strong></p><div>(1) K150.00 received" in html, "a long list of entries is not bold"
         hidden = [shop.bench.secret_key, shop.intent.client_secret, NUMBER]
         assert [str(each) for each in hidden if str(each) in html + text] == []
         assert [pin for pin in ("0000", "1234") if pin in text + re.sub(r"<[^>]+>", "", html)] == []

@@ -50,7 +50,7 @@ VERDICTS: Final[Mapping[str, str]] = {
 """A person's verdict on a break → its words in a sentence. A match also names the other breaks that belong to it."""
 
 _PARTNERS: Final = 10
-"""The most breaks with the opposite amount that are offered as the other part of a break."""
+"""The most breaks with the opposite amount that are offered as partners of a break."""
 BUCKETS: Final = {"0\u20131": 1, "2\u20133": 3, "4\u20137": 7, "8\u201330": 30, "31+": None}
 """The name of each bucket of ages in days, with an en dash as in print → its greatest age; None for no limit."""
 DAYS: Final = tuple(day_number(date(year, 1, 1)) for year in (1900, 3000))
@@ -384,7 +384,7 @@ class BreakCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
     settlement: str
     item: Item | None = None
-    """None where the item goes by the side that lacks the row, as outstanding or not booked."""
+    """None if the item depends on the side that lacks the row: outstanding, or not booked."""
 
 
 BREAK_CODES: Final = msgspec.convert(read_toml(Path(__file__).with_suffix(".toml").read_bytes()), dict[str, BreakCode])

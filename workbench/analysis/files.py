@@ -102,7 +102,7 @@ def _table_in(source: Path, schema: pa.Schema) -> pa.Table:
     is_parquet = _ending(source) == PARQUET
     try:
         return (_parquet if is_parquet else _csv)(source, schema).select(schema.names).cast(schema)
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, NotImplementedError) as error:
         fault = None if is_parquet else _fault_of(source, schema)
         if not fault and "Empty CSV file" in str(error):
             # A line of headings that nothing ends, not even a line break, is a table without rows to us.

@@ -95,7 +95,7 @@ def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def compact(given: pa.Table | Mapping[str, pa.Array], columns: Columns) -> pa.Table:
-    """A table in little memory: columns of few different texts are dictionaries, empty columns of text share one."""
+    """The table in little memory: repetitive text columns become dictionaries, empty ones share one array of nulls."""
     schema = schema_of(columns)
     made: dict[str, pa.Array | pa.ChunkedArray] = {}
     nothing = pa.nulls(len(given[schema.names[0]]), pa.string())
@@ -120,7 +120,7 @@ def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) 
 
 
 def release_unused() -> None:
-    """Returns unused memory to the system, since the pools would keep it.
+    """Returns to the system the memory that Arrow no longer uses but would keep.
 
     Does nothing until Arrow has once held 16 MiB in this process.
     """
@@ -161,19 +161,19 @@ def python_rows(rows: pd.DataFrame, *names: str) -> Iterator[tuple[Any, ...]]:
 
 
 def day_number(day: object) -> int:
-    """Days from 1970 to a date."""
+    """The number of days from 1970-01-01 to a date."""
     return int(pa.scalar(day, pa.date32()).cast(pa.int32()).as_py())
 
 
 def day_of(number: int) -> date:
-    """The date of so many days from 1970."""
+    """The date that is `number` days after 1970-01-01."""
     return date(1970, 1, 1) + timedelta(days=number)
 
 
 def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:
     """A DataFrame of these columns as an Arrow table: the inverse of `typed`.
 
-    Raises ValueError: a column is missing, or holds a value that its type cannot.
+    Raises ValueError: a column is missing, or holds a value that does not fit its type.
     """
     schema = schema_of(columns)
     missing = [name for name in columns if name not in rows]

@@ -1,7 +1,7 @@
 """The phone key of a ledger: customers' numbers are compared by keyed hash, and shown, saved and carried masked.
 
-Nine digits are soon tried out, so that a hash without a key would hide nothing. The key's file is readable by its
-owner alone, is kept away from the carry-forward, and is used again each period.
+All numbers of nine digits can be tried in a short time, so a hash without a key would hide nothing. Only its owner can
+read the key's file, which is kept away from the carry-forward and used again each period.
 """
 
 import hmac
@@ -32,7 +32,7 @@ _MADE: Final[set[Path]] = set()
 
 
 class PhoneKey:
-    """A secret that is never shown. `id` tells two keys apart, `made` is the file that this process created for it."""
+    """A secret key. `id` tells two keys apart; `made` is the key's file if this process created it, else None."""
 
     def __init__(self, secret: bytes, path: Path | None = None) -> None:
         self._secret = secret
@@ -70,7 +70,7 @@ class PhoneKey:
 
 
 def key_from(given: str | Path | bytes | None) -> PhoneKey:
-    """The key in a file, created if missing; the given bytes as a key; or, for None, this process's own key.
+    """The key in a file, created if missing; the given bytes as a key; or, for None, a random key of this process.
 
     Raises PhoneKeyRefused: the file is no key, others can use it, or the bytes are too few.
     """

@@ -46,7 +46,7 @@ class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     may be apart before the pair is a `date_mismatch`: by default 1.
     nearest: match a row that fits several rows of its amount with the row of the nearest day.
 
-    Raises ValueError: the fields make no rule; the message follows the rule's name.
+    Raises ValueError: the fields make no rule. The message begins with `is no rule:`; put the name before it.
 
     >>> MatchRule(on=("amount",), days=3).name
     'amount within 3 days'
@@ -105,7 +105,7 @@ WITHOUT_KEYS: Final = (BY_KEY, MatchRule(on=(AMOUNT,), days=2))
 def match_rules(given: object) -> MatchRules:
     """The rules of one account, `given` as a list: a rule by key comes first, added if missing. Empty for no rules.
 
-    Raises ValueError: no list of rules, or a rule by key after another; the message goes on after a name.
+    Raises ValueError: no list of rules, or a rule by key after another rule. Put the name before the message.
     """
     try:
         rules = msgspec.convert(given, MatchRules)
@@ -234,7 +234,7 @@ def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input, Mapping[str, M
     """The rules of a TOML file in their order, the file as an input, and the matching rules of each account.
 
     Each table `[[rule]]` has the names of `Rule` as keys; the table `[match]` declares the matching rules.
-    Raises ReconcileRefused: the file cannot be read, or has a key that a rule has not, or a rule that cannot be used.
+    Raises ReconcileRefused: the file cannot be read, has an unknown key, or a rule that cannot be used.
     """
     path, content = content_of(given, "rules")
     try:
@@ -302,7 +302,7 @@ def unknown_kinds(breaks: pd.DataFrame, rules: Sequence[Rule]) -> Iterator[str]:
 
 
 def content_of(given: object, what: str) -> tuple[Path, bytes]:
-    """The path and the bytes of a file of rules or decisions. Raises ReconcileRefused: it cannot be read."""
+    """The path and the bytes of a file. Raises ReconcileRefused: it cannot be read; `what` names it in the message."""
     if not isinstance(given, str | Path):
         raise ReconcileRefused(f"Give the path of the {what}, not a {type(given).__name__}.")
     path = Path(given)

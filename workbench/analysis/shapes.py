@@ -19,7 +19,7 @@ _TYPES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("direction", "currency", "status", "state", "kind", "type", "rule", "side"), "category"),
     **dict.fromkeys(("provider", "channel", "object", "code", "bucket"), "category"),
 }
-"""The last word of a column's name → its type; any other word is that of a text."""
+"""The last word of a column's name → its pandas type; a column with any other last word is text."""
 
 
 def _columns(names: str, **otherwise: str) -> Columns:
@@ -117,7 +117,8 @@ DECIDED: Columns = _columns("break verdict partner who when why account key code
 """A row of `decisions.csv`; the last three are for people. `partner` is the id of another break, or several by `; `."""
 DECISION: Columns = {**DECIDED, **_columns("state")}
 """A decision and its `state`: `applied`, `stale` (its rows have changed), `settled` (no such row is open any more),
-`elsewhere` (of an account that was not looked at), or `closed` (carried forward after it has closed its breaks).
+`elsewhere` (about an account that this run does not compare), or `closed` (it has closed its breaks, and is carried
+forward).
 """
 
 SIGNED: Columns = _columns("account prepared_by prepared_on reviewed_by reviewed_on")
@@ -191,9 +192,10 @@ empty if the number was never known unmasked, and null if no key was given for t
 CLOSED: Columns = _columns(
     "account currency closing_date last_number statement_minor brought_minor", last_number="Int64"
 )
-"""The close of an account: the next run skips the ledger rows up to here that move nothing.
+"""The close of an account, dated `closing_date`; the ledger's last entry has the number `last_number`.
 
-These rows are dated up to `closing_date`, and have a number up to `last_number`.
+The next run skips the ledger rows that move nothing, are dated up to `closing_date`, and are numbered up to
+`last_number`.
 
 `brought_minor` is the lasting difference of ledger and statement: tolerated, or never explained.
 """
@@ -215,7 +217,7 @@ ANSWER: Columns = _columns("statement line key code", code="string")
 """A planted break: its place in the statements, and its code."""
 
 ACCOUNTS: Columns = _columns("account code normal_side currency balance_minor", code="int64")
-"""Each account posted to; the balance is positive on the account's normal side."""
+"""An account that has postings; the balance is positive on the account's normal side."""
 
 TRIAL_BALANCE: Columns = _columns("account code currency debit_minor credit_minor", code="int64")
 """Each account's balance as a debit or a credit; for each currency the two columns have the same sum."""

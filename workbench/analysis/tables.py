@@ -111,7 +111,8 @@ def _frame(
 ) -> pd.DataFrame:
     """A row for each record of `found`, in reverse order.
 
-    `of` gives the cells that are made in a way of their own, and `minor` turns amounts into minor units.
+    `of` returns the cells that are no plain attributes of a record: column → value. `minor` turns an amount and its
+    currency into minor units.
     """
 
     def cell(record: Any, name: str) -> object:  # noqa: ANN401  a record has what its columns name
@@ -213,7 +214,7 @@ _OF_CHART = {
     for name in (*OPERATORS, *(["bank"] if kind is SUSPENSE else []))
     if "{merchant}" not in kind.name
 }
-"""The accounts that exist from the beginning, posted to or not; a merchant's own accounts come with the merchant."""
+"""The accounts that exist before the first posting; the sandbox adds a merchant's own accounts with the merchant."""
 
 Instant = datetime | date | str
 """An aware datetime, a business day, which means its last millisecond in Lusaka, or either as text of ISO 8601."""
@@ -227,7 +228,7 @@ class Ledger:
 
     @property
     def accounts(self) -> pd.DataFrame:
-        """Each account posted to; `balance_minor` is positive on the account's normal side."""
+        """The accounts that have postings; `balance_minor` is positive on the account's normal side."""
         rows = []
         for account in self._control.accounts():
             side, net = KIND_BY_CODE[account.code].normal_side, account.debit_minor - account.credit_minor
@@ -268,8 +269,8 @@ class Ledger:
     def statement_of(self, account: str) -> pd.DataFrame:
         """The ledger's movements on one account, such as `operator:mtn:float`, with its balance.
 
-        The rows stand in the order of the ledger; an entry that occurred before it was recorded stands where
-        it was recorded. An account of the chart that was never posted to has no rows.
+        The rows are in the order in which the ledger recorded them, even if an entry occurred earlier. An account of
+        the chart that was never posted to has no rows.
         Raises LedgerRefused: there is no such account.
         """
         return typed(self.movements(account), shapes.LEDGER_MOVEMENT)

@@ -110,7 +110,8 @@ def _results(exam: Exam, until: float) -> Iterator[Result]:
     """Makes and judges the checks in turn, and yields a result for each.
 
     The exam stops at `until`, in seconds of the monotonic clock, or when the shop accepts no genuine message or no
-    longer responds. Later checks are then not examined; if the endpoint itself used up the time, the last check fails.
+    longer responds. Later checks are then not examined; but if the endpoint used more than half of the time, the last
+    check fails.
     """
     timeouts, stopped = 0, ""
     for check in CHECKS:

@@ -48,7 +48,7 @@ _TO_COME: Final[Mapping[str, str]] = {
 """Scheme → a header's value with a signature of a future version of the scheme; `{}` is the known signature."""
 
 _PATIENCE_S: Final = 5
-"""The exam waits this many seconds beyond the limit, because a late response is another fault than no response."""
+"""The exam waits this many seconds beyond the limit, to tell a late response from none."""
 _AMOUNT: Final = Decimal("87.35")
 _CUSTOMERS: Final = {
     "paid": ("+260960000001", 6, ("succeeded", "successful")),
@@ -65,7 +65,7 @@ The customers approve after five seconds, have too little money, or approve a mi
 
 
 class NoAnswer(Exception):
-    """A response did not come in time; the check's other messages would wait as long."""
+    """A response did not come in time, so the check sends no further message: each would wait as long."""
 
 
 def check_secret(secret: str, scheme: str) -> None:
@@ -98,7 +98,7 @@ class Event(NamedTuple):
         return Event.read(to_json(changed))
 
     def about(self, ids: tuple[str, ...], others: tuple[str, ...], new_id: str) -> "Event":
-        """This event with the id `new_id`, and about another payment: each of `ids` becomes its like in `others`."""
+        """This event with the id `new_id`, about another payment: each of `ids` is replaced by its peer in `others`."""
         body = self.body
         for own_id, other_id in zip((self.id, *ids), (new_id, *others), strict=False):
             body = body.replace(own_id.encode(), other_id.encode())
@@ -482,7 +482,10 @@ def _refund_first(exam: Exam) -> Payment:
 
 
 def _with_future_signature(exam: Exam) -> str:
-    """A header with a future version's signature beside `{}`, the known one. Raises NotExamined: it holds only one."""
+    """A header's value with a future version's signature; `{}` stands for the known one.
+
+    Raises NotExamined: the scheme's header holds only one signature.
+    """
     if not exam.way.has_room:
         raise NotExamined(f"the scheme {exam.scheme} has room for one signature")
     return _TO_COME[exam.scheme]

@@ -153,7 +153,7 @@ class Report:
         return template.render(report=self, marks=_MARKS, tones=_TONES, url=visible(self.url), lab=_LAB, at=at)
 
     def write(self, path: str | Path) -> None:
-        """Writes the report in the form of the file's ending. Raises ExamRefused: unknown ending, or no such place."""
+        """Writes the report in the form of the file's ending. Raises ExamRefused: unknown ending, or no such folder."""
         text = form_of(Path(path))(self)
         try:
             write_whole(Path(path), text.encode())

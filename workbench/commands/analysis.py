@@ -553,7 +553,7 @@ def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
 
 
 def _named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
-    """Statement → its layout or account, named as STATEMENT=… or for all statements; None if none is named."""
+    """Statement → its value of the option `what` (layout or account), by STATEMENT=… or for all; None without one."""
     made: dict[Path, str | None] = {}
     bare: list[str] = []
     for text in named:
@@ -576,7 +576,7 @@ def _named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> d
 
 
 def _parted(what: str, text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
-    """The statement before a `=`, or None, and the value; a statement's name and a value may contain `=`.
+    """Splits STATEMENT=VALUE, the `text` of the option `what`; the statement is None if the text names none.
 
     Raises UsageError: several statements have the name, or a text with `=` names neither a statement nor a file.
     """

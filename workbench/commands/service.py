@@ -359,7 +359,7 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
 
 
 def _pages() -> "Pages":
-    """The public pages of a served sandbox, without the first, which leads to calls; the register has its defaults."""
+    """The public pages of a served sandbox except `/`, with the register at its defaults: path → the page."""
     from workbench.domain.gaps import Gaps
     from workbench.sandbox.messages import InForce, Request
     from workbench.sandbox.openapi.pages import PAGES, Page

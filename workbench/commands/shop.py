@@ -223,7 +223,7 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     for path in reports:
         report.form_of(path)
     target, rows = Target(url), switched(rows)
-    if secret_env is None and cmd is None:
+    if not secret_env and cmd is None:
         raise click.UsageError("Give the endpoint's signing secret with --secret-env, or start the shop with --cmd.")
     scheme = Gaps.chosen(rows).signature_scheme
     secret = os.environ.get(secret_env, "").strip() if secret_env else SCHEMES[scheme].new_secret(token_bytes(32))

@@ -15,7 +15,7 @@ from workbench.domain.signs import CALLS, WEBHOOK, Other, Part, Value, first, fo
 from workbench.errors import GapRefused
 
 PAGE: Final = "/docs/interface"
-"""The path of the interface's page, which has the sections, and the rows of the register that each leaves open."""
+"""The path of the page that shows each section of the interface, with the register's rows that it leaves open."""
 V = TypeVar("V", bound=Value)
 _PAYS: Final = "createCharge confirmPaymentIntent"
 _MAKES: Final = "createCharge createPaymentIntent"
@@ -48,15 +48,15 @@ class Gap(NamedTuple):
     cost: int = 1
     """The cost of a wrong guess: 1 a call that fails at once, 2 payments that go wrong, 3 money."""
     of_sandbox: bool = False
-    """True for a row about the sandbox itself, which letter and checklist leave out."""
+    """True for a row about the sandbox itself; the letter to the provider and the checklist leave the row out."""
     relied: tuple[str, ...] = ()
     """The parts of responses that rely on the row, each as one of these texts:
 
     - the name of an operation, or of a struct on the wire;
     - the code of an error, alone or after the name of the struct that was sent;
-    - `key` and a kind of caller, `member` and a member of the result, `failure` and a payment's failure code, `warning`
-      and words of a warning;
-    - `response` or `call`, and a word by which `provenance` knows a kind of response or a property of the call.
+    - `key` and a kind of credential, `member` and a member of the result, `failure` and a payment's failure code,
+      `warning` and words of a warning;
+    - `response` or `call`, and the name in `provenance` of a kind of response or of a property of the call.
     """
     happens: tuple[str, str] = ("", "")
     """A pattern, and a name for the thing that it finds, such as `entry cleared` and `money that cleared`.
@@ -111,7 +111,7 @@ def choices_of(record: Mapping[str, Any]) -> list[Choice]:
 
 
 def row(section: str, default: V, says: str, **others: object) -> V:
-    """A field of `Gaps`: its section, its default, the default's meaning, and the row's other columns by name."""
+    """Declares a field of `Gaps`: its section, its default, the default's meaning, and other columns by name."""
     return field(default=default, metadata={"section": section, "says": says, **others})
 
 
@@ -564,7 +564,7 @@ class Gaps:
                       "(draft-ietf-httpapi-ratelimit-headers-11), 429 and Retry-After"},
         asks="How many requests may we make, and how do you tell us to slow down?", relied=("rate_limited",),
         sign=signs.rate_shown, unseen={"none": _LUCK},
-        code=("sandbox/exchange.py", "sandbox/engine.py"))
+        code=("sandbox/exchange.py",))
     amount_bounds: str = row("8", "none", "from 0.01 to 9,999,999,999.99",
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
         asks="What are the smallest and the largest amounts of a payment?",

@@ -22,7 +22,7 @@ _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = [first + second for second in _ALPHABET for first in _ALPHABET]
 """All pairs of letters or digits.
 
-By pairs, `token` divides its long number once for four letters; it splits the short remainder, which is quick.
+With pairs, `token` divides its long number once for four letters; dividing the short remainder is quick.
 """
 _PAIR, _FOUR = len(_PAIRS), len(_PAIRS) ** 2
 _TOKEN_LENGTH = 24

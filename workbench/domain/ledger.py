@@ -14,7 +14,7 @@ from workbench.errors import LedgerRefused
 DEBIT: Final = "debit"
 CREDIT: Final = "credit"
 GENESIS: Final = "0" * 64
-"""Stands for the hash before the first entry."""
+"""The `prev_hash` of the first entry, which has no entry before it."""
 
 
 class AccountKind(NamedTuple):
@@ -48,7 +48,7 @@ TRACKED: Final[Mapping[str, tuple[AccountKind, str]]] = {
     **{FLOAT.name.format(operator=operator): (FLOAT, operator) for operator in OPERATORS},
     BANK.name: (BANK, "bank"),
 }
-"""Account that an operator or the bank keeps books of too → the account's kind, and the operator's id or `bank`."""
+"""Account with a statement by an operator or the bank → the account's kind, and the operator's id or `bank`."""
 
 
 class Leg(NamedTuple):
@@ -89,7 +89,7 @@ RECIPES: Mapping[str, tuple[Leg, ...]] = {
 """Money event → the legs of its entry. A leg with amount zero is left out of the entry."""
 
 DIFFERING: Final = AccountKind(0, "the account of the difference", DEBIT)
-"""Stands for the account of `TRACKED` that differs from its statement."""
+"""A placeholder, in settlements, for the account of `TRACKED` that differs from its statement."""
 
 
 class Settlement(NamedTuple):
@@ -135,13 +135,13 @@ SETTLEMENTS: Final[Mapping[str, Settlement]] = {
 # fmt: on
 """Every way to settle a difference from a statement, by an entry that can be reversed like any other.
 
-`reversed` mirrors the entry and `reposted` repeats it under another reference. `redated` moves nothing: it
-acknowledges that the statement has another date.
+`reversed` mirrors the entry; `reposted` repeats it, under another reference if one is given. `redated` moves nothing:
+it acknowledges that the statement has another date.
 """
 
 
 class Posting(msgspec.Struct, frozen=True):
-    """One side of one account; `amount_minor` is positive, in minor units of `currency`."""
+    """A debit or credit of one account; `amount_minor` is positive, in minor units of `currency`."""
 
     account: str
     code: int
@@ -158,10 +158,10 @@ class Posting(msgspec.Struct, frozen=True):
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Postings that balance, at one place in the chain.
 
-    `number` is the entry's place in the ledger, from 1, and `seq` its place among all that happened. `occurred_ms` is
+    `number` is the entry's place in the ledger, from 1, and `seq` its place in the sandbox's trace. `occurred_ms` is
     when the money moved, `recorded_ms` when the ledger learnt of it, in milliseconds since 1970. `external_reference`
     is the id that an operator or the bank has for the movement, `settles` the id of an entry that this entry settles
-    without undoing it. `hash` covers all other fields, and so the hash before.
+    without undoing it. `hash` covers all other fields, `prev_hash` included.
     """
 
     id: str
@@ -368,7 +368,7 @@ def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement
 
 
 def key_and_batch(entry: JournalEntry) -> tuple[str | None, str | None]:
-    """The key that matches an entry's movement with the other side, and the id of the movement's batch, or None.
+    """The key that matches an entry's movement with its statement row, and the id of the movement's batch, or None.
 
     A part of a batch has the entry's id as key and its external reference as batch; any other movement has its external
     reference as key, and no batch.

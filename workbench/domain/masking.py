@@ -44,7 +44,7 @@ RULES: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] =
     ("bearer", re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), _mask_rest),
 )
 # fmt: on
-"""A word, a pattern, and the replacement. A text whose lower case lacks the word needs no search by the pattern: a
+"""(word, pattern, replacement). A text whose lower case lacks the word needs no search by the pattern: a
 search for the word is quicker, and the longer the word, the quicker."""
 # A Zambian number in any spelling: +260…, %2B260…, 00260…, 260…, 0…, its digits in groups or not.
 NUMBER = re.compile(
@@ -146,14 +146,14 @@ def mask_numbers(text: str) -> str:
 
 
 def mask_accounts(text: str) -> str:
-    """Masks like `mask`, and every long number too: people hand layouts on to others."""
+    """Masks as `mask` does, and every account, card or other long number too, since people share layouts."""
     by_fours, whole = ACCOUNTS
     text = mask(by_fours.sub(lambda match: mask_column(match[0]), text))
     return whole.sub(lambda match: mask_column(match[0]), text)
 
 
 def shortened(text: str, most: int, *, counts_mark: bool = True) -> str:
-    """`text` of at most `most` characters, else its beginning and a `…`, which counts if `counts_mark`."""
+    """`text`, or, if longer than `most` characters, its beginning and a `…`; `counts_mark`: the `…` counts too."""
     return text if len(text) <= most else f"{text[: most - counts_mark]}…"
 
 

@@ -47,7 +47,7 @@ _ISO_4217: Final = (
 )
 """ISO 4217, list one of SIX as published on 2026-01-01: codes with their numbers, by their number of decimals.
 
-The list lacks ZMW, which stands above, and codes without a minor unit: metals, bonds, drawing rights, tests.
+The list lacks ZMW, which is defined above, and codes without a minor unit: metals, bonds, drawing rights, tests.
 """
 ISO_4217: Final[Mapping[str, Currency]] = CURRENCIES | {
     code[:3]: Currency(code[:3], int(code[3:]), decimals)

@@ -39,7 +39,7 @@ PAID: Final = "paid"
 MOBILE_MONEY: Final = "mobile_money"
 
 LATE_FUNDS: Final = "late_funds"
-"""The event of money that came after its prompt expired; a state that does not take it leaves it in suspense."""
+"""The event of money that comes after its prompt expired; in a state without this event, it stays in suspense."""
 
 
 def intent_transitions(gaps: Gaps) -> Transitions:
@@ -157,7 +157,7 @@ def offer_again_s(gaps: Gaps) -> int:
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """A merchant's row in the store; `seq` is the row's place among all that happened."""
+    """A merchant's row in the store; `seq` is the row's place in the order of everything that happened."""
 
     id: str
     seq: int
@@ -212,7 +212,7 @@ class Charge(Sum, frozen=True, kw_only=True):
 
 
 class Refund(Sum, frozen=True, kw_only=True):
-    """Money given back of one charge, as it is stored. The ledger entry `entry` took the money from the merchant."""
+    """A refund of one charge, as it is stored. The ledger entry `entry` took the money from the merchant."""
 
     charge: str
     of_intent: int
@@ -285,7 +285,7 @@ def fee_returned(fee_minor: int, *, amount_minor: int, refunded_minor: int, retu
 USUAL_OF: Final = 20
 """A charge's amount is compared with the median of at most this many charges before it."""
 _LEAST: Final = 3
-"""With fewer charges before it, no amount is usual yet."""
+"""The fewest earlier charges whose median counts as the usual amount."""
 _FAR: Final = 50
 """An amount this many times the usual amount or more, or this fraction of it or less, looks a hundred times wrong."""
 

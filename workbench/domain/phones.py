@@ -14,7 +14,7 @@ from workbench.errors import InvalidRequest
 
 COUNTRY_CODE = "+260"
 GAPS = r"[ \u00a0\u2007\u2009\u202f()./\u2010-\u2015\u2212-]"
-"""Separators between the digits of a number: blanks of any width, dashes of any length."""
+"""Separators between the digits of a number: blanks and dashes of any width, brackets, points, slashes."""
 _DROPPED = re.compile(GAPS + r"|['\t\r\n\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 """Separators, and the apostrophes and invisible marks that a spreadsheet or a chat adds to a number."""
 HIDDEN = "•"
@@ -117,7 +117,7 @@ def phone_hash(text: str, key: bytes) -> str | None:
 
 
 def mask_column(text: str) -> str:
-    """A cell of a column of numbers, masked as `masked_number` does; of any other text the last three digits remain."""
+    """Masks a cell of a column of numbers: a number as `masked_number` does; other text keeps its last three digits."""
     return masked_number(text) or _ALL_BUT_THREE.sub(HIDDEN, text)
 
 

@@ -64,7 +64,7 @@ def json_from(body: bytes) -> object:
 
 
 _Place = tuple[Any, str | int, object]
-"""(place around a value, the value's name there, the value); only a refusal makes a JSON pointer from the places."""
+"""(enclosing place, the value's name or index in it, the value); a refusal makes its JSON pointer from them."""
 
 
 def _check_values(value: object, *, texts: bool) -> None:
@@ -332,7 +332,7 @@ def query_from(
 
 
 def as_text(value: object) -> str:
-    """The text of a notebook's parameter that papermill turned into a number: of a float, its shortest decimal.
+    """The text of a notebook's parameter that papermill turned into a number; a float as its shortest decimal.
 
     Twelve digits that begin with 260 get back their plus: no amount is that large.
     """

@@ -1,6 +1,6 @@
 """Signs and verifies webhooks by Standard Webhooks 1.0, Stripe's way or GitHub's, and names the mistake in a signature.
 
-Each way is a row of `SCHEMES`: its headers, the signed text, the key, and how the HMAC-SHA256 is written.
+Each scheme is a row of `SCHEMES`: its headers, the signed text, the key, and how the HMAC-SHA256 is written.
 
 - `standard_webhooks` signs `id.timestamp.body`; the key is what the base64 after `whsec_` decodes to; the signature is
   `v1,` and base64.
@@ -8,7 +8,7 @@ Each way is a row of `SCHEMES`: its headers, the signed text, the key, and how t
 - `github` signs the body; the key is the whole secret; `X-Hub-Signature-256: sha256=` and hex. Without a timestamp an
   old message verifies like a new one, and only the id in the body shows a duplicate.
 
-This file needs only the standard library, so that a merchant's backend can take it as it is.
+This file needs only the standard library, so that a merchant can copy it into a backend.
 """
 
 import base64
@@ -104,9 +104,9 @@ def verify(
     old or early. Any of `secrets` may match any signature. `scheme` is a row of `SCHEMES`. If the headers have no id,
     the result is the id in the body, empty if the body is no JSON object with an id.
     Raises SignatureRefused with `reason` one of header_missing, timestamp_malformed, timestamp_stale,
-    timestamp_in_future, secret_malformed, signature_malformed, body_reserialised, signature_mismatch; by Standard
-    Webhooks alone signature_is_hex, key_not_decoded; by the others signature_is_base64, key_not_the_text; and by
-    Stripe's way timestamp_not_signed.
+    timestamp_in_future, secret_malformed, signature_malformed, body_reserialised, signature_mismatch; for Standard
+    Webhooks also signature_is_hex, key_not_decoded; for Stripe and GitHub also signature_is_base64, key_not_the_text;
+    and for Stripe also timestamp_not_signed.
     """
     way = SCHEMES[scheme]
     signed = way.read(_scheme_headers(way, headers))

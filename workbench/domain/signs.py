@@ -1,4 +1,4 @@
-"""Signs of a row's value in recorded traffic: the recorded exchange, and functions that read a value from it."""
+"""Reads the values of the register's rows from recorded traffic: the recorded exchange, and its readers."""
 
 import re
 from collections.abc import Callable, Container, Mapping
@@ -30,13 +30,13 @@ Body: TypeAlias = dict[str, Any]
 
 
 class Other(NamedTuple):
-    """Something that traffic showed and that is no value of the row."""
+    """Behaviour of a real service that is none of the row's values; `what` describes it."""
 
     what: str
 
 
 class Part(NamedTuple):
-    """A part of a value, such as one of three identifiers; all parts together show the value."""
+    """A part of a value, such as one of three identifiers, named by `what`; all parts together show the value."""
 
     value: Value
     what: str
@@ -46,7 +46,7 @@ class Part(NamedTuple):
 
 SignValue: TypeAlias = Value | Part
 Reading: TypeAlias = SignValue | Other | None
-"""The value that an exchange shows of a row; None if it shows nothing."""
+"""The value of a register row that an exchange shows; None if the exchange shows none."""
 
 
 class Message(NamedTuple):
@@ -61,8 +61,8 @@ class Message(NamedTuple):
 class ObservedCall:
     """An exchange as it was recorded, with the properties that signs look at.
 
-    `ok` is true for a success that is no replayed response; `took` also for a declined payment. `holds` are the first
-    three letters of the credential, such as `sk_` or `pk_`; `phone` is the customer's masked number. `is_mixed` is true
+    `ok` is true for a success that is no replay; `took` is true for a declined payment too. `holds` is the first three
+    letters of the credential, such as `sk_` or `pk_`; `phone` is the customer's masked number. `is_mixed` is true
     if the request names another operator than the number's. `unknown` are fields that the operation does not have.
     """
 

@@ -163,7 +163,7 @@ RECEIPT_TEXTS: Mapping[str, str] = {
 
 
 class Receipt(NamedTuple):
-    """One message about a session. `seq` is its place among all that happened, `at_ms` milliseconds since 1970.
+    """One message about a session. `seq` is its place in the trace, `at_ms` milliseconds since 1970.
 
     `transaction` is the operator's own reference, None if no money moved.
     """

@@ -95,7 +95,8 @@ class OldSecret(NamedTuple):
 class Endpoint(Stored, frozen=True, kw_only=True):
     """A merchant's address for events, as it is stored.
 
-    `old_secrets` are the rolled secrets, newest first. `failing_since_ms` is the first failure after the last success.
+    `old_secrets` are the rolled secrets, newest first. `failing_since_ms` is the moment of the first failure after
+    the last success; None if none followed.
     """
 
     url: str
@@ -123,7 +124,7 @@ class StoredEvent(Stored, frozen=True, kw_only=True):
 
 
 class Delivery(Stored, frozen=True, kw_only=True):
-    """One event on its way to one endpoint. `spent` are the attempts made before the delivery's last replay."""
+    """One event on its way to one endpoint. `spent` counts the attempts made before its last replay."""
 
     event: str
     endpoint: str

@@ -185,7 +185,7 @@ def _session(names: dict[str, Any], line: str) -> Session:
     Raises Mistyped: no variable of this name holds a Workbench, or without a name there is none, or are several.
     """
     bench_name, *more = line.split() or [""]
-    if more or bench_name.startswith("-"):
+    if more or not (bench_name or "bench").isidentifier():
         raise Mistyped(f"%%http {line}: use %%http [BENCH]. The request begins on the next line; its response is in _.")
     # The check by type runs no code of the notebook's objects.
     benches: dict[str, Session] = {

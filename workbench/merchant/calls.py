@@ -1,4 +1,4 @@
-"""Sends one request to the service, measures its time, and returns the response as a struct or raises its error."""
+"""Sends one request to the service, and returns the response as a struct or raises its error."""
 
 import re
 from base64 import b64encode
@@ -247,7 +247,7 @@ def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
 
 
 def _held(kind: type, value: object) -> object:
-    """The value of a field whose type msgspec does not know: a Secret of a string, or another object as it is."""
+    """Decodes a field whose type msgspec does not know: a string as a Secret; for another `kind`, the value as is."""
     if kind is not Secret:
         return value
     if isinstance(value, str):

@@ -202,11 +202,11 @@ class ApiKeys(Listed[ApiKey]):
         return self._send("POST", ApiKey, body={"kind": kind})
 
     def roll(self, key_id: str) -> ApiKey:
-        """Replace a key; the old key ends at once, or a day later if the register lets keys overlap."""
+        """Replace a key; the old key stops working at once, or a day later if the register lets keys overlap."""
         return self._send("POST", ApiKey, key_id, "roll")
 
     def revoke(self, key_id: str) -> ApiKey:
-        """End a key at once. Raises StateConflict for the last secret key."""
+        """Revoke a key at once. Raises StateConflict for the last secret key."""
         return self._send("DELETE", ApiKey, key_id)
 
 
@@ -495,7 +495,7 @@ class PaymentsClient(Closing):
     hosts of charges and plants differ from that of intents; `charges_url` and `plants_url` default to
     `base_url`. The three URLs go without /v1: the client writes the paths. `http` is the httpx client to send
     with; by default the client makes its own, and closes it. `pagination` is how the service pages its lists: by
-    `cursor`, or by the number of a `page`.
+    `cursor`, or by the number of a `page`. `sleep` pauses between polls, for a number of seconds.
     Raises LiveKeyRefused for a live key unless `allow_live`, InvalidRequest for a URL or a `pagination` that cannot be
     used.
     """

@@ -55,7 +55,7 @@ class EventData(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A webhook's body, as the service's own envelope or CloudEvents 1.0; amounts with a point are Decimals."""
+    """A webhook's body, as the service's own envelope or CloudEvents 1.0; numbers with a decimal point are Decimals."""
 
     id: str
     type: str

@@ -1,1 +1,1 @@
-"""The simulated service: one store file, its operations, and the two doors to them."""
+"""The simulated service: one store file, its operations, and two ways to call them, in process and on a port."""

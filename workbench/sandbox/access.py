@@ -43,7 +43,7 @@ _WAYS: Final = {
 class Admitted:
     """Host names that the sandbox answers to, and origins whose pages may call the operations of a publishable key.
 
-    `hosts` are names beside this machine's loopback names. No page is admitted by default (CORS).
+    `hosts` are names in addition to this machine's loopback names. No page is admitted by default (CORS).
     Raises ServeRefused: a host is neither a name nor an address, or an origin is not one.
     """
 

@@ -1,6 +1,6 @@
 """HTTP on the connections of one port: llhttp parses, and the loop's thread answers waiting requests together.
 
-A request that waits, such as for the clock, goes on in a thread of its own.
+A request that takes long, such as to advance the clock, goes on in a thread of its own.
 """
 
 import asyncio
@@ -40,9 +40,9 @@ from workbench.sandbox.store.transaction import BUSY_S
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.01
-"""Seconds between ticks per open stream, `_TICK_S` at most: the fewer the streams, the faster the server ticks."""
+"""Ticks are this many seconds apart for each open stream, and at most `_TICK_S`; without streams, `_TICK_S`."""
 _COMMENT_S: Final = 15
-"""Seconds between comments on a stream without news, which show each end that the other end is there."""
+"""Seconds between comments on a stream without news, which show both ends that the connection is alive."""
 BODY_S: Final = 10
 """Seconds in which the whole of a body must arrive."""
 _IDLE_S: Final = 75
@@ -101,13 +101,13 @@ class _Connection(asyncio.Protocol):
         self._waiting: deque[_Exchange] = deque()
         self._answering = False
         self._unread = 0
-        """Bytes that the other end had not read when last checked; 0 while it keeps up."""
+        """Bytes that the client had not read when last checked; 0 while the client keeps up."""
         self._ends = False
-        """True if nothing more is read: the connection ends after the responses that are owed."""
+        """True if nothing more is read: the connection ends after its last response."""
         self._may_take(_IDLE_S)
 
     def _may_take(self, seconds: float) -> None:
-        """Give the other end `seconds` for its next step."""
+        """Set the client's deadline: `seconds` from now for its next step."""
         self.until_s = time.monotonic() + seconds
 
     def _begin(self) -> None:
@@ -137,7 +137,7 @@ class _Connection(asyncio.Protocol):
         self._next()
 
     def eof_received(self) -> bool:
-        """Refuse half a request, and close once all is answered: the other end sends no more, but may read."""
+        """The client sends no more, but may read: refuse half a request, and close once all requests are answered."""
         if self._in_head or self._in_body:
             self._refuse_part("The connection ended in the middle of a request's head.")
         self._begin()
@@ -238,7 +238,7 @@ class _Connection(asyncio.Protocol):
             self._owe(self._arrived(error) if self._in_body else Arrived("", b"", {}, fault=error), _CLOSE)
 
     def _refuse_part(self, of_head: str) -> None:
-        """Refuse a request that broke off; `of_head` is the message if it broke off in its head."""
+        """Refuse a request that broke off; `of_head` is the error's message if not even the head is complete."""
         of_body = "The connection ended, or the chunks broke off, before the body did."
         self._refuse(InvalidRequest(of_body, code="body_incomplete") if self._in_body else InvalidRequest(of_head))
 
@@ -257,7 +257,7 @@ class _Connection(asyncio.Protocol):
         self._next()
 
     def _next(self) -> None:
-        """Have the server answer the next request, once the response before is sent and the other end reads."""
+        """Have the server answer the next request, once the response before is sent and the client reads."""
         if self._waiting and not self._answering and not self._unread:
             self._answering = True
             self._server.take(self._waiting[0])
@@ -283,7 +283,7 @@ class _Connection(asyncio.Protocol):
             self._owe(arrived, _CLOSE)
 
     def send(self, answer: Answer, *, is_more: bool = False) -> None:
-        """Send the response that is owed next, or more of a stream."""
+        """Send the response to the oldest waiting request, or more of a stream."""
         if not self._waiting:
             return  # the other end has gone
         exchange, self._answering = self._waiting.popleft(), False
@@ -314,7 +314,7 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
 
     def end(self) -> None:
-        """Close a connection that is owed no response; a request or response in transfer gets a moment more."""
+        """Close a connection without a waiting request; a request or response in transfer gets a moment more."""
         if self._unread or not self._waiting:
             self.until_s = min(self.until_s, time.monotonic() + _LINGER_S)
         if not self._waiting and (self._ends or not (self._in_head or self._in_body)):
@@ -372,7 +372,7 @@ class ConnectionServer:
             self._wake(_AGAIN_S if self._reads or left else 0)
 
     def _left_of(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Exchange]:
-        """Answer these requests, and return those that cannot begin now, as another process or thread holds the store.
+        """Answer these requests; return the requests that cannot begin while another process or thread holds the store.
 
         A read that has to write is queued with the commands.
         """

@@ -123,7 +123,7 @@ def scenarios(tx: Transaction, caller: Caller) -> wire.OfferedScenarios:
 def reset(tx: Transaction, caller: Caller) -> wire.WasReset:
     """POST /sandbox/reset: delete all payments, events and entries; keys, endpoints and clock stay.
 
-    This is for every account of the sandbox, so one call restarts a test with several merchants.
+    A reset covers every account of the sandbox, so one call restarts a test with several merchants.
     """
     tx.forget()
     exchange.forget_calls(tx)

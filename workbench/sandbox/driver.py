@@ -36,9 +36,9 @@ _TOGETHER = 8
 _REPORT_EVERY_S = 1.5
 """Seconds between reports; a part of a simulated month takes less, and shows its own progress."""
 _DRIVES: ContextVar[tuple[object, ...]] = ContextVar("drives", default=())
-"""The holders of driver locks for which the code runs: several if a webhook of one sandbox makes a shop call another.
+"""The holders of driver locks for which this code runs; several if one sandbox's webhook makes a shop call another one.
 
-All code that a holder calls sees the holders, also in an ASGI application's own thread.
+All code that a holder calls sees these holders, also in an ASGI application's own thread.
 """
 
 
@@ -157,7 +157,7 @@ class Driver:
             raise StateConflict("The clock is already being advanced.", code="clock_busy")
 
     def _drive(self, take: Callable[[], bool], run: Callable[[], object]) -> bool:
-        """Call `run` as the driver; False if `take` does not get the driver lock, or in code that the driver runs."""
+        """Call `run` as the driver; False if `take` does not get the lock, or if the driver itself runs this code."""
         if self._lock.is_drivers():
             return False
         # Code that another sandbox's driver runs may call this sandbox.
@@ -221,7 +221,8 @@ class Driver:
     def _next(self, tx: Transaction, until_ms: int | None) -> tuple[Job | None, Sending | None]:
         """Run the next job and return the job, with the attempt to send for a delivery; None twice if no job is due.
 
-        Once no job is due, the clock moves to `until_ms`. Jobs run singly here, so a claimed job is a dead driver's.
+        Once no job is due, the clock moves to `until_ms`. Jobs run one at a time here, so a claimed
+        job was claimed by a driver that has died.
         """
         job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms, takes_over=True)
         if job is not None:
@@ -310,9 +311,9 @@ class Driver:
     ) -> R | None:
         """Return the result of `do`. If it raises, undo its writes, put the job off by a minute and return None.
 
-        During an `advance`, the minute begins at its end, `until_ms`. Without `writes`, nothing is undone. With
-        `raise_bugs`, `_command` raises the exception instead. An error of a store that cannot be written is raised, and
-        the job stays due.
+        During an `advance`, the minute begins at the advance's end, `until_ms`. Without `writes`, nothing is undone.
+        With `raise_bugs`, `_command` raises the exception instead. An error of a store that cannot be written is
+        raised, and the job stays due.
         """
         try:
             with tx.savepoint() if writes else nullcontext():

@@ -72,7 +72,7 @@ class Engine:
         return Application(Responder(self.store, raise_bugs=False), self._driver, admitted, door)
 
     def mount(self, url: str, app: object, *, by_sandbox_clock: bool = False) -> None:
-        """Let a WSGI or ASGI application of this process answer for the host of a URL; with None, nobody answers yet.
+        """Let a WSGI or ASGI application of this process answer for the host of a URL; with `app` None, calls fail.
 
         `by_sandbox_clock` is for the workbench's own application; a merchant's uses this machine's clock.
         Raises TypeError: `app` is neither. Raises ServeRefused: the ASGI application did not start.
@@ -166,7 +166,7 @@ class Door:
         return f"{self._base_url}/?code={self._draws.token('code', self._used.value)}"
 
     def page(self, arrived: Arrived, request: Request, choices: InForce) -> Response:
-        """GET /: the console for whoever was let in; a code is exchanged for the cookie; else a field for a code."""
+        """GET /: the console, if the request has the cookie; exchanges a code for it; else shows a field for a code."""
         code = request.query.get("code") if arrived.method == "GET" else None
         was_let_in, headers = self._was_let_in(arrived.headers), {"Location": "/", **pages.ONCE}
         if code is None:

@@ -373,7 +373,7 @@ def _once(tx: Transaction, call: _Call, operation: Operation, caller: Caller) ->
 
 
 def _keep(tx: Transaction, call: _Call, scope: str, response: Response) -> None:
-    """Keep the first response of a scope, except a 409, and other errors if the register keeps none."""
+    """Keep the first response of a scope, but never a 409, and no error at all if the register keeps none."""
     if response.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none":
         return
     # A conflict is never kept, so that the same request may come again; the first response stays.
@@ -421,7 +421,7 @@ def _key_sent(tx: Transaction, request: Request, operation: Operation) -> str | 
 
 
 def check_version(tx: Transaction, request: Request) -> None:
-    """Raises InvalidRequest if the request asks for a version that does not exist."""
+    """Raises InvalidRequest: the register has the header Api-Version, and the request names an unknown version."""
     asked = request.headers.get("Api-Version", API_VERSION)
     if asked != API_VERSION and tx.gaps.version_header == "api_version":
         message = f"There is no version {asked[:40]!r}; the current one is {API_VERSION}."

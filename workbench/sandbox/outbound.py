@@ -227,10 +227,11 @@ class Outbound:
     def send(
         self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, by_sandbox_clock: bool = False
     ) -> Reply:
-        """Send one POST, and return the reply within `timeout_s` seconds; follows no redirect and never raises.
+        """Send one POST, and return the reply, or a fault after `timeout_s` seconds; no redirects, and never raises.
 
-        An application of this process that goes `by_sandbox_clock` is never late. If it raises, the reply is a 500 with
-        the traceback, which the trace and the delivery show; the traceback is logged too.
+        A WSGI application is not interrupted: its late reply is dropped, unless it goes `by_sandbox_clock`. If an
+        application raises, the reply is a 500 with the traceback, which the trace and the delivery show; the traceback
+        is logged too.
         """
         started, headers = time.monotonic(), {**_HEADERS, **headers}
         app = self._apps.get(_host_of(url))

@@ -98,9 +98,9 @@ def listening(
 ) -> Iterator[str]:
     """Answer on a port of this machine's loopback while the block runs, and yield the base URL.
 
-    `allow_hosts` are names to answer to beside the loopback's own, `allow_origins` are origins of pages that may call
-    the operations of a publishable key. `after_each` is called after responses, once the jobs that the calls made due
-    are done.
+    `allow_hosts` are names to answer to in addition to the loopback's own, `allow_origins` are origins of pages that
+    may call the operations of a publishable key. `after_each` is called after responses, once the jobs that the calls
+    made due are done.
     With `ticks`, for a running clock, due jobs run at their moment; otherwise they run after the next call.
     Requests in flight are finished before the block is left.
     Raises ServeRefused: an allowed host or origin is malformed, or the server does not start. Raises PortTaken: the
@@ -173,7 +173,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     - `settings`: without a path, the store is thrown away at the end.
     - `port`: 0 takes a free port.
     - `webhook`: a URL that is sent every event. An enabled endpoint of the store with this URL is used again.
-    - `allow_hosts`: names to answer to beside the loopback's own and `host`.
+    - `allow_hosts`: names to answer to, in addition to the loopback's own and `host`.
     - `allow_origins`: origins of pages that may call the operations of a publishable key.
     - `announce`: called once requests are answered.
     - `opened`: called by each process with its sandbox. The function that it returns is called before the sandbox

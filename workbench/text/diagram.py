@@ -84,7 +84,7 @@ def _ms(at: str) -> int:
 _TITLE: Final = "Messages, in order"
 _TIMES: Final = f"times in Lusaka; {MASK_NOTE}"
 _TOP: Final = 40
-"""The diagram begins here below its title; a note that does not fit beside the title has a line of its own."""
+"""The y at which the diagram begins, below its title; a note too wide to stand beside the title has its own line."""
 _LINE, _PADDING, _MARGIN, _HEAD = 15, 6, 16, 42
 _LONG: Final = 900
 """A picture higher than this repeats the names of the lanes at its end."""
@@ -93,7 +93,7 @@ _PIECE: Final = re.compile(r"(?:[^ /_.]|\.(?=\d))*[ /_.]|(?:[^ /_.]|\.(?=\d))+")
 
 
 class Shape(NamedTuple):
-    """The widths of a diagram, its times and a lane's head, and the shares of the gaps between lanes in the rest."""
+    """Widths of a diagram, of its times and of a lane's heading; `shares` divide the rest among gaps between lanes."""
 
     width: int
     times: int
@@ -111,7 +111,7 @@ class Shape(NamedTuple):
 
 WIDE: Final = Shape(700, 84, 92, (1.8, 1.3, 0.95, 0.95))
 TIGHT: Final = Shape(360, 0, 62, (1.2, 1.15, 1, 1))
-"""For a telephone: the times stand above their arrows."""
+"""The shape for a telephone: the times stand above their arrows."""
 
 
 def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
@@ -170,7 +170,7 @@ def _lines(words: str, room: float) -> list[str]:
 
 
 def _heads(shape: Shape, y: int) -> Iterator[str]:
-    """The names of the lanes; only the last word of a name that is too long for its head."""
+    """Draws the lanes' headings; a name with a word wider than the heading shows only its last word."""
     size = 12 if shape.times else 10
     for name, x in shape.lanes.items():
         yield svg.box(x - shape.head // 2, y + 0.5, shape.head, _HEAD - 1, svg.GROUND, svg.RULE)

@@ -1,4 +1,4 @@
-"""Tables, pictures and pages, as text and as semantic HTML; knows if a person looks at this kernel's output."""
+"""Tables, pictures and pages, as text and as semantic HTML; detects if a person looks at this kernel's output."""
 
 import os
 import re
@@ -192,7 +192,9 @@ class Table(Tabular):
                 above = [width if width > most else 0 for width, most in zip(widths, least, strict=True)]
                 widths[above.index(max(above))] -= 1
             return widths, [slice(None)]
-        widths, cuts, used = [min(wide, width - len(_GAP)) for wide in widths], [0], 0
+        # The further lines of a wrapped cell are indented once more.
+        widths = [wide if wide <= width - len(_GAP) else width - 2 * len(_GAP) for wide in widths]
+        cuts, used = [0], 0
         for place, wide in enumerate(widths):
             if place and used + wide > width:
                 cuts, used = [*cuts, place], len(_GAP)
@@ -201,8 +203,12 @@ class Table(Tabular):
 
     def _lines(self, row: Sequence[str], widths: Sequence[int], parts: Iterable[slice]) -> str:
         numeric = [column.numeric for column in self.columns]
-        made = ((at, line) for at in parts for line in beside(row[at], widths[at], numeric[at]))
-        return "\n".join(f"{_GAP * bool(at.start)}{line}" for at, line in made if line)
+        made: list[str] = []
+        for at in parts:
+            first, *others = beside(row[at], widths[at], numeric[at])
+            indent, hangs = _GAP * bool(at.start), bool(at.start) and len(row[at]) == 1
+            made += [f"{indent}{first}" if first else "", *(f"{indent}{_GAP * hangs}{line}" for line in others)]
+        return "\n".join(filter(None, made))
 
     def html(self) -> str:
         """The table as HTML: a `<table>` with a caption and column headings, without script and style sheet."""

@@ -99,8 +99,8 @@ def snippet_of(call: TracedCall, base_url: str) -> Snippet:
 _VARIABLE = re.compile("\ue000(\\w+)\ue000")
 """The name of a variable that stands for a secret in a text, between two letters for private use."""
 _WHOLE = re.compile(f'"{_VARIABLE.pattern}"')
-_REPLACED = re.compile("[\0\ud800-\udfff\ue000]")
-"""NUL, which no program takes in an argument, halves of pairs, which UTF-8 cannot encode, and the letter above."""
+_REPLACED = re.compile("[\ud800-\udfff\ue000]")
+"""Halves of surrogate pairs, which UTF-8 cannot encode, and the letter that marks a variable."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 IN_PROCESS_URL: Final = "http://sandbox.localhost"
 _CONTENT_TYPE: Final = "Content-Type"
@@ -278,8 +278,8 @@ def _curl(request: UnsentRequest) -> str:
 
 
 def _shell_word(text: str) -> str:
-    """A text with variables as one word of a shell."""
-    pieces = _VARIABLE.split(text)
+    """A text with variables as one word of a shell; replaces NUL, which no program takes in an argument."""
+    pieces = _VARIABLE.split(text.replace("\0", "\ufffd"))
     if len(pieces) > 1 and not any(_NEEDS_QUOTES.search(piece) or _is_unseen(piece) for piece in pieces[::2]):
         shown = _VARIABLE.sub(lambda found: f"${{{found[1].upper()}}}", text)
         return '"' + _BRACES.sub(r"$\1", shown) + '"'
@@ -362,7 +362,7 @@ def _encoded(text: str) -> str:
 
 
 def _readable(encoded: str) -> str:
-    """The encoded text with its masks readable: nobody sends a mask."""
+    """The percent-encoded text with its masks readable; a mask is replaced before anybody sends the text."""
     return encoded.replace(quote(MARK), MARK)
 
 
@@ -374,7 +374,7 @@ _SPANS = {"days": 86_400, "hours": 3600, "minutes": 60}
 
 
 def _typed(request: UnsentRequest) -> str | None:
-    """The typed call that sends this request, below the import and the client that it needs; None if no call does."""
+    """The typed call that sends this request, after the import and client that it needs; None if no call sends it."""
     calls: tuple[ClientCall | BenchCall, ...] = (*client_calls(), *BENCH_CALLS)
     for call in calls:
         found = re.fullmatch(_ID.sub(r"(?P<\1>[^/]+)", call.path), request.path)

@@ -97,7 +97,7 @@ def drawing(title: str, says: str, height: int, parts: Iterable[str], *, note: s
 
 
 def shown_as(words: str, most: int = 0) -> str:
-    """A merchant's or a message's text, safe to show: masked, marks visible, cut to `most` characters if not 0."""
+    """Foreign text made safe to show: masked, controls visible, cut to `most` characters unless 0."""
     made = visible(mask(words))
     return shortened(made, most) if most else made
 
@@ -157,7 +157,7 @@ def hovered(element: str, words: str) -> str:
 
 
 def centred(x: float, y: float, words: str, **more: object) -> str:
-    """A line of text around a point."""
+    """A line of text, centred on `x`."""
     return text(x, y, words, INK, text_anchor="middle", **{"font_weight": 600, **more})
 
 

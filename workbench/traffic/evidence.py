@@ -292,7 +292,7 @@ def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
 
 
 def _order(traffic: Sequence[ObservedCall]) -> Readings:
-    """Finds events that arrived after younger ones of their object, and how soon outcomes arrived."""
+    """Finds events that arrived after later events of the same object, and how soon outcomes arrived."""
     newest: dict[object, Decimal] = {}
     known, tried, late_by, soonest = set(), set(), {}, {}
     for call in traffic:
@@ -428,7 +428,7 @@ class Evidence(Tabular):
 
     @property
     def toml(self) -> str:
-        """The rows in the form of `--gaps FILE`; values contradicted, seen in part or not ours are comments."""
+        """The rows in the form of `--gaps FILE`; values contradicted, seen in part or unknown are comments."""
         lines = [f"# {self._heading} of the service."]
         for finding in self.findings:
             for text, value, places in finding.says:
@@ -461,7 +461,7 @@ def _about(method: str, url: str) -> About | None:
 def fit(*places: str | Path) -> Evidence:
     """Reads HAR files, or folders of them, and returns for each row of the register what the exchanges show.
 
-    Raises TrafficRefused: a file is no readable HAR, a folder has no HAR, or no exchange is of this interface.
+    Raises TrafficRefused: a file is no readable HAR, a folder has no HAR, or no exchange is a call of this interface.
     """
     traffic, room = [], MOST_TEXT
     files = [file for place in places for file in files_of(Path(place))]

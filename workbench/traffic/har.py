@@ -83,7 +83,7 @@ class _File(msgspec.Struct):
 
 
 def files_of(place: Path) -> list[Path]:
-    """The HAR files in a folder, sorted, or the file `place` itself. Raises TrafficRefused: a folder without HAR."""
+    """The HAR files in a folder, sorted, or the file `place` itself. Raises TrafficRefused: no HAR in the folder."""
     if not place.is_dir():
         return [place]
     files = sorted(file for file in place.iterdir() if file.suffix.lower() == SUFFIX and file.is_file())
@@ -98,7 +98,7 @@ About: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...] | None]
 
 
 def recorded(file: Path, about: Callable[[str, str], About | None]) -> Iterator[ObservedCall]:
-    """The exchanges of a HAR file, one at a time; `about` maps a method and URL to About, or None to skip them.
+    """The exchanges of a HAR file, one at a time; `about` maps method and URL to About, or to None to skip it.
 
     The file is mapped, not loaded, so that its size does not matter.
     Raises TrafficRefused: the file cannot be read, is empty, is not JSON or cut off, or is JSON of another kind.

@@ -174,27 +174,32 @@ def _message(first_line: str, sent: wire.TracedRequest | wire.TracedResponse) ->
 
 
 _HALF: Final = 18
-_NO_POSTING: Final = "(no postings yet)"
 _T: Final = (
     "<style>.wb-t{border-collapse:collapse}.wb-t :is(th,td){text-align:right;min-width:8em;padding:2px 8px;border:0}"
     ".wb-t :is(th,td):first-child{border-right:2px solid}.wb-t thead th{border-bottom:2px solid}"
-    ".wb-t tfoot td{border-top:1px solid;font-weight:600}</style>"
+    ".wb-t tfoot td{border-top:1px solid;font-weight:600}.wb-t td{white-space:pre}</style>"
 )
 
 
 class TAccounts:
     """T-accounts made from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `number`).
 
-    Each amount has its entry's number beside it, in the form of `entry`. `notes` stand above the accounts, and the sums
-    of both sides below.
+    Each amount has its entry's number beside it, in the form of `entry`. A title and `notes` stand above the accounts,
+    and the sums of both sides below.
     """
 
-    def __init__(self, postings: Iterable[Mapping[str, Any]], *, entry: str = "#{}", notes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, postings: Iterable[Mapping[str, Any]], title: str = "", notes: Sequence[str] = (), *, entry: str = "#{}"
+    ) -> None:
         self._accounts = t_accounts({**row, "entry": entry.format(row["number"])} for row in postings)
-        self._notes = [visible(note) for note in notes]
+        self._title = visible(title)
+        self._notes = [*map(visible, notes)]
 
     @property
     def _sums(self) -> str:
+        """The sums of both sides by currency; words for no postings, unless notes say why there are none."""
+        if not self._accounts:
+            return "" if self._notes else "(no postings yet)"
         sums: dict[str, list[int]] = {}
         for account in self._accounts:
             sides = sums.setdefault(account.currency, [0, 0])
@@ -206,7 +211,8 @@ class TAccounts:
     @property
     def html(self) -> str:
         """The accounts as tables in the form of a T."""
-        made = f"{_T}<p>{'<br>'.join(map(escape, self._notes))}</p>" if self._notes else _T
+        made = f"{_T}<p><strong>{escape(self._title)}</strong></p>" if self._title else _T
+        made += f"<div>{'<br>'.join(map(escape, self._notes))}</div>" if self._notes else ""
         for account in self._accounts:
             *lines, total = (f"<tr><td>{debit}</td><td>{credit}</td></tr>" for debit, credit in _lines_of(account))
             made += (
@@ -215,14 +221,14 @@ class TAccounts:
                 '<thead><tr><th scope="col">Debit</th><th scope="col">Credit</th></tr></thead>'
                 f"<tbody>{''.join(lines)}</tbody><tfoot>{total}</tfoot></table>"
             )
-        return f"{made}<p>{self._sums or _NO_POSTING}</p>"
+        return f"{made}<p>{self._sums}</p>" if self._sums else made
 
     def __repr__(self) -> str:
-        made, rule = ["\n".join(self._notes)] if self._notes else [], "─" * _HALF
+        made, rule = ["\n".join(filter(None, (self._title, *self._notes)))], "─" * _HALF
         for account in self._accounts:
             *lines, total = (f"{debit:>{_HALF}} │{credit:>{_HALF}}".rstrip() for debit, credit in _lines_of(account))
             made.append("\n".join([_title_of(account), f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total]))
-        return "\n\n".join([*made, self._sums or _NO_POSTING])
+        return "\n\n".join(filter(None, (*made, self._sums)))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return bundle(repr(self), self.html)
@@ -296,7 +302,7 @@ font:13px/1.45 {svg.FONT};font-variant-numeric:tabular-nums}}
 
 
 class Trace(Tabular, Sequence["dict[str, Any]"]):
-    """A snapshot of everything that happened, row by row. Displayed in a notebook, the trace leaves a record.
+    """A snapshot of all that happened, row by row. A notebook that displays the trace keeps a record: see `saved`.
 
     A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
     """
@@ -418,4 +424,4 @@ def _accounts_of(entries: Rows) -> TAccounts:
         for side, account, minor, currency in wire.entry_of(row).postings
     ]  # fmt: skip
     named = "; ".join(f"({place}) {row['what']}" for place, row in enumerate(entries, start=1))
-    return TAccounts(postings, entry="({})", notes=[f"Ledger: {named}"])
+    return TAccounts(postings, "Ledger", [named], entry="({})")

@@ -59,7 +59,7 @@ class Reconciliation(Reconciled):
     """A ledger compared with statements. Every row of both is in `matches` or is part of a break.
 
     Amounts are minor units with their currency beside them; the columns are declared in `analysis.shapes`.
-    Use it as a context manager, or `close` it, to let go of what the engine holds.
+    Use it as a context manager, or `close` it, to release the rows that the engine holds.
     """
 
     carry_forward: CarryForward
@@ -193,7 +193,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     statement: a table with four columns or with those of STATEMENT_ROW, a .csv or .xlsx file for `read_statement`,
     what `read_statement` returns, or a list of such statements.
     tolerance: how far both sides may differ in amount and fee.
-    cut_off: the number of last days that are not yet settled.
+    cut_off: a row without a partner is `timing` if it is dated within this many days up to the closing date.
     carry_forward: the carry-forward of an earlier result, or the folder into which its `save` wrote. Statement lines
     that the earlier run settled are refused, or left out if `skip_settled`.
     as_of: the day of the reconciliation; for `bench.ledger` the default is the day of the sandbox's clock. A row of a
@@ -205,8 +205,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     (DECIDED). Decisions that were carried forward count too. Decisions change no figure.
     rules: a TOML file of your own rules. A `[[rule]]` changes no figure; `[match]` says how rows are matched.
     match: the rules by which rows are matched: a list such as `[{"on": ["key"]}, {"on": ["amount"], "days": 3}]` for
-    every account, or a mapping of account names, in which `*` stands for anything, to such lists. It goes before
-    `[match]` in `rules`, and `[match]` before a layout's rules.
+    every account, or a mapping of account names, in which `*` stands for anything, to such lists. `match` overrides
+    `[match]` in `rules`, which overrides a layout's rules.
     phone_key: the key of these books, or the file that holds it, which is created if missing. Customers' numbers are
     hashed under the key, so that the next run can compare the masked numbers that are carried forward. Give the same
     key in each period; without a key, numbers are compared within one run.
@@ -442,11 +442,11 @@ def _inputs(run: Run) -> pd.DataFrame:
 
 
 _FAR = 31
-"""A gap before a file's last day is noted if it is of more days than this, and of more than all other days span."""
+"""A note warns of a gap before a file's last day that exceeds these days and the span of all earlier days."""
 
 
 def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields the notes in their order: on matches without a key, on days, on balances, on late rows, and on phones.
+    """Yields notes in this order: on matches without a key, on days, on balances, on late rows, and on phones.
 
     `lines` are the rows of the proof.
     """

@@ -81,7 +81,7 @@ class Broken(NamedTuple):
 def breaks_of(run: Run) -> Broken:
     """The breaks: every pair that differs, and every row that only one side has.
 
-    A row of the last days of its account, up to the cut-off, may be `timing`, unless it is a charge.
+    A row within the run's `cut_off` days up to the closing date may be `timing`, unless it is a charge.
     """
     pairs, members, settled, unsure = _open_pairs(run)
     pairs, settled = _without_late_bookings(pairs, settled, run.carried)
@@ -157,7 +157,7 @@ def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
 
 
 def _alone(rows: pa.Table, code: Mapping[str, str], **more: object) -> pa.Table:
-    """Pairs of rows without a partner, each with the code of its side."""
+    """Pairs of rows without a partner, each with the code of its side; `more` has values for other columns of _PAIR."""
     made = []
     for side, prefix in PREFIX.items():
         mine = rows.filter(pc.equal(rows["side"], side))
@@ -266,7 +266,7 @@ def _settled(run: Run, waiting: pa.Table, found: Found) -> tuple[pa.Table, pa.Ta
 
 
 def _met(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = None) -> pa.Table:
-    """Pairs that each join two rows that had no partner."""
+    """Turns `pairs`, places of ledger and statement rows in `waiting`, into rows of _PAIR with this `code`."""
     left, right = (waiting.take(pa.array([both[side] for both in pairs], pa.int64())) for side in (0, 1))
     reported = {name: column for name, column in _columns(right).items() if name.startswith(PREFIX[STATEMENT])}
     return _pairs(len(pairs), **{**_columns(left), **reported, "code": code, "rows": 2, "fits": fits})
@@ -276,7 +276,7 @@ def _lonely(run: Run, waiting: pa.Table, found: Found, problems: dict[str, pa.Ar
     """Rule 6: a pair with its code for each row that neither a rule nor a proposal gives a partner.
 
     `problems` has a column per side with what is wrong with a row's date, else null: a row with a problem is invalid.
-    Otherwise ambiguous goes before a reversal, a reversal before timing, and timing before an unpaid payout.
+    Else the first code that applies counts: ambiguous, reversal, timing, unpaid payout, missing on the other side.
     """
     ours = pc.is_null(waiting["s_no"])
     last = mapped(waiting["account"], lambda account: run.closing[account] - run.cut_off, pa.int64())
@@ -372,7 +372,7 @@ def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
 
 
 def _by_place(rows: pa.Table, texts: pa.ChunkedArray, separator: str, length: int) -> pa.Array:
-    """For each of so many places the texts of its rows, joined in their order; null where a place has no row."""
+    """For each place from 0 to `length` - 1 the texts of its rows, joined by `separator`; null if it has no row."""
     table = pa.table({"place": rows["place"], "text": texts})
     found = table.group_by("place", use_threads=False).aggregate([("text", "list")])
     here = pc.index_in(pa.array(range(length), pa.int64()), found["place"])
@@ -474,7 +474,7 @@ _REPORTED: Final = SHARED | OWN[STATEMENT]
 _FEW: Final = 1_000
 """The most line numbers that a query names: the engine then reads little else of a file."""
 _CHARGES: Final = ("fee", "interest")
-"""Kinds of a rule for money that only the statement has."""
+"""Values of `kind`, in your own rules, that mark a charge or interest, which only the statement shows."""
 
 
 def _lines_of(pairs: pa.Table) -> pa.Table:
@@ -509,7 +509,7 @@ def _without_late_bookings(pairs: pa.Table, settled: pa.Table, carried: CarryFor
 def _said(run: Run, known: pa.Table) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
     """The masked `description` and `words` of rows, and the day since which each row is carried.
 
-    A carried line has the texts that were carried with it, and so has a ledger row of which today's ledger tells none.
+    A carried line has the texts that were carried with it; so has a ledger row without texts in today's ledger.
     """
     told = pa.concat_tables([_told(run, known.filter(pc.equal(known["side"], side)), side) for side in PREFIX])
     here = pc.index_in(texts_of(known, _LINE), texts_of(told, _LINE))
@@ -551,9 +551,9 @@ def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> 
 
 
 def _told(run: Run, rows: pa.Table, side: str) -> pa.Table:
-    """The places and texts of these rows of a side (_TOLD), sorted by place, then text.
+    """The narratives and words of one side's `rows`, looked up in the inputs by statement, line, key and entry.
 
-    A text is null if its table lacks the column.
+    The result has the shape _TOLD, and is sorted. A text is null if its table lacks the column.
     """
     if side == STATEMENT:
         tables, own, texts = run.inputs.statements, ("statement", "line"), tuple(_TEXTS)

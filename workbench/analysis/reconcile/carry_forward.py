@@ -123,9 +123,9 @@ class CarryForward(Tabular):
                 files.write(getattr(self, name), path, shape)
 
     def lost_words(self, folder: str | Path) -> str:
-        """A sentence on what `save` would overwrite: more decisions, or a review, of a period that ends as late.
+        """A warning if `save` would overwrite a carry-forward with more decisions, or a review that this one lacks.
 
-        Empty if the folder has nothing of this kind, or no carry-forward.
+        Empty if the folder has no such carry-forward, or one that ends earlier.
         """
         paths = {name: Path(folder) / f"{name}{files.PARQUET}" for name in ("closed", "decisions", "signed")}
         try:
@@ -241,7 +241,7 @@ class LedgerRead:
 
 
 def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKey) -> LedgerRead:
-    """Separate the ledger rows that an earlier run read from the rows booked since, whatever their dates.
+    """Separates the ledger rows that an earlier run read from all rows that were booked since, back-dated ones too.
 
     `ours` has today's ledger (ROW), and `carried` what the earlier run left. The hashes are made with `key`.
     """

@@ -223,10 +223,10 @@ def classify(
 
 
 def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
-    """SQL for the special groups: with several rows on a side, a batch, or rows that an earlier run makes special.
+    """SQL for the special groups: with several rows on one side, with a batch, or with certain rows of an earlier run.
 
-    Such a row was settled or a duplicate, or is open and not completed. `rows` and `batches` count a group's rows, and
-    its rows with a batch, on the sides that mark it.
+    An earlier run makes a group special by a row that it settled, a duplicate, or an open row that is not completed.
+    `rows` and `batches` count the group's rows, and those with a batch, on each side that makes the group special.
     """
     # Each side by itself: one aggregation over both takes a third longer.
     marks = [
@@ -276,7 +276,7 @@ def _within(rows: Frame, allowed: Allowed) -> Frame:
 
 
 def code_of(allowed: Allowed) -> str:
-    """SQL for the code of a pair; null if both sides agree, their days as near as allowed, or a lone row moved nothing.
+    """SQL for the code of a pair; null if both sides agree and their days are near enough, or a lone row moved nothing.
 
     The code is TOLERATED if amounts or fees differ by no more than `allowed` says.
     """
@@ -341,7 +341,7 @@ def _told_again(rows: Frame, shape: Columns) -> Frame:
     """Mark as `told_again` lines that another file repeats or an earlier run settled: they do not count in the group.
 
     The same line in two files is one movement. If one file has a line twice and another three times, three count.
-    Rows that were carried forward count as one file, and lines that an earlier run settled repeat none of them.
+    Rows that were carried forward count as one file. A line that an earlier run settled is no repeat of an open row.
     """
     line = f'{_OF_GROUP}, side, key, currency, "day", signed, {_SETTLED}'
     file = f"case when {_IS_NEW} then source else '' end"
@@ -460,7 +460,7 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _is_further(row: dict[str, object], stands: Counter[tuple[object, ...]]) -> bool:
-    """True if a row with the same side, key and direction stands already, or the row was a duplicate before."""
+    """True if the row was a duplicate before, or a row like it (side, key, direction) is paired or in `stands`."""
     return bool(row["stands"] or stands[_way(row)] or row["was"] in codes.DUPLICATE.values())
 
 

@@ -138,7 +138,7 @@ def _column(heading: Cell) -> str:
 
 
 def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = None) -> list[Row]:
-    """The decisions in a table, whose first line is the header; a decision that two rows tell counts once.
+    """The decisions in a table, whose first line is the header; a decision that stands in two rows counts once.
 
     `name` and `unit` (`row` or `line`) name the table and a place in it in messages. A table with a column `id` is one
     of breaks: rows without a person's verdict are passed over, and a decision without a day is dated `saved`.
@@ -375,8 +375,8 @@ def groups_closed(breaks: pd.DataFrame) -> pd.Series:
 def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
     """The frame CLOSED_BREAK: breaks `decided` with nothing left to book, and earlier breaks that are closed since.
 
-    `met` has the rows of those earlier breaks. `settled` has the pairs that a rule matched, which give such a break its
-    rule; otherwise the key matched. `decisions` (DECISION) name who decided an earlier break that was booked since.
+    `met` has the rows of those earlier breaks. `settled` has the pairs that rules matched: an earlier break gets its
+    pair's rule, else `key`. `decisions` (DECISION) name who decided an earlier break that was booked since.
     """
     if decided.empty and not len(met):
         return frame([], CLOSED_BREAK)
@@ -608,7 +608,7 @@ class DecisionTable:
 
 
 class _Form:
-    """A form: `_parts` has the breaks to show at once, `_controls` the fields of the breaks that were opened."""
+    """A form of widgets: `_parts` has the breaks of each page, `_controls` the input fields of opened pages."""
 
     def __init__(self, decisions: DecisionTable, breaks: pd.DataFrame, decided: Mapping[str, Row]) -> None:
         import ipywidgets

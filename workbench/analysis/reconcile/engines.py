@@ -99,7 +99,7 @@ def day_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 @lru_cache(1)
 def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  no process works with the threads of another
-    """A database in memory; what does not fit goes to temporary files."""
+    """The database of a process (its id), in memory; DuckDB writes to temporary files what does not fit."""
     return duckdb.connect(
         config={
             "temp_directory": tempfile.gettempdir(),
@@ -121,13 +121,13 @@ class Engine:
     """The exceptions of a file that is damaged inside, and of a number that is too large for its type."""
     # A moment to the nanosecond is of a type that `epoch_ms` does not take.
     _MILLISECONDS = 'epoch_ms(cast("{0}" as timestamptz))'
-    """SQL for a moment as milliseconds since 1970."""
+    """SQL for the moment in the column `{0}` as milliseconds since 1970."""
     _DAYS = "cast(\"{0}\" - date '1970-01-01' as bigint)"
-    """SQL for a date as days since 1970."""
+    """SQL for the date in the column `{0}` as days since 1970."""
     SHA256 = "sha256({0})"
-    """SQL for the SHA-256 of a text, in hexadecimal digits."""
+    """SQL for the SHA-256 of the text `{0}`, in hexadecimal digits."""
     WITHOUT = "regexp_replace({0}, {1}, '', 'g')"
-    """SQL for a text without whatever fits the pattern `{1}`."""
+    """SQL for the text `{0}` without the parts that fit the pattern `{1}`."""
     _account = "cast(account as string)"
     """SQL for an account's name."""
 
@@ -175,7 +175,7 @@ class Engine:
         return f"'{doubled}'"
 
     def loaded(self, frame: Frame) -> Frame:
-        """The frame of a side's rows, which many queries read: stored once if little is loaded, else as it is."""
+        """The frame of a side's rows, which many queries read. Stores its rows once if little data was loaded."""
         return self.keep(frame) if self._loaded_bytes < _FEW_BYTES else frame
 
     def keep(self, frame: Frame) -> Frame:
@@ -209,7 +209,7 @@ class Engine:
         return conform(given, shape, **made | {"account": self._account})
 
     def close(self) -> None:
-        """Let go of the stored rows."""
+        """Release the stored rows."""
         self._connection.close()
 
 

@@ -190,7 +190,7 @@ class Source:
             raise ReconcileRefused(f"{self.given[0].name} {why}.", hint=self.side.file_from) from problem
 
     def has_text(self, name: str) -> bool:
-        """True if the table has a text column of this name; of a ledger that was read, one that is not empty."""
+        """True if the table has a text column of this name; in a ledger from `read_ledger`, it must have some text."""
         is_empty = self.read_from is not None and self.given[name].null_count == len(self.given)
         return not is_empty and _FITS[ARROW_TYPES["string"]][1](self._schema.get(name))
 
@@ -220,7 +220,7 @@ class Source:
     def statements(self) -> list[str]:
         """The names of the statements: the `name` of a file or of files, or those in a table's column `statement`.
 
-        The one name is `statement` if a table has no such column.
+        A table without this column is one statement, named `statement`.
         """
         if self.sha256 or self.kind == PATHS:
             return [self.name]

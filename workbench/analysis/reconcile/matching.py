@@ -39,10 +39,11 @@ _LONG_ENOUGH: Final = 4
 
 
 class Like(NamedTuple):
-    """The candidates of one or more rows, found `by` a rule: per side, their `places`.
+    """The candidates of one or more rows, which the rule named `by` found.
 
-    `fitting` has the rows of the other side that may be the partner; further candidates make that doubtful. The search
-    by a customer's number ends early, so that some places may be missing.
+    `places` has the candidates of the ledger and of the statement, and `fitting` those of the other side that may be
+    the partner: the others only make that doubtful. The search by a customer's number ends early, so some may be
+    missing.
     """
 
     by: str
@@ -227,7 +228,10 @@ class _Line:
 
 
 def _nearest(waiting: pa.Table, sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tuple[int, int]]:
-    """Pairs rows that are not `done` by the nearest days; rows of one day and customer are paired in their order."""
+    """Pairs the rows outside of `done`, at most `reach` days apart, the nearest days first; in order within a day.
+
+    No pair is of two customers.
+    """
     left, right = (
         [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
          if place not in done] for side in sides
@@ -256,7 +260,7 @@ _RUN: Final = re.compile(r"[^\W_]+")
 
 
 def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | None], set[int]]:
-    """A function that returns the places of the keys that stand whole in a text; `keys` have keys and places."""
+    """A function from a text to the places of the `keys` (key, place) that occur in the text as whole words."""
     there = defaultdict(list)
     for key, place in keys:
         runs = tuple(_RUN.findall((key or "").casefold()))
@@ -295,7 +299,7 @@ def _number(phone: str | None) -> str | None:
 
 
 def _ends(phone: str | None) -> str | None:
-    """The part of a customer's number that a mask leaves; text that is no number stays as it is."""
+    """The digits of a customer's number that a mask leaves visible; text that is no number stays as it is."""
     number = _number(phone)
     if number is None or not number.startswith("+"):
         return number

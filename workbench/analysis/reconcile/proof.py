@@ -37,7 +37,7 @@ _COUNTED: Final = {
 
 
 def totals(engine: Engine, rows: Frame, counts: Iterable[str] = _COUNTED) -> Totals:
-    """The Totals of the rows of one side."""
+    """The Totals of the rows of one side, with the columns `counts`: names of _COUNTED."""
     sums = ", ".join(f'cast({_COUNTED[name]} as bigint) as "{name}"' for name in counts)
     by = {name: ROW[name] for name in ("account", "source", "currency", "day")}
     found = f"(select {listed(by)}, {sums} from {rows} group by {listed(by)})"
@@ -83,7 +83,7 @@ class Run:
     decided: Decided
     key: PhoneKey
     as_of: int
-    """ANY_DAY if no day is given."""
+    """The day of the reconciliation, counted from 1970; ANY_DAY if the caller gave none."""
     cut_off: int
     books: Sequence[Book] = field(init=False)
     accounts: Sequence[str] = field(init=False)
@@ -102,7 +102,7 @@ class Run:
     allowed: Allowed = field(init=False)
     ledger: LedgerRead = field(init=False)
     closing: Mapping[str, int] = field(init=False)
-    """The last day of each account."""
+    """Account → the day on which its books close, counted from 1970."""
     classified: Classified = field(init=False)
     again: Totals = field(init=False)
     """The number and the effects of repeated statement lines, which do not count."""
@@ -118,7 +118,7 @@ class Run:
         return first is not None and any(day is not None and day < first for day in days)
 
     def ends_before(self, side: str) -> dict[str, int]:
-        """Account → its last day, of the accounts that have later rows on this side."""
+        """Account → its last day, for the accounts that have rows of a later day on this side."""
         lines = self.totals[side]
         return {at: self.closing[at] for line in lines if (line["day"] or 0) > self.closing[at := line["account"]]}
 
@@ -127,7 +127,7 @@ _BALANCE: Columns = {name: ROW[name] for name in ("account", "source", "no", "or
 
 
 def last_day(run: Run, account: str) -> int:
-    """The last day of an account: of its statements, else of what was closed before, else of the ledger."""
+    """The last day of an account: of its statements, else the earlier closing date, else the ledger's last day."""
     last = [book.last_day for book in run.books_of(account) if book.last_day is not None]
     if not last and account in run.carried.ends:
         return run.carried.ends[account]
@@ -137,7 +137,7 @@ def last_day(run: Run, account: str) -> int:
 
 
 def closings(run: Run) -> tuple[dict[str, int | None], dict[str, int]]:
-    """Account → the balance after its last entry, if it has balances; and account → the number of that entry."""
+    """Account → the ledger's balance after the last entry, or None; and account → the number of that entry."""
     last: dict[str, int] = {}
     for line in run.totals[LEDGER]:
         last[line["account"]] = max(last.get(line["account"], 0), line["last_no"] or 0)
@@ -191,7 +191,7 @@ _ENOUGH = 3
 
 
 def before_gap(file: Statement, most: int) -> int | None:
-    """The day before the last of a file, if over `most` days and more than all other days span lie between the two."""
+    """A file's last day but one, if the gap after it exceeds `most` days and the span of all days before; else None."""
     days = sorted(file.days)
     if not days[1:]:
         return None
@@ -202,7 +202,8 @@ def before_gap(file: Statement, most: int) -> int | None:
 def limit_of(file: Statement | None, as_of: int) -> int:
     """The last day on which a file may close books: `as_of`, or the last day before a lone row of a mistyped year.
 
-    Such a row is over a year later than all others, and by more than these are apart. A given `as_of` always holds.
+    A lone row is the only one of its day, over a year after all others, and by more than they span. A given `as_of`
+    always holds.
     """
     before = None if file is None or as_of < ANY_DAY else before_gap(file, _YEAR)
     if file is None or before is None:
@@ -213,7 +214,7 @@ def limit_of(file: Statement | None, as_of: int) -> int:
 
 
 def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None, int | None]:
-    """The first and last day of a statement up to `as_of`, also for a table: a row of a later day closes no books."""
+    """The first and last day of a statement, from file or table, at most `as_of`; None if unknown."""
     good = [line["day"] for line in lines if line["good"] and line["day"] is not None]
     seen = [day for day in good if day <= as_of]
     first, last = period_of(file)
@@ -300,7 +301,7 @@ _STANDS = {"statement": "source", "line": "no"}
 def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
     """The frame MATCH, in an order that depends only on its rows.
 
-    `settled` is the field of `breaks.Broken`, and `decided` has the rows that people decided to zero.
+    `settled` has the pairs that rules matched, as in `breaks.Broken`; `decided` the rows that people decided to zero.
     """
     engine, classified = run.engine, run.classified
     by_key = f"case when {BOTH_SIDES} then 'key' else 'nothing_moved' end"
@@ -466,7 +467,10 @@ def _commonest(counted: Totals, account: str) -> str | None:
 def _note(
     line: Mapping[str, Any], jumps: Sequence[tuple[str, dict[Any, Any]]], text: list[str], *, worked_out: bool
 ) -> str:
-    """The note of an account; `text` holds the sentences that come first."""
+    """The note of an account: `text`, jumps of the balances, and if `worked_out` that the closing balance is derived.
+
+    `line` is the row of PROOF, `jumps` has a statement's name and a finding each, and `text` the sentences before.
+    """
     if jumps:
         name, jump = jumps[0]
         expected, found = (money_text(int(jump[f"{of}_minor"]), line["currency"]) for of in ("expected", "found"))

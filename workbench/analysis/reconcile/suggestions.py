@@ -28,7 +28,7 @@ WITHIN_DAYS: Final = 3
 MOST: Final = 5
 """The most candidates of a row that are proposed: more are no evidence."""
 _KEY_LENGTHS: Final = range(5, 65)
-"""The lengths of keys that are searched for a partner: a shorter key is met by chance, a longer one is a text."""
+"""The lengths of keys that are searched for a partner: a shorter key fits by chance, a longer one is free text."""
 _EVERY_CHOICE: Final = 12
 """The most rows of which every choice is tried; of more rows, choices of up to `_PARTS` rows are tried."""
 _PARTS: Final = 4
@@ -43,8 +43,9 @@ _OTHER: Final = {LEDGER: STATEMENT, STATEMENT: LEDGER}
 class _Open(NamedTuple):
     """An open break. `apart` is the ledger's net less the statement's; `amount` is gross, with the sign of its effect.
 
-    A duplicate `is_further`: its side has another row with the key, and the duplicate may have lost its own key. The
-    `amount` of a batch is net. A row that moves nothing has no `amount`, and neither has a break with both sides.
+    `is_further` marks a duplicate, a further row with the key of another row of its side; the key may be mistyped.
+    `is_unread` marks a row that cannot be read. The `amount` of a batch is net; it is None for a row that moves
+    nothing, and for a break with both sides.
     """
 
     name: str
@@ -78,7 +79,7 @@ class _Open(NamedTuple):
 Proposal = tuple[Sequence[_Open], str]
 """The breaks of a suggestion, and the reason."""
 _LeftOut = set[str]
-"""Names of the breaks for which a bound ended the search."""
+"""Names of the breaks whose search ended at a limit, such as MOST candidates."""
 
 
 def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -210,7 +211,7 @@ def _days_apart(one: _Open, other: _Open) -> str:
 
 
 def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """A row whose key stands whole in the text of a row of the other side; amounts may differ."""
+    """A row whose key occurs as a whole in the text of a row of the other side; amounts may differ."""
     keyed = [item for item in opened if item.side in SIDES and len(item.key or "") in _KEY_LENGTHS]
     pairs: dict[tuple[str, str], tuple[_Open, _Open, str]] = {}
     for side in SIDES:

@@ -103,7 +103,7 @@ def _in_short(reason: str) -> str:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """The number with its noun: `1 break`, `2 breaks`."""
+    """The number with its noun: `1 break`, `2 breaks`. `many` is the plural; by default `one` with an s."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
@@ -171,9 +171,9 @@ def accounts(result: Reconciled) -> Table:
 
 
 def open_breaks(result: Reconciled, width: int | None, file: Path | None = None) -> Table:
-    """The largest of the breaks that are to be settled, by what to do, for a terminal of `width`; `file` has all.
+    """The largest breaks to settle, grouped by what to do. Rows that cannot be used are left out: see `unusable`.
 
-    Rows that cannot be used are left out: see `unusable`.
+    `width` is the terminal's, in columns; None without a terminal. `file`, if given, is named as holding all breaks.
     """
     waits = result.breaks["code"].isin([TIMING, INVALID])
     mine = result.breaks[result.breaks["verdict"].isna() & ~waits]
@@ -315,9 +315,9 @@ def inputs(result: Reconciled) -> Table:
 def overview(
     given: Reconciled, notes: Iterable[str], *, width: int | None = None, file: Path | None = None
 ) -> list[str | Table]:
-    """The outcome, notes, each account's reconciliation, breaks to settle and closed, and sums, with accounts' names.
+    """The outcome, notes, each account's reconciliation, breaks to settle, closed breaks, and sums by account and code.
 
-    Narratives fill a terminal of `width`; `file` has the breaks that are not listed.
+    Accounts have their names in the books. `width` and `file` are as for `open_breaks`.
     """
     result = totals.named(given)
     tables = [open_breaks(result, width, file), closed(result), accounts(result), codes(result)]

@@ -40,8 +40,8 @@ from workbench.visible import BLANKS, FORMULA_SIGNS, armed, begins_as_formula
 
 XLSX, HTML = ".xlsx", ".html"
 _BEGINS_AGAIN: Final = re.compile(rf"([;\t\r\n][\"{BLANKS}]*)([{FORMULA_SIGNS}]?)")
-"""Where a cell may begin inside a text: if semicolons part cells, as in much of Europe, quotes in the middle of a line
-keep nothing together. The pattern takes a run of blanks at once, or it would search from each blank to the end."""
+"""Where a cell may begin inside a text: a spreadsheet that separates cells by semicolons, as in much of Europe, also
+splits a quoted text. The pattern takes a run of blanks at once, or it would search from each blank to the end."""
 _TEXTS: Final = ("string", "category")
 
 
@@ -72,7 +72,7 @@ def check(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None =
 def write(result: Reconciled, out: Path, *, excel: bool = False, matches: bool = False) -> list[Path]:
     """Write the results to a file by its ending, and return the paths of the written files.
 
-    A workbook has every row that agrees with `matches` only. A table has every column of BREAK, amounts in whole minor
+    With `matches`, a workbook also has every row that agrees. A table has every column of BREAK, amounts in whole minor
     units, and text as it was found, even if a spreadsheet would run it; suggestions go into a file of their own beside
     it. With `excel` a .csv file begins with a UTF-8 mark, and has an apostrophe before text that would be run; such a
     file is for people, not for programs.
@@ -100,7 +100,7 @@ def _is_table(out: Path) -> bool:
 
 
 def is_csv(out: Path) -> bool:
-    """True for a file that a spreadsheet reads as text."""
+    """True for a path that ends in .csv, in upper or lower case."""
     return out.suffix.lower() == files.CSV
 
 
@@ -109,7 +109,7 @@ def _beside(out: Path) -> Path:
 
 
 def formula_warning(result: Reconciled, outs: Sequence[Path]) -> str:
-    """A warning about the cells of exact .csv files that a spreadsheet would run; empty if there are none."""
+    """A warning about cells that a spreadsheet would run, for the .csv files `outs` without apostrophes; else empty."""
     tables = ((result.breaks, BREAK), (result.suggestions, SUGGESTION)) if outs else ()
     texts = [
         table[name].dropna().astype("string") for table, shape in tables for name, kind in shape.items()
@@ -195,7 +195,7 @@ def _decided(result: Reconciled) -> Iterator[dict[str, Any]]:
 
 
 def _without_entry(row: Mapping[str, Any]) -> str | None:
-    """Why a decided break has no journal entry, in words that follow a count; None if it has an entry."""
+    """The reason why a decided break has no journal entry, as words that follow a count; None if it has one."""
     verdict = row["verdict"]
     waits = verdict in _BOOKED and totals.item_of(row["code"], row["side"])[1] != BOOKS
     reasons = {

@@ -39,7 +39,7 @@ class Reconciled(Closing):
     notes: tuple[str, ...]
     """Sentences for a person: what was matched without a key, what could not be compared, and what to check."""
     account_names: Mapping[str, str]
-    """Account → its name in one's own books, where their layout gives it; people are shown this name."""
+    """Account → its name in your own books, for accounts that the ledger's layout names; reports show this name."""
     closed: pd.DataFrame
     """CLOSED_BREAK: breaks decided to zero, and breaks of earlier runs that this period closed."""
     aside: pd.DataFrame = field(repr=False)
@@ -91,14 +91,14 @@ class Reconciled(Closing):
         raise NotImplementedError
 
     def close(self) -> None:
-        """Let go of what the engine holds; ask for `matches` before."""
+        """Releases the rows that the engine holds. Read `matches` before: it cannot be worked out afterwards."""
         self._close()
 
 
 class Account(NamedTuple):
     """An account's rows on both sides, and its net variance with its sign, in minor units.
 
-    `of_period` has this period's rows, those that matched and all; `value_of_period` has their values, net of fees.
+    `of_period` has the numbers of matched rows and of all rows of this period, `value_of_period` their values, net.
     """
 
     account: str
@@ -246,7 +246,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def nets(result: Reconciled, currency: str, by: str) -> dict[Any, Net]:
-    """The breaks of the accounts in one currency, by their `bucket` of ages or their `business_date`, in its order.
+    """The breaks of the accounts in one currency, by `bucket` of ages or by `business_date`, sorted.
 
     Breaks without a date are left out. A break may itself be about another currency than its account.
     """
@@ -279,8 +279,8 @@ _PROOF: Final = (
 def item_of(code: str, side: str) -> tuple[codes.Item, str]:
     """The item of a break by its code and the `side` of its row, and the balance it adjusts: STATEMENT or BOOKS.
 
-    What the books have and the statement has not yet, and errors of the operator or the bank, adjust the statement;
-    what is not booked, or booked wrongly, adjusts the books.
+    Entries that are not yet on the statement, and errors of the operator or the bank, adjust the statement's balance.
+    Movements that are not booked, or booked wrongly, adjust the books' balance.
     """
     lacks = codes.STATEMENT if side == "ledger" else codes.BOOKS
     item = codes.BREAK_CODES[code].item or _MISSING[lacks]
@@ -288,7 +288,10 @@ def item_of(code: str, side: str) -> tuple[codes.Item, str]:
 
 
 class Line(NamedTuple):
-    """A line of the reconciliation of one account: a balance, or `items` of one kind; minor units, signed."""
+    """A line of an account's reconciliation: a signed amount in minor units.
+
+    `items` is the number of items that the amount sums, 0 if it is unknown; None for a balance.
+    """
 
     text: str
     minor: int
@@ -299,7 +302,7 @@ class Balances(NamedTuple):
     """The reconciliation of one account as accountants write it: two balances, their items, two adjusted balances.
 
     `sides` are the lines of the statement and of the books, each from its balance to its adjusted balance; the books'
-    adjusted balance exceeds the statement's by `unexplained_minor`. `caption` says whether the reconciliation proves.
+    adjusted balance exceeds the statement's by `unexplained_minor`. `caption` says whether the proof holds.
     """
 
     account: str

@@ -280,7 +280,7 @@ def _write_frame(
 
 
 def _printed(sheet: Worksheet) -> None:
-    """Sets a sheet to print on A4 across, fitted to the width of a page."""
+    """Sets a sheet to print on A4 landscape, fitted to the width of a page."""
     sheet.set_landscape()
     sheet.set_paper(9)
     sheet.fit_to_pages(1, 0)
@@ -289,7 +289,7 @@ def _printed(sheet: Worksheet) -> None:
 
 
 def _fold(sheet: Worksheet, rest: int) -> None:
-    """Sizes the columns that people read, folds the `rest` others away, and lists the verdicts to choose from."""
+    """Sizes the columns in READ, hides the `rest` further columns, and lists the verdicts to choose from."""
     for column, width in enumerate(READ.values()):
         sheet.set_column(column, column, width)
     first = len(READ)

@@ -61,11 +61,11 @@ _BAD_CELLS: Final[tuple[Mapping[str, str], ...]] = ({"key": ""}, {"moment": "00-
 _SPARE: Final = 16
 
 Fits = Callable[[Known, date], bool]
-"""True if a movement can carry a kind, given the closing date of its statement."""
+"""True if a break or decoy can be planted on a movement; takes the closing date of the movement's statement too."""
 
 
 class Making(NamedTuple):
-    """The means to plant a kind: the movement that both sides know, the mark of its rows, draws, and new keys."""
+    """The inputs of a Plant: a movement, the fields that mark its planted rows, random draws, and new keys."""
 
     known: Known
     mark: Mapping[str, Any]
@@ -74,15 +74,15 @@ class Making(NamedTuple):
     end_ms: int
 
     def between(self, low: int, high: int, why: str, row: Row) -> int:
-        """A number from `low` to `high`, drawn by the word `why` and the row, of which a movement may have several."""
+        """A random number from `low` to `high`, both included; equal rows and purposes `why` give equal numbers."""
         return self.chances.between((low, high), "plant", why, row.natural_key)
 
     def later(self, row: Row, low_ms: int, high_ms: int, why: str) -> Row:
-        """The row, later by a draw from `low_ms` to `high_ms`, but not after the end."""
+        """The row moved later by a random time from `low_ms` to `high_ms`, at most to the end of the statement."""
         return row._replace(at_ms=min(self.end_ms, row.at_ms + self.between(low_ms, high_ms, why, row)))
 
     def marked(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
-        """The row with the kind's mark and other changes."""
+        """The row with other `changes`, marked as planted: with its break's code, or the reason why it is a decoy."""
         return row._replace(**self.mark, **changes)
 
     def reversal_of(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
@@ -92,15 +92,16 @@ class Making(NamedTuple):
 
 
 Plant = Callable[[Row, Making], tuple[Row, ...]]
-"""Returns the statement's rows in place of those of the movement, of which it gets the first."""
+"""Takes the first statement row of a movement; returns the rows that replace all of the movement's rows."""
 
 
 class Kind(NamedTuple):
-    """A kind of break or decoy: how it changes the rows of a movement, and a test of the movements that can carry it.
+    """A kind of break or decoy: `plant` changes a movement's rows, `fits` tells if it can be planted on a movement.
 
-    Only movements `of` this kind of entry carry it. `is_alone` says that a row has no partner, so that no other such
-    row may look like it; `lacks_line` that the statement has no line for the ledger's row. `posts` is what the ledger
-    then posts, `says` describes a decoy, and `by_default` is the number that is planted if no breaks are asked for.
+    `of` has the kinds of entries whose movements qualify. `is_alone` is true if the planted row has no partner, so that
+    no other row may look like its partner. `lacks_line` is true if the statement has no line for the ledger's row.
+    `posts` is the entry that the ledger posts as well: `repeated`, `reversed`, or empty. `says` describes a decoy.
+    `by_default` is the number to plant if the caller asks for no breaks.
     """
 
     plant: Plant
@@ -136,7 +137,7 @@ def _layout(row: Row) -> Layout:
 
 
 def _changed(change: Callable[[Row, Making], Mapping[str, Any]]) -> Plant:
-    """A plant that changes some fields of the statement's row, and marks the row."""
+    """A Plant that marks the statement's row, and replaces the fields that `change` returns."""
     return lambda row, making: (making.marked(row, **change(row, making)),)
 
 
@@ -192,7 +193,7 @@ def _invalid(row: Row, making: Making) -> tuple[Row, ...]:
 
 
 def _both_reverse(row: Row, making: Making) -> tuple[Row, ...]:
-    """The row, and its reversal, less the fee, which the operator gives back; its batch is the payment's key."""
+    """The row, and its reversal. The reversal gives back the amount less the fee; its batch is the payment's key."""
     at_ms = max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row))
     return row, making.reversal_of(row, at_ms=at_ms, amount_minor=row.amount_minor - row.fee_minor, batch=row.key)
 
@@ -231,7 +232,7 @@ BREAKS: Final[Mapping[str, Kind]] = {
         is_alone=True,
     ),
 }
-"""Code of `analysis.break_codes` → how it is planted; codes that fewest rows can carry come first."""
+"""Break code → how the break is planted. Codes that fit the fewest movements come first."""
 PLANTABLE: Final = (*BREAKS, codes.LATE_SUCCESS)
 """The codes that can be planted; the last is planted while the month is driven, not in a statement."""
 
@@ -328,9 +329,9 @@ class Books:
 
 
 class Planting:
-    """Chooses the movements of the books that carry breaks and decoys. Memory holds only the likeliest candidates.
+    """Chooses movements of the books at random, and plants breaks and decoys on them.
 
-    `wanted` is the number of each kind; with `exactly`, too few rows for a kind of break are refused.
+    `wanted` is kind → number to plant; with `exactly`, a kind of break that fits fewer movements is refused.
     """
 
     def __init__(self, books: Books, wanted: Mapping[str, int], *, exactly: bool) -> None:
@@ -347,9 +348,9 @@ class Planting:
         """Pairs of `repeated` or `reversed`, and the entry that the ledger repeats or reverses."""
 
     def choose(self) -> None:
-        """Plant every kind. Rows that only an operator knows have no partner: nothing that looks like them is planted.
+        """Plant every kind. No planted row looks like a row that only the operator knows.
 
-        Raises SimulationRefused: with `exactly`, fewer rows than asked for can carry a kind of break.
+        Raises SimulationRefused: with `exactly`, a kind of break fits fewer movements than `wanted` asks for.
         """
         month, wanted = self._books.month, {name: self._wanted[name] for name in KINDS if self._wanted.get(name)}
         self._expect(codes.LATE_SUCCESS, month.outcomes.get(LATE, 0))
@@ -365,14 +366,14 @@ class Planting:
         self._planted.sort(key=lambda row: row.at_ms)
 
     def _expect(self, name: str, found: int) -> None:
-        """Raises SimulationRefused: fewer of a kind were found than exactly asked for."""
+        """Raises SimulationRefused: with `exactly`, `found` is below the number of the kind `name` to plant."""
         wanted = self._wanted.get(name, 0)
         if self._exactly and found < wanted:
             text = f"{wanted} of {name} were asked for, and the month has room for {found}."
             raise SimulationRefused(text, hint="Ask for fewer, or for more payments or days.", kind=name, room=found)
 
     def _candidates(self, kinds: Iterable[str], room: int) -> dict[str, list[Known]]:
-        """Kind → the movements that can carry it, `room` at most: those of the lowest drawn rank, lowest first."""
+        """Kind → at most `room` movements on which it can be planted, chosen at random and in random order."""
         best: dict[str, list[tuple[int, str, Known]]] = {name: [] for name in kinds}
         for account, closing in self._books.closings.items():
             for known in self._books.known(account):
@@ -519,7 +520,7 @@ def simulate(  # noqa: PLR0913  settings of the month
     traffic: Traffic | None = None,
     show_progress: bool = False,
 ) -> Simulation:
-    """See `Workbench.simulate`."""
+    """Simulate a month, and write its ledger, statements and answers to `out`: see `Workbench.simulate`."""
     for name, given, least, most, hint in (
         ("payments", payments, 0, MAX_PAYMENTS, "An operator's workbook holds no more."),
         ("days", days, 1, MAX_DAYS, ""),

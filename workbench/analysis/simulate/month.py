@@ -63,7 +63,7 @@ class Chances(Draws):
         return self.below(100_000, *natural_key) < per_100k
 
     def one_of(self, weights: Mapping[str, int], *natural_key: str | int) -> str:
-        """A name from `weights`, drawn as often as its weight says."""
+        """A name from `weights`, drawn with a probability in proportion to its weight."""
         at = self.below(sum(weights.values()), *natural_key)
         return next(name for name, reached in zip(weights, accumulate(weights.values()), strict=True) if at < reached)
 
@@ -76,7 +76,7 @@ HOURLY_SHARES: Final = (
 _REACHED: Final = (0.0, *accumulate(share / sum(HOURLY_SHARES) for share in HOURLY_SHARES))
 """The share of a day's payments that has come by each hour."""
 MAX_CUSTOMERS: Final = 3_000
-"""The most customers of an operator that differ in a masked number, which shows a prefix of three and three digits."""
+"""The most customers of an operator whose masked numbers differ: a mask shows the prefix and the last three digits."""
 FAILURES: Final[Mapping[str, int]] = {
     "insufficient_funds": 3_500, "prompt_timeout": 2_000, "declined_by_customer": 1_200, "wrong_pin": 800,
     "limit_reached": 400, "operator_unavailable": 300, "payer_not_found": 250, "payer_busy": 150,
@@ -88,7 +88,7 @@ _OPERATOR_WEIGHTS: Final = {"mtn": 46, "airtel": 42, "zamtel": 12}
 _FULL_REFUNDS_PER_100K: Final = 60_000
 """Full refunds in a hundred thousand refunds."""
 _FIRST_PAYOUT_MS, _BETWEEN_PAYOUTS_MS = 2 * DAY_MS + 10 * _HOUR_MS, 7 * DAY_MS
-"""The times from the month's start, at midnight, to its first payout and from there on; each pays all available."""
+"""Time from the month's first midnight to the first payout, and between payouts; each pays all available money."""
 PIN_AFTER_MS: Final = (4_000, 45_000)
 """The least and the most time that people take to find their PIN."""
 
@@ -98,20 +98,20 @@ class Traffic:
     """Settings of a month. Rates are per hundred thousand payments, unless they say otherwise."""
 
     mean_minor: int = 20_200
-    """K202, the national average of a mobile-money transaction in 2023; merchants' are taken to have the same."""
+    """The mean amount: K202, the national average of mobile-money transactions in 2023."""
     sigma: float = 0.81
     """The standard deviation of the amount's logarithm: amounts are lognormal."""
     smallest_minor: int = 100
     largest_minor: int = 2_000_000
-    """K20,000, what a wallet of the first tier may pay in a day (Bank of Zambia, 2020)."""
+    """The largest amount: K20,000, the daily limit of a first-tier wallet (Bank of Zambia, 2020)."""
     customers: int = 1_500
-    """Customers of an operator; some pay often, most now and then."""
+    """The number of customers of each operator; some pay often, most now and then."""
     intents_per_100k: int = 30_000
     """Payments by an intent and a PIN on the handset; the others are charged in one call."""
     late_per_100k: int = 150
     """Payments whose money arrives after the prompt has expired."""
     unknown_per_100k: int = 100
-    """Payments whose money moves without a word from the operator."""
+    """Payments whose money moves though the operator never answers the sandbox."""
     again_per_100k: int = 2_000
     """Payments that repeat customer and amount of the payment before, within a minute."""
     refunds_per_100k: int = 2_500
@@ -198,7 +198,7 @@ class Plan:
             yield self._at_ms(-math.expm1(left))
 
     def _at_ms(self, share: float) -> int:
-        """The moment by which this share of the period's payments has come, by the shape of a day."""
+        """The moment, in ms, by which this share (0 to 1) of the payments has come; each day has HOURLY_SHARES."""
         day, within = divmod(share * self.days, 1)
         hour = min(bisect_right(_REACHED, within) - 1, 23)
         low, high = _REACHED[hour : hour + 2]
@@ -214,7 +214,7 @@ class Plan:
         return min(max(drawn, traffic.smallest_minor), traffic.largest_minor)
 
     def _phone(self, operator: str, index: int) -> str:
-        """A customer's number; drawn by the square of a share, some customers pay often."""
+        """A customer's number. The draw is squared, so that some customers pay often."""
         number = int(self.chances.share("customer", index) ** 2 * self.traffic.customers)
         prefix, suffix = divmod(number, 1_000)
         return phone_of(f"{COUNTRY_CODE}{OPERATORS[operator].prefixes[prefix]}", f"{suffix:03}", self.chances)
@@ -232,9 +232,9 @@ class Plan:
 
 
 def phone_of(start: str, end: str, chances: Chances) -> str:
-    """An unmasked number for a masked one, whose `start` and `end` decide the four digits between.
+    """A whole phone number from the visible `start` and `end` of a masked one; they decide the four digits between.
 
-    The four digits never begin with 0, as a test number's do: a test number acts by itself.
+    The four digits never begin with 0: that would make a test number, which triggers a scenario of its own.
     """
     return f"{start}{1000 + chances.below(9000, 'phone', start, end)}{end}"
 
@@ -257,7 +257,7 @@ _TYPES: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Kind of entry → the row's type and description on a statement."""
 _SAME: Final = ("account", "key", "direction", "amount_minor", "fee_minor", "currency", "status", "batch")
-"""The columns that a movement and its row share."""
+"""The columns that a movement of the ledger and its row on the statement share."""
 _TRANCHE_MINOR: Final = 500_000
 _MOST_TRANCHES: Final = 5
 _TRANCHE_MS: Final = 420_000
@@ -296,12 +296,12 @@ class Row(NamedTuple):
 
     @property
     def natural_key(self) -> str:
-        """The row's name in draws: account, moment, amount and payer, whatever ids a sandbox gave it."""
+        """Identifies the row in random draws by account, moment, amount and payer; a sandbox's ids change nothing."""
         return f"{self.account} {self.at_ms} {self.amount_minor} {self.phone}"
 
     @property
     def looks(self) -> tuple[str, str, int, str | None]:
-        """The fields by which a partner with another key is sought."""
+        """The fields by which `reconcile` seeks a partner under another key: account, direction, amount and phone."""
         return self.account, self.direction, self.amount_minor, self.phone
 
     def own_key(self, number: int) -> str:
@@ -327,7 +327,7 @@ class Known(NamedTuple):
 
 
 _AT_ONCE: Final = 200
-"""The most commands in a call; the sandbox reads in vain the commands that it does not carry out."""
+"""The most commands in a call. The sandbox runs as many as it has time for; it would read more for nothing."""
 Happens = Callable[[], Iterable[SimulatedCommand] | None]
 """An event of the month, which returns the commands to send then."""
 
@@ -335,8 +335,8 @@ Happens = Callable[[], Iterable[SimulatedCommand] | None]
 class Month:
     """The commands of a plan's month, in order of time, to be iterated once.
 
-    `outcomes` counts the payments by outcome, at the end with those that are `open`, unanswered. `gaps` has the
-    operators' fee, and the time that a prompt waits for its answer.
+    `outcomes` counts the payments by outcome; once all commands were yielded, `open` counts the unanswered payments.
+    `gaps` has the operators' fee, and the time that a prompt waits for its answer.
     """
 
     def __init__(self, plan: Plan, gaps: Gaps) -> None:
@@ -455,7 +455,7 @@ class Month:
 
 
 def _reported_row(account: str, payment: Payment, gaps: Gaps) -> Row:
-    """The operator's row of a payment that failed, or whose money moved without a word."""
+    """The operator's row of a payment that failed, or whose outcome the operator did not answer."""
     kind, words = _TYPES["funds_secured"]
     row = Row(account, None, payment.at_ms, IN, payment.amount_minor, 0, payment.phone, kind, words)
     row = row._replace(key=row.own_key(payment.number))

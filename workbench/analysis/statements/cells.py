@@ -44,7 +44,7 @@ _ERRORS: Final = frozenset((
 
 
 class Wrong(str):
-    """Words why a cell has no value; in a message they follow the name of its column."""
+    """The reason why a cell has no value, as words that follow the name of its column in a message."""
 
     __slots__ = ()
 
@@ -424,7 +424,7 @@ class Amounts:
     def quick(self, read: Callable[[Cell], Any]) -> Quick:
         """Fast readers of plain amounts: of texts as the layout writes them, and of exact numbers.
 
-        `read` is called on 1 and -1 alone, for the signs; an amount whose sign `read` refuses is left unread.
+        `read`, the slow reader, gives the signs by its results for 1 and -1. Amounts of a refused sign stay unread.
         """
         one = 10**self._decimals
         above, below = ({one: 1, -one: -1}.get(read(text), 0) for text in ("1", "-1"))

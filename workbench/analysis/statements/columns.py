@@ -222,7 +222,7 @@ class _Money(NamedTuple):
     told: NDArray[np.bool_]
     """A mask of the cells that are amounts."""
     marked: int
-    """The number of workbook's numbers, and of texts with more than digits: counts and keys have digits alone."""
+    """The number of cells that look like money: a workbook's numbers, and texts with more than digits."""
 
     @classmethod
     def of(cls, cells: Sequence[Cell], read: Sequence[object]) -> "_Money":
@@ -407,7 +407,7 @@ class _Proof(NamedTuple):
     steps: list[tuple[int, int]]
     """The place of the row with the balance before, and of the row whose balance follows from it."""
     of: int
-    """The number of rows whose balance was compared."""
+    """The number of rows whose balance was compared, without rows that move nothing."""
     newest_first: bool
     moves: NDArray[np.int64]
     """The effect of each row on the balance."""
@@ -417,6 +417,14 @@ class _Proof(NamedTuple):
     """The number of these columns that the headings suggest too."""
     rank: tuple[int, bool, bool]
     """The sort key of proofs that explain as much, greatest for the best."""
+
+    @property
+    def between(self) -> NDArray[np.bool_]:
+        """True for rows between two balances that agree: the oldest balance tells nothing of its own row."""
+        told = np.zeros(len(self.moves), bool)
+        for before, place in self.steps:
+            told[min(before + 1, place) : max(before, place + 1)] = True
+        return told
 
 
 _Way = tuple[dict[str, str], NDArray[np.int64], Sequence[object], bool]
@@ -538,7 +546,7 @@ def _prove(columns: Columns, sample: _Sample) -> None:
         text = "the balance falls where this is above zero, and no layout can say so: reverse its signs in the file"
         columns.doubt("columns.amount", text)
     fee = found.get("fee")
-    if fee and "fee" not in best.columns and sample.money[fee].values[moves != 0].any():
+    if fee and "fee" not in best.columns and sample.money[fee].values[best.between & (moves != 0)].any():
         columns.doubt("columns", f"fee = {json.dumps(found.pop('fee'))}  # the balance follows without it alone")
     moved = zip(sample.said[best.columns.get("direction", "")], moves.tolist(), strict=True)
     columns.directions = {word: "in" if move > 0 else "out" for word, move in moved if word and move}
@@ -584,9 +592,12 @@ def _like_keys(sample: _Sample, heading: str) -> float:
 
 
 def _like_money(sample: _Sample, heading: str) -> float:
-    """The number of amounts with more than digits plus twice the negative ones: counts and keys have neither."""
+    """The number of amounts with more than digits plus twice the negative ones, times the share that is not zero.
+
+    Counts and keys are plain digits, and a column of fees has zeros.
+    """
     money = sample.money.get(heading)
-    return float(money.marked + 2 * (money.values < 0).sum()) if money else 0
+    return float((money.marked + 2 * (money.values < 0).sum()) * (money.values != 0).mean()) if money else 0
 
 
 def _like_narrative(sample: _Sample, heading: str) -> float:

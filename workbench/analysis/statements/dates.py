@@ -123,7 +123,7 @@ class DateFormat:
         return day, time
 
     def write(self, at: datetime | date) -> str:
-        """The text of a local moment or day, as fine as the format."""
+        """The text of a local moment or day, with the precision of the format."""
         return _written(self.pattern, at if isinstance(at, datetime) else datetime.combine(at, time()))
 
 
@@ -280,7 +280,10 @@ def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
 def _read(
     by: DateFormat, column: Column, known: NDArray[np.int64], said: Callable[[NDArray[np.int64]], list[str | datetime]]
 ) -> NDArray[np.int64]:
-    """The milliseconds of a column's different cells: `known`, or read by this format, or ABSENT."""
+    """The milliseconds of a column's different cells: `known`, or read by the format `by`, or ABSENT.
+
+    `said` returns the cells at these places as texts or a workbook's moments.
+    """
     if (known != ABSENT).all():
         return known
     values, slow = _quickly(by, column)
@@ -337,5 +340,5 @@ def _read_fixed(by: DateFormat, texts: pa.Array, values: NDArray[np.int64]) -> N
 
 
 def _place(directive: str, pattern: str) -> int:
-    """The place where a directive begins in each text with all its digits."""
+    """The index at which a directive's value begins in a text in full digits, such as `05/01/2026`."""
     return len(_written(pattern.partition(directive)[0], moment(0)))

@@ -73,6 +73,7 @@ _LEAST_DAYS: Final = 3
 _LIKE_A_DAY: Final = re.compile(r"\W*[0-9]|[A-Za-z]{3,9} [0-9]{1,2},? [0-9]{4}")
 _MONTH: Final = re.compile(r"[^\W\d_]{3}")
 _ACCOUNT: Final = re.compile(r"[a-z_]+(?::[a-z0-9_]+)+")
+_DECIMALS: Final = re.compile(r"[.,][0-9]{2}\b")
 _NUMBER: Final = re.compile(r"\+?[0-9][0-9*•]{7,13}[0-9]")
 _BEFORE_A_NAME: Final = re.compile(r"\W*\s\W*(?=\w)")
 _OWN: Final = re.compile("(?<=:)[^/]+(?=/USER)")
@@ -231,7 +232,7 @@ def summary(statement: Statement) -> list[str]:
 
 
 def masked(text: str) -> str:
-    """A file's text as one line for people: long numbers are masked, and no character steers a terminal."""
+    """A file's text as one line for people: long numbers are masked, and control characters are shown as symbols."""
     return visible(mask_accounts(text))
 
 
@@ -370,9 +371,9 @@ def _is_day_first(pattern: str) -> bool | None:
 
 
 def _outside_of_period(above: Sequence[Line], by: DateFormat, read: Mapping[int, int]) -> str:
-    """Words that prove the other format right: by this one, days above the header are impossible or exclude rows.
+    """The proof, in words, that the format `by` is wrong: a day above the header or the period there contradicts it.
 
-    `read` is line → milliseconds by this format. Empty if nothing contradicts it.
+    `read` is line → milliseconds by this format. Empty if nothing contradicts the format.
     """
     is_day_first = _is_day_first(by.pattern)
     # Eight digits are more likely an account's number than a day.
@@ -395,9 +396,9 @@ def _outside_of_period(above: Sequence[Line], by: DateFormat, read: Mapping[int,
 def _out_of_order(
     texts: Mapping[int, str], _: DateFormat, read: Mapping[int, int], *, newest_first: bool | None
 ) -> str:
-    """Words that prove the other format right: this one puts a row out of order.
+    """The proof, in words, that a format is wrong: it puts a row out of order.
 
-    `read` is line → milliseconds by this format, `texts` line → text. Empty if rows are in order, or too few to tell.
+    `read` is line → milliseconds by the format, `texts` line → text. Empty if rows are in order, or too few to tell.
     """
     moments = [*read.values()]
     if in_order(moments, newest_first=newest_first) or (newest_first is None and len({*moments}) < _LEAST_DAYS):
@@ -427,6 +428,10 @@ def _amounts(draft: Draft) -> None:
         draft.found("debits", way, f"{ways[way]} of {ways.total()}; another is a reversal")
     if {*_styles(draft, "amount")} == {"plain"} and draft.columns.keys().isdisjoint(("debit", "direction", "from")):
         draft.doubt("columns.amount", "no row has a sign, and nothing else tells a direction: all is coming in")
+    for heading in draft.declared["ignored"]:
+        cells = draft.file.texts(heading).values()
+        if cells and all(_DECIMALS.search(text) and isinstance(draft.amounts.read(text), int) for text in cells):
+            draft.doubt("ignored", f"{heading!r} has amounts that are not read: if it is a fee or a balance, name it")
 
 
 def _styles(draft: Draft, field: str) -> Counter[str]:

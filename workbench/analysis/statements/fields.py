@@ -115,7 +115,7 @@ def _plain_party(party: str) -> str:
 def _amount(amounts: Amounts, plus: Collection[str], minus: Collection[str] = (), *, zero: str = "") -> Reader:
     """A reader of amounts by their styles: those in `plus` are above zero, those in `minus` below, others are wrong.
 
-    With `zero`, such as `not more than zero`, a zero or an empty cell is wrong, in these words; else both are 0.
+    `zero` has the words of the fault, such as `not more than zero`, if a zero or empty cell is wrong; else both are 0.
     """
 
     def read(cell: Cell) -> int | Wrong:

@@ -78,7 +78,7 @@ class Layout:
     is a column of CR or DR beside the balance.
     key_pattern: a regular expression (RE2's, at most 500 characters; other groups are `(?:…)`) that is looked for in
     the description, on one line; its group `key` is the row's key, `phone` the customer's number, `related` another
-    row's key or an order's number. A value that it finds goes before that of a column.
+    row's key or an order's number. A value that it finds replaces the column's.
     makes_keys: whether a row without a key gets a key made from its cells; otherwise such a row cannot be used.
     debits: how an ordinary debit is written in a column of debits: `plain`, `minus` or `parentheses`. A debit below
     zero in another style is a reversal, and so is a credit below zero, unless the balance proves otherwise. A fee may
@@ -269,7 +269,7 @@ def _is_minor(heading: str) -> bool:
 
 @lru_cache(maxsize=2048)  # asked of the same cells by each layout that a file may be in
 def heading_key(heading: str) -> str:
-    """A heading, or a word of a cell, in the form in which it is compared: in small letters, with single spaces."""
+    """A heading, or a word of a cell, as headings are compared: in lower case, with single spaces."""
     return " ".join(heading.split()).casefold()
 
 
@@ -331,7 +331,8 @@ def tried_layouts(
 ) -> tuple[Layout, ...]:
     """The named layout alone; without a name, all shipped and given ones.
 
-    Raises StatementRefused: no layout has that name, two given layouts share a name, or a folder has no layout.
+    Raises StatementRefused: no layout has that name, two given layouts share a name, a folder has no layout, or an
+    argument is of another type.
     """
     if isinstance(layout, Layout):
         return (layout,)
@@ -343,6 +344,9 @@ def tried_layouts(
         folder, layouts = layouts, sorted(Path(layouts).glob(f"*{SUFFIX}"))
         if not layouts:
             raise StatementRefused(f"{folder} is not a folder of layouts: it has no {SUFFIX} file in it.")
+    layouts = [*layouts] if isinstance(layouts, Iterable) else [layouts]
+    if wrong := [given for given in layouts if not isinstance(given, Layout | str | Path)]:
+        raise StatementRefused(f"Give layouts as a folder, or as a list of layouts and their files, not {wrong[0]!r}.")
     own = [given if isinstance(given, Layout) else layout_in(Path(given)) for given in layouts]
     twice = [name for name, count in Counter(given.name for given in own).items() if count > 1]
     if twice:

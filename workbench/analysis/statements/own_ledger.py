@@ -224,7 +224,10 @@ def _taken(source: object, query: str | Path | None) -> tuple[str, str | None, P
         if path.suffix.lower() != PARQUET:
             return path.name, digest, path
         with _as_table(path.name):
-            return path.name, digest, pq.read_table(path)
+            table = pq.read_table(path)
+            # Reading checks no text: bytes that are not UTF-8 would be found when a text is taken out.
+            table.validate(full=True)
+            return path.name, digest, table
     name = f"{type(source).__module__.split('.')[0].lstrip('_')} {type(source).__name__}"
     if isinstance(source, pa.Table):
         return name, None, source
@@ -244,6 +247,8 @@ def _sql(query: str | Path) -> tuple[str, str]:
     """The name and the text of a query."""
     if isinstance(query, str) and not query.lower().endswith(".sql"):
         return "query", query
+    if not isinstance(query, str | Path):
+        raise StatementRefused(f"Give query as text or as the path of a .sql file, not {query!r}.")
     path = Path(query)
     try:
         return path.name, path.read_text("utf-8-sig")
@@ -254,7 +259,7 @@ def _sql(query: str | Path) -> tuple[str, str]:
 
 @contextmanager
 def _as_table(name: str) -> Iterator[None]:
-    """Refuses a source that its library cannot turn into an Arrow table."""
+    """Turns the block's failure to make an Arrow table of the source `name` into StatementRefused."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
@@ -505,18 +510,19 @@ def _unreadable(found: Found, called: str, count: int, problems: Sequence[tuple[
     ]
     listed += [f"and {len(reasons) - _MOST_REASONS:,} more reasons"] if len(reasons) > _MOST_REASONS else []
     many = len({line for line, _ in problems})
-    hints = {**_HINTS, f"{layout.columns.get('key', 'key')} is missing": _WITHOUT_KEYS}
+    hints = [text for words, text in _HINTS.items() if any(words in why for why in reasons)]
+    hints += [_WITHOUT_KEYS] if f"{layout.columns.get('key', 'key')} is missing" in reasons else []
     return refused(
         found.cell_rows.name,
         f"has {many:,} of {count:,} rows that cannot be read: {'; '.join(listed)}.",
-        hint=next((hint for words, hint in hints.items() if any(words in why for why in reasons)), ""),
+        hint=next(iter(hints), ""),
         rows=many,
         first=min(line for line, _ in problems),
     )
 
 
 _IN_A_MILLISECOND: Final = 1_000_000
-"""The numbers that are kept free for the rows of one millisecond."""
+"""The number of row numbers reserved for each millisecond."""
 
 
 def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings: Sequence[Any]) -> pa.Table:
@@ -578,7 +584,7 @@ _UNREAD: Final = re.compile(
 )
 """Comments and quoted text, which hold no words of the query."""
 _SENT_AS: Final = "COPY ("
-"""Text that the PostgreSQL driver puts before the query: the server may count places from there."""
+"""Text that the PostgreSQL driver puts before the query: the server may count positions from there."""
 _SAID_BY_SQLITE: Final = re.compile(r"query: ([^\n]+)")
 _NOT_REACHED: Final[Mapping[str, tuple[str, str]]] = {
     "password|no pg_hba": (

@@ -27,7 +27,8 @@ def declared(
     empty. A line has labels, each before its value: `Label,value`, `Label:,value` or `Label: value`.
 
     Raises StatementRefused: a value that is no day, code or amount, a label with two different values, a balance in
-    another currency than the file's, a period that ends before it begins, or a caller that says otherwise.
+    another currency than the file's, a period that ends before it begins, or an account or currency other than
+    the caller's.
     """
     name, layout = found.cell_rows.name, found.layout
     passed = currency and currency.strip().upper()

@@ -113,7 +113,7 @@ def _header(head: Head, layout: Layout, *, named: bool, encoding: str | None = N
 def headings_of(cells: Sequence[Cell], known: Container[str] | None = None) -> tuple[str, ...]:
     """The headings in a line, the second of a name as `Currency#2`, without blank ones at the end.
 
-    With `known`, headings are in the form in which they are compared, and numbered only if `known` has the number.
+    With `known`, headings are in the form of `heading_key`; `#2` is added only if `known` has the heading with `#2`.
     """
     made = [" ".join(text_of(cell).split()) for cell in cells]
     while made and not made[-1]:

@@ -206,7 +206,7 @@ def whole_of(rows: pa.Table, name: str) -> Whole:
 def effects_of(rows: pa.Table) -> tuple[Whole, Mask, Whole]:
     """The signed effect of each row on the account, in minor units, and a mask of the rows whose effect is known.
 
-    The third array is what to add to each effect if the row's direction is reversed; the fee stays.
+    The third array has the amounts to add to the effects of rows whose direction turns out reversed; fees stay.
     """
     status, told = rows["status"], ("direction", "amount_minor", "fee_minor", "status")
     complete = np.all([mask_of(rows[name].is_valid()) for name in told], axis=0)
@@ -248,7 +248,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
 
     `layout` is a name of LAYOUTS, one of your own, or the path of a `.toml` file with one; without it, the
     layout is recognised from the headings. `layouts`, a folder of `.toml` files or a list of layouts and files, adds
-    layouts to the shipped ones, and they go before those of the same name or headings. `account` is the ledger account,
+    layouts to the shipped ones, and overrides those of the same name or headings. `account` is the ledger account,
     if the file and its layout do not say it; `date_format` (such as `%d/%m/%Y %H:%M:%S`) replaces the layout's formats.
     Rows that cannot be read are kept, with the reason in `problem`. Customers' numbers are masked; `phone_hash`, under
     `phone_key` (the book's key or its file, as for `reconcile`), tells apart numbers that look alike masked.

@@ -32,7 +32,7 @@ _CREATED: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """The time of creation in every workbook, so that the same rows give the same bytes."""
 _BREAK: Final = re.compile("\r\n?|\n")
 _AGAIN: Final = re.compile("#[0-9]+$")
-"""The number of a repeated heading, which is left out: `Currency#2` stands in the file as `Currency`."""
+"""The number that a layout adds to a repeated heading: `Currency#2` is written as `Currency`."""
 _OPTIONS: Final = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
 
 
@@ -212,8 +212,8 @@ def write_statement(
 ) -> int:  # fmt: skip
     """Write rows of STATEMENT_ROW to a file in this layout, and return the number of rows written.
 
-    Rows are taken one at a time, and times are written as fine as the format. `preamble` holds the values above the
-    header, for a layout with a preamble. Raises StatementRefused: see `statement_writer`.
+    Rows are taken one at a time. Times are written with the precision of the format. `preamble` holds the values above
+    the header, for a layout with a preamble. Raises StatementRefused: see `statement_writer`.
     """
     with statement_writer(path, layout, date_format=date_format, preamble=preamble) as writer:
         return sum(writer.write(row) > 0 for row in rows)

@@ -54,7 +54,7 @@ _LINE = 100
 class Source(NamedTuple):
     """The origin of a struct's fields: a section of the interface shows the fields in `shows`.
 
-    The other fields are assumed in a gap of the section `gap`, or belong to the sandbox alone if `gap` is empty.
+    The other fields are assumed (an open question of the section `gap`), or the sandbox's alone if `gap` is empty.
     """
 
     section: str = ""
@@ -105,7 +105,7 @@ def secret_text(value: object) -> str:
 
 
 to_json = msgspec.json.Encoder(decimal_format="number", enc_hook=secret_text).encode
-"""JSON bytes; decimals as numbers with all their digits, secrets whole."""
+"""Encodes a value as JSON bytes; decimals as numbers with all their digits, secrets unmasked."""
 
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Minor = Annotated[int, Meta(ge=0, le=10**12 - 1)]
@@ -203,7 +203,7 @@ Moment = Annotated[str, meaning(_MOMENT, pattern=f"^({RFC3339.pattern})$")]
 
 
 class Made(View, kw_only=True):
-    """A created object; these fields stand last."""
+    """The base of created objects; JSON has these two fields last."""
 
     created: Seconds = 0
     livemode: Live = False
@@ -239,7 +239,7 @@ T = TypeVar("T")
 
 
 class Listing(Generic[T]):
-    """A page of a list that can be looped over, indexed and measured."""
+    """A page of a list, with iteration, indexing and `len`."""
 
     __slots__ = ()
     data: list[T]

@@ -231,7 +231,7 @@ class WebhookEndpoint(Made):
 
 
 class Deleted(View):
-    """Assumed: the remains of a deleted object."""
+    """Assumed: confirms that an object was deleted."""
 
     id: str
     object: str

@@ -76,7 +76,8 @@ class LedgerPosting(OfSandbox):
 class LedgerMovement(OfSandbox):
     """A movement of one account by an entry, as a statement would list it.
 
-    `key` is the other side's id of the movement, `batch` its id of the batch that the movement is a part of.
+    `key` is the id that the operator or the bank gives to the movement. If they book a batch of movements as one,
+    `batch` is their id of the batch, and `key` is the id of the ledger's entry.
     """
 
     entry: str
@@ -125,7 +126,7 @@ class LedgerVerified(OfSandbox):
 
 
 SETTLED_BY: Final[Mapping[str, str]] = {"credit": "suspense_settled", "return": "suspense_returned"}
-"""The fate of late money, `credit` or `return` → the recipe."""
+"""Decision about late money, `credit` or `return` → the recipe that carries it out."""
 
 
 def _settles(*, entry: bool, fee: bool) -> Schema:
@@ -144,8 +145,8 @@ def _settles(*, entry: bool, fee: bool) -> Schema:
 class Settle(OfSandbox):
     """A difference from a statement, and the recipe that settles it; amounts in minor units.
 
-    `account` is the account that differs, and `reference` the other side's id of the movement. Recipes whose amounts
-    follow from an entry need `entry`, the entry that they settle.
+    `account` is the account that differs, and `reference` the operator's or the bank's id of the movement. Recipes
+    whose amounts follow from an entry need `entry`, the entry that they settle.
     """
 
     __whole__: ClassVar = {
@@ -174,7 +175,7 @@ ENTRY: Final = "entry"
 WEBHOOK: Final = "webhook"
 KINDS: Final = (CALL, SCREEN, ENTRY, WEBHOOK)
 UNSEEN: Final = "Sandbox-Unseen"
-"""The header of a GET that leaves no trace and changes nothing, not even the next number."""
+"""The header of a GET that leaves no trace and changes nothing, not even the counter of ids."""
 
 
 class TracedRequest(OfSandbox):
@@ -305,7 +306,7 @@ def _detail(shape: type[D], row: Mapping[str, Any]) -> D:
 
 
 call_of = partial(_detail, TracedCall)
-"""The detail of a row of the kind `call`; the next three read the other kinds."""
+"""Reads the detail of a trace row of the kind `call`; the next three functions read the other kinds."""
 screen_of = partial(_detail, TracedScreen)
 entry_of = partial(_detail, TracedEntry)
 webhook_of = partial(_detail, TracedWebhook)

@@ -185,7 +185,7 @@ class ShownMethod(MobileMoneyMethod):
 
 
 class Suspense(View):
-    """Assumed: money that arrived after its attempt had failed, and its fate.
+    """Assumed: money that arrived after its attempt had failed, and whether it is settled.
 
     The money waits until the provider credits it to the merchant, less the fee, or returns it to the customer.
     """
@@ -392,7 +392,7 @@ class Amount(View):
 class Balance(View):
     """Assumed: the merchant's money that is not cleared yet, money that can be paid out, and the merchant's debt.
 
-    `suspense` is late money that waits, gross; it is nobody's yet, and left out if none waits.
+    `suspense` is late money that waits, gross. It belongs to nobody yet; the field is left out if no money waits.
     """
 
     pending: list[Amount]

@@ -242,7 +242,7 @@ class OfferedOperator(OfSandbox):
 
 
 class OfferedScenarios(OfSandbox):
-    """Scenarios on offer: by test numbers and by the header Sandbox-Scenario; `pin` is every wallet's."""
+    """Scenarios on offer: by test numbers and by the header Sandbox-Scenario; `pin` opens every wallet."""
 
     test_numbers: list[TestNumber]
     scenarios: Annotated[list[str], meaning(items={"enum": [*SCRIPTABLE]})]
@@ -261,7 +261,7 @@ class OfferedScenarios(OfSandbox):
 
 
 DASHBOARD: Final = "/sandbox/dashboard"
-"""The beginning, in place of `/v1`, of paths of operations that the interface lacks and a sandbox's dashboard has."""
+"""The path prefix, in place of `/v1`, of operations that the interface lacks and a sandbox's dashboard offers."""
 PAYMENT_STATES: Final = ("new", "waiting", "succeeded", "part_refunded", "refunded", "failed", "canceled")
 """States of a payment, which is an intent or a charge without one."""
 
@@ -352,7 +352,7 @@ class CodeQuery(View):
 
 
 CHANGED: Final = ("payment", "delivery", "prompt", "request", "entry", "clock")
-"""Kinds of objects that change. A payment is an intent, or a charge without an intent; a prompt is one on a handset."""
+"""Kinds of changed objects. A payment is an intent, or a charge without an intent; a prompt is on a handset."""
 
 
 class Change(OfSandbox):

@@ -43,12 +43,12 @@ def functions_in(source: str) -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
 
 
-def look_at(came: ast.FunctionDef, solution: ast.FunctionDef, given: object) -> None:
+def look_at(shipped: ast.FunctionDef, solution: ast.FunctionDef, given: object) -> None:
     """Raises Fault for mistakes that are visible without a call: other arguments, no return, the notebook's names.
 
-    `came` is the shipped function, `solution` the solved one, `given` the person's.
+    `shipped` is the function in the shipped notebook, `solution` the solved one, `given` the person's.
     """
-    name, arguments = came.name, [argument.arg for argument in came.args.args]
+    name, arguments = shipped.name, [argument.arg for argument in shipped.args.args]
     if not callable(given):
         raise Fault(f"{name} is no function any more.", type(given).__name__, "a function", f"{name} =")
     try:
@@ -75,7 +75,7 @@ def look_at(came: ast.FunctionDef, solution: ast.FunctionDef, given: object) -> 
     if _returns(solution) and not _returns(code):
         if "print" in names:
             raise Fault(f"{name} prints its result and returns None.", "print", "return", "print(")
-        if _calls(code) or _calls(came):
+        if _calls(code) or _calls(shipped):
             raise Fault(f"{name} has no return with a value, so it returns None.", "None", "a value", f"def {name}")
 
 
@@ -271,8 +271,8 @@ def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
     """Runs the check; an error of the check or of a person's function becomes a verdict."""
     watched: Watched | None = None
     try:
-        for name, came in functions_in(exercise.written.cell).items():
-            look_at(came, functions_in(exercise.solution)[name], handed[name])
+        for name, shipped in functions_in(exercise.written.cell).items():
+            look_at(shipped, functions_in(exercise.solution)[name], handed[name])
             handed[name] = watched = Watched(handed[name])
         with bounded():
             return next(exercise.check(**handed))

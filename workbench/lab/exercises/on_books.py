@@ -67,7 +67,7 @@ class _Tried:
 
 
 def _charge_surely(bench: Bench, charge_surely: Callable[..., object]) -> Iterator[Verdict]:
-    """Tries two orders with different references, one of them again, a decline, a mistake and a dead connection."""
+    """Tests a function with two orders, one of them sent again, a decline, a mistake and a dead connection."""
     with fresh(bench) as sandbox:
         yield from _of_one_order(_Tried(sandbox, charge_surely, _LOST, reference="SURE-1"), _LOST)
         another = _Tried(sandbox, charge_surely, 1, reference="SURE-2")

@@ -387,7 +387,7 @@ _LEADS_TO = {
     "charge.succeeded": "paid",
     "refund.succeeded": "refunded",
 }
-"""Event → the status that an order has at least after it; the statuses stand from the lowest to the highest."""
+"""Event → the lowest status that an order may have after this event; statuses are listed in ascending order."""
 
 
 def _any_order(next_status: Callable[[str, str], Any]) -> Iterator[Verdict]:

@@ -60,9 +60,9 @@ class Verdict(NamedTuple):
     state: State
     says: str
     seen: str = ""
-    """The value in the sandbox, such as K3,550.00."""
+    """The value that the check found, such as K3,550.00."""
     expected: str = ""
-    """The value that the sandbox should have."""
+    """The value that the check expects."""
     at: str = ""
     """A piece of the line at fault, such as `amount=`: the message names the cell's last line with this piece."""
 
@@ -72,7 +72,7 @@ not_yet, wrong, done = (partial(Verdict, state) for state in State)
 
 
 def same(seen: object, expected: object, says: str, at: str, shown: Callable[[Any], str] = repr) -> Iterator[Verdict]:
-    """Yields a verdict if two values differ; True is not 1."""
+    """Yields a `wrong` verdict with the sentence `says` if the values differ; True is not 1. `at` is as in Verdict."""
     if type(seen) is not type(expected) or seen != expected:
         yield wrong(says, shown(seen), shown(expected), at)
 
@@ -145,7 +145,7 @@ class Sale(NamedTuple):
         return [charge.failure_code or charge.status for charge in self.attempts]
 
     def unpaid(self) -> Iterator[Verdict]:
-        """Yields a verdict if the customer has not paid yet."""
+        """Yields a verdict if the description is not the plant, or if the customer has not paid yet."""
         status = self.intent.status
         yield from same(self.intent.description, self.plant, "The description is written differently.", "description=")
         if status == "requires_payment_method" and self.attempts:

@@ -1,4 +1,4 @@
-"""`workbench lab`: JupyterLab on a copy of the notebooks, on this machine's loopback, with a token and no way out."""
+"""`workbench lab`: JupyterLab on a copy of the notebooks, on this machine's loopback, behind a token, and offline."""
 
 import hashlib
 import json
@@ -243,7 +243,7 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
 
 
 def _config(folder: Path, workspaces: Path, base_url: str, *, token: str, path: str, browser: bool) -> Config:
-    """The server's settings, which override its owner's configuration."""
+    """The server's settings, which override the user's own Jupyter configuration."""
     at = urlsplit(base_url)
     return Config({
         "ServerApp": {

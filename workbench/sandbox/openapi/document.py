@@ -412,7 +412,7 @@ def _marked(schema: Schema, source: Source) -> Schema:
 
 
 def _source_of(operation: Operation) -> Schema:
-    """The marks of an operation's source; a documented operation may be in several sections."""
+    """OpenAPI members that tell where an operation comes from; a documented one may be in several sections."""
     if operation.source == "sandbox":
         return _open_in("")
     return _open_in(operation.gap) if operation.source == "assumed" else _documented(operation.source)
@@ -459,7 +459,7 @@ def _component(name: str) -> str:
 
 
 def _plain_schema(schema: Json) -> Json:
-    """A schema with decimals as numbers, a value or null as two types of one schema, and the names of components."""
+    """Simplifies a schema: decimals become numbers, a value or null one schema, and references name components."""
     if isinstance(schema, list):
         return [_plain_schema(item) for item in schema]
     if not isinstance(schema, dict):
@@ -481,7 +481,7 @@ def _plain_schema(schema: Json) -> Json:
 
 
 def _refine(properties: dict[str, Schema], struct: type[View], gaps: Gaps) -> None:
-    """Lets each field's annotations override its type's schema in `properties`; an enum that may be null gets null."""
+    """Lets each field's annotations override its type's schema in `properties`; a nullable enum gets null."""
     for field in msgspec.structs.fields(struct):
         _, described = _annotated(field.type, gaps)
         before = properties[field.encode_name]

@@ -56,11 +56,11 @@ _CONSOLE: Final[Mapping[str, str]] = {
 _ASSETS: Final = {name: _CONSOLE[name[-4:]] for name in ("mark.svg", "look.css", "page.css", "docs.css")}
 """File → its media type. Other files are not served."""
 ONCE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-"""Headers of a response whose address has a code in it."""
+"""Headers of a response whose URL may contain a code."""
 
 
 def entrance(request: Request, choices: InForce, status: int = 0) -> Response:
-    """GET /: what this is; where there is a console, with a status, a field for the code that opens it."""
+    """GET /: what this sandbox is; with a `status`, 200 or 403, also a field for the code that opens the console."""
     policy = _SELF_ALONE.replace("form-action 'none'", "form-action 'self'")
     page = _html_page("entrance.html", has_door=status > 0, refused=status > HTTPStatus.OK)
     return msgspec.structs.replace(page, status=status or 200, headers={"Content-Security-Policy": policy, **ONCE})

@@ -171,7 +171,7 @@ LIVE_KEY = re.compile(r"(?<![0-9A-Za-z_])[sp]k_live")
 
 
 class EveryFault:
-    """A block that makes every read, also after a fault, so that a caller learns of all faults at once.
+    """Collects faults in a block that goes on after a fault, so that a caller learns of all faults at once.
 
     At its end, the block raises the first InvalidRequest, with the fields of all faults in `problems`. Results of
     `read` are for use after the block.
@@ -216,7 +216,7 @@ def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Cu
     """The currency that `text` names.
 
     Raises InvalidRequest: not offered, or not in upper or lower case as `documented` writes it, if the register
-    requires that.
+    requires that case.
     """
     currency = currency_named(text, OFFERED[gaps.currencies])
     if gaps.currency_case == "strict" and text != documented(text):

@@ -29,7 +29,7 @@ def still_works(tx: Transaction, key: StoredKey) -> bool:
 
 
 def _key_view(tx: Transaction, key: StoredKey, value: str | UnsetType = UNSET) -> wire.ApiKey:
-    """A key's view; `value` only for a new key."""
+    """A key's view; a new key shows its `value`."""
     ends_ms = _ends_ms(tx, key)
     return view_of(wire.ApiKey, key, value=value, works_until=ends_ms // 1000 if ends_ms else UNSET)
 
@@ -87,7 +87,7 @@ def new_account(tx: Transaction, caller: Caller, body: wire.NewAccount) -> wire.
 
 
 def issue_token(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:
-    """POST /v1/auth/token: get a token with any e-mail address and any password but `wrong`."""
+    """POST /v1/auth/token: get a token, by default with any e-mail address and any password but `wrong`."""
     if not wire.EMAIL.fullmatch(body.email):
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
     if not body.password:

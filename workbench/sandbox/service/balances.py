@@ -55,7 +55,7 @@ def clear_and_sweep(tx: Transaction) -> bool:
 
 
 def _move(tx: Transaction, recipe: str, part: str, money: Money, words: str, **more: str) -> bool:
-    """Book `money` as the amount `part` of a recipe, described by money and `words`, if above zero. True if booked."""
+    """Book `money`, if above zero, as the amount `part` of a recipe; True if booked. `words` end the description."""
     if money.amount_minor > 0:
         tx.book(recipe, {part: money.amount_minor}, money.currency, f"{money} {words}", **more)
     return money.amount_minor > 0
@@ -327,7 +327,7 @@ def emit_settled(tx: Transaction, entry: JournalEntry) -> None:
 
 
 def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
-    """The attempt that an entry, which names a payment, is about, or None.
+    """The attempt that an entry about a payment concerns, or None.
 
     Of several attempts at an intent, the entry's reference names the attempt; else the paid attempt is meant.
     """

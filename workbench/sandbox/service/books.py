@@ -1,4 +1,4 @@
-"""Reads the ledger page by page, and settles its differences from another's books with ordinary entries."""
+"""Reads the ledger page by page, and settles its differences from a statement with ordinary entries."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ _OF_CUSTOMERS: Final = ("funds_secured", ledger.LATE, "refund_asked", "refund_se
 """Kinds of entries that move a customer's money, unlike the bank's entries about the same payment."""
 _REVERSED, _REPOSTED, _RETURNED = "reversed", "reposted", "payout_returned"
 _UNDONE_BY: Final = (*SETTLED_AS, _RETURNED)
-"""Recipes that settle an entry as a whole: afterwards it can be reposted, but neither settled nor reversed."""
+"""Recipes that settle a whole entry: afterwards the entry can be reposted, but neither settled nor reversed."""
 _SHARED: Final = {ledger.WRITE_OFF.name, ledger.ROUNDING.name}
 """Accounts that settlements of every account are posted to."""
 
@@ -155,7 +155,7 @@ def settle_suspense(tx: Transaction, caller: Caller, body: wire.SettleSuspense, 
     """POST /sandbox/suspense/{item}/settle: credit late money to the merchant, or return it to the customer.
 
     The merchant is credited the money less the usual fee; returned money is a movement of the operator.
-    Raises InvalidRequest: `how` is neither of the two. Raises NotFound: no late money has this name. Raises
+    Raises InvalidRequest: `how` is neither of the two. Raises NotFound: no late money has this id. Raises
     StateConflict: the money was settled before, or several late sums wait.
     """
     check_known([body.how], wire.SETTLED_BY, "is no way to settle late money; they are", param="how")
@@ -278,7 +278,7 @@ def _check_moment(tx: Transaction, occurred_ms: int, first_ms: int | None) -> No
 
 
 Made = tuple[tuple[Posting, ...], str | None]
-"""The postings of an entry that settles another entry, and the id of its movement at the other side."""
+"""The postings of an entry that settles another entry, and the operator's or the bank's id of the movement."""
 
 
 def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
@@ -298,7 +298,7 @@ def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
 
 
 def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
-    """Marks a payout as returned that the bank never made.
+    """Marks a payout that the bank never made as returned.
 
     Returns the postings that make its money available again, and the entry's external reference.
     """

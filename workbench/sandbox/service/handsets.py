@@ -19,7 +19,7 @@ from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.rows import StoredOutage
 
 _LATEST = 200
-"""The number of newest prompts in which the handsets used last are looked for."""
+"""The number of newest prompts among which `list_phones` looks for handsets."""
 _REFUND_SENT, _LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 
@@ -80,7 +80,7 @@ def _pressed(
 
 
 def _sessions(tx: Transaction, number: Msisdn) -> list[UssdSession]:
-    """The open prompts, oldest first; if none is open, the prompt that ended last."""
+    """The prompts that have not ended, oldest first, ignored prompts too; without any, the prompt that ended last."""
     waiting = tx.sessions.all(phone=number.e164, ended_seq=None, screen=ussd.SHOWN)
     last = None if waiting else tx.sessions.first("ended_seq DESC", phone=number.e164, screen=ussd.SHOWN)
     return [last] if last else waiting

@@ -42,7 +42,7 @@ def _open_prompt(tx: Transaction, intent: PaymentIntent) -> UssdSession | None:
 def _intent_view(
     tx: Transaction, intent: PaymentIntent, prompt: UssdSession | None = None, late: Sequence[Late] = ()
 ) -> wire.PaymentIntent:
-    """An intent's view; `prompt` is the open prompt, `late` the intent's money that came late."""
+    """An intent's view; `prompt` is the open prompt, `late` the late money of the intent."""
     if tx.gaps.intent_fields == "minimal":
         return wire.PaymentIntent(
             id=intent.id, client_secret=intent.client_secret, status=intent.status, object=UNSET, livemode=UNSET
@@ -77,7 +77,7 @@ def _intent_view(
 
 
 def charge_view(tx: Transaction, stored: Charge, late: Sequence[Late] = ()) -> wire.Charge:
-    """A charge's view; of the late money in `late` it shows the charge's own."""
+    """A charge's view; of the late money in `late`, only this charge's is shown."""
     moved, code = stored.channel if tx.gaps.channel_and_provider == "equal" else stored.provider, stored.failure_code
     return wire.Charge(
         id=stored.id,
@@ -252,7 +252,7 @@ def _begin(
 ) -> tuple[Charge, UssdSession]:
     """Begin an attempt: store the charge, hold its amount, send the prompt, and schedule the prompt's time-out.
 
-    `asked` is the operator that the merchant named. The prompt shows `words`. `columns` are further ones of the charge.
+    `asked` is the operator that the merchant named. The prompt shows `words`. `columns` are more columns of the charge.
     """
     charge = tx.charges.create(
         account=caller.account,
@@ -547,7 +547,7 @@ REFUNDS = Resource("refund", "/v1/refunds", lambda tx: tx.refunds, _refund_view,
 
 
 def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Refund:
-    """POST /v1/refunds: refund a charge; pending until the operator has sent the money."""
+    """POST /v1/refunds: refund a charge or an intent; pending until the operator has sent the money."""
     charge = _charge_to_refund(tx, caller, body)
     if charge.status != payments.SUCCEEDED:
         message = f"The charge is {charge.status}; only a succeeded one can be refunded."

@@ -30,7 +30,7 @@ DROP = "drop"
 KEPT_MS: Final = 30 * 86_400_000
 """Milliseconds that a dead letter is kept before it is dropped."""
 HELD_BACK_MS: Final = 10_000
-"""Milliseconds by which a swapped event comes later."""
+"""Milliseconds by which a delivery that is to arrive out of order is delayed."""
 LATE_MS: Final = 30_000
 _MOST_DIGITS: Final = 9
 """The most digits of a Retry-After: thirty years of seconds. Longer numbers are ignored."""
@@ -121,7 +121,7 @@ def _when_over(tx: Transaction, delivery: Delivery) -> None:
 
 
 def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
-    """The due moment of the earlier delivery, for the same object and endpoint, that this delivery waits for.
+    """The due moment, in ms, of the earlier delivery for the same object and endpoint that this delivery waits for.
 
     None if the delivery may go now.
     """
@@ -415,7 +415,7 @@ def _copied(tx: Transaction, stored: StoredEvent) -> StoredEvent:
 
 
 def _went_again(tx: Transaction, delivery: Delivery) -> bool:
-    """True if a dead letter was sent again under a new id: then the new delivery counts."""
+    """True if a dead letter was sent again as a copy with a new event id, whose delivery replaces it."""
     copies = takewhile(lambda copy: copy[1] is not None, _copies(tx, delivery.event))
     return any(tx.deliveries.first(event=copy_id, endpoint=delivery.endpoint) for copy_id, _ in copies)
 
@@ -443,7 +443,7 @@ def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEnd
 def update_endpoint(
     tx: Transaction, caller: Caller, body: wire.UpdateWebhookEndpoint, *, endpoint_id: str
 ) -> wire.WebhookEndpoint:
-    """PATCH /v1/webhook_endpoints/{endpoint_id}: change an endpoint's URL or filter, or enable it again."""
+    """PATCH /v1/webhook_endpoints/{endpoint_id}: change an endpoint's URL or filter, or enable or disable it."""
     stored = ENDPOINTS.find(tx, caller, endpoint_id)
     if body.url is not None:
         check_url(body.url, private=tx.private_receivers)

@@ -25,7 +25,7 @@ SCHEMA_VERSION = 5
 _UPGRADED = 4
 """The earlier version of the schema whose files are upgraded: missing tables are made, and balances added up."""
 _APPLICATION_ID = 0x4D4D5742
-"""The mark of a store's file for SQLite: MMWB."""
+"""SQLite's `application_id` of a store's file: the letters MMWB."""
 MERCHANT_NAME = "PLANT STORE"
 _OLDEST_SQLITE = (3, 37, 0)
 _MOST_CALLS_WAIT = 100
@@ -218,7 +218,7 @@ class Store:
         """Begin a group of this thread's commands, or reads, which are one transaction."""
         self.now_s, self.clock_if_due, self.version = tx.moment_s, tx.clock_if_due, tx.version
         self.credentials = tx.credentials()
-        """The merchant's e-mail address and password; None if almost any do."""
+        """The merchant's e-mail address and password; None if the service accepts almost any."""
         tx.begin()
         for kind in () if version else KEY_PREFIXES:
             tx.new_key(MERCHANT_ID, kind)

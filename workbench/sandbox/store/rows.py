@@ -134,7 +134,7 @@ class StoredCall(msgspec.Struct, frozen=True, kw_only=True):
 _ESCAPE: Final = str.maketrans({each: f"\\{each}" for each in "\\%_"})
 _BETWEEN_DIGITS: Final = re.compile(r"[\s()+./-]")
 _BEFORE_WHOLE: Final = re.compile(r"^(?:(?:00)?260|0)(?=[0-9]{9}$)")
-"""Prefix before the nine digits of a whole number: 260, 00260 or 0."""
+"""Prefix before the nine digits of a complete phone number: 260, 00260 or 0."""
 _FEWEST_DIGITS: Final = 3
 _NAMES_CALLS: Final = re.compile(r"(req|pi|ch)_[0-9A-Za-z]+")
 _MOST_HEADERS: Final = 5_000

@@ -34,7 +34,7 @@ BUSY_S: Final = 30
 _SHORTEST_PAUSE_S: Final = timedelta(milliseconds=1).total_seconds()
 _LONGEST_PAUSE_S: Final = timedelta(milliseconds=20).total_seconds()
 _LOOK_S: Final = timedelta(milliseconds=5).total_seconds()
-"""Even a thread that never waits gives another thread's command this many seconds to end."""
+"""Seconds that even a thread that never waits gives another thread's command to end."""
 DELIVER: Final = "deliver"
 """The kind of job that makes the next attempt of a delivery."""
 _OF_DELIVERY: Final = "(SELECT object_id FROM event JOIN delivery AS way ON event.id = way.event WHERE way.id = {})"
@@ -45,7 +45,7 @@ _CHANGES: Final = {
     "job": f"iif(kind = '{DELIVER}', 'delivery', ''), ref, {_OF_DELIVERY.format('job.ref')}",
     "event": "'', '', object_id", **dict.fromkeys(("payment_intent", "charge", "refund"), "'', '', id"),
 }  # fmt: skip
-"""Table → SQL for the kind and id of the thing that a new row changes, and for the id of an object of its payment.
+"""Table → SQL for the kind and id of the object that a new row changes, and for the id of an object of its payment.
 
 Kind and id are empty if only the payment changes.
 """
@@ -339,7 +339,7 @@ class UnitOfWork(msgspec.Struct):
     tx: "Transaction"
     reads_only: bool
     part: AbstractContextManager[object] | None = None
-    """The command's part of the thread's group; None without a group."""
+    """The block of the command within the thread's group; None without a group."""
 
     def __enter__(self) -> "Transaction":
         tx = self.tx
@@ -409,7 +409,7 @@ class Transaction:
         self._shared = shared
         self._read_ids: dict[str, int] = {}
         self._read_ids_before: dict[str, int] = {}
-        """Kind → the number of ids that reads of this opening of a shared file were given."""
+        """Kind → the number of ids given, up to the last commit or read, to reads of this opening of a shared file."""
         self.later: deque[rows.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
         """Calls that the next command writes into the trace."""
         self.draws = draws

@@ -70,7 +70,7 @@
       panel.id = "workbench-phone";
       panel.title.caption = "Customer's phone";
       panel.title.icon = phoneIcon;
-      // A notebook keeps at least half of the window: the list of files is a click away, on a small screen the phone too.
+      // A notebook keeps about half of the window: the list of files is a click away, on a small screen the phone too.
       const isAtMost = (width) => window.matchMedia(`(max-width: ${width}px)`).matches;
       if (isAtMost(1200)) shell.collapseLeft();
       if (isAtMost(800)) {
