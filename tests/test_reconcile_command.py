@@ -320,7 +320,7 @@ class TestForAPerson:
         odd, case = tmp_path / "odd.csv", written(tmp_path)
         odd.write_text("Foo;Bar\n1;2\n")
         for ledger, statement, hint in (
-            (str(odd), case.statement, "--ledger-layout mine.toml"),
+            (str(odd), case.statement, f"layout --ledger {odd} --out mine.toml; then --ledger-layout mine.toml."),
             (case.ledger, str(odd), f"workbench layout {odd} --out mine.toml; then --layout mine.toml."),
             ("sqlite:///x.db", case.statement, "Pass --query ledger.sql."),
         ):

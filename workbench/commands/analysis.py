@@ -215,8 +215,8 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
 @click.option(
     "--decisions",
     type=FILE,
-    help="What people decided about breaks: decisions.csv, or the .csv or .xlsx of --out with verdict, owner and "
-    "comment filled in.",
+    help="What people decided about breaks: decisions.csv, or what --out wrote with verdict, who and why filled in "
+    "(.csv), or verdict, owner and comment (.xlsx).",
 )
 @click.option(
     "--rules",
@@ -413,7 +413,7 @@ def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None
         with suppress(OSError, ValueError):
             if LEDGER_READ.keys() - OPTIONAL <= set(pq.read_schema(place).names):
                 return Path(place)
-    with said_as_options(ledger=True):
+    with said_as_options(place, ledger=True):
         return read_ledger(place, query=query, layout=layout, phone_key=key)
 
 
@@ -505,7 +505,7 @@ def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **rea
 
     if layouts is not None:
         raise click.UsageError("--layouts is for statements: name the ledger's layout with --layout.")
-    with said_as_options(ledger=True):
+    with said_as_options(file):
         show(read_ledger(file, layout=layout or draft_layout(file, ledger=True).layout, **reading))
     if layout is None:
         click.echo(_next_step("layout", "--ledger", file, "--out", f"{file.stem}.toml"))
@@ -531,10 +531,10 @@ def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iter
     from workbench.analysis.statements.columns import cut
 
     try:
-        with said_as_options():
+        with said_as_options(file):
             yield
     except StatementRefused as wrong:
-        wrong.hint = hint(wrong).replace(f"layout {pasted(Path(file.name))} ", f"layout {pasted(file)} ")
+        wrong.hint = hint(wrong)
         if "workbench layout" not in wrong.hint:
             with suppress(StatementRefused):
                 cut(file)
