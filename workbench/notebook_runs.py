@@ -20,9 +20,6 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 from workbench.domain.masking import xml_text
 from workbench.errors import RunRefused
 from workbench.lab.exercises import EXERCISES, MUST_BE_DONE
@@ -350,6 +347,9 @@ def run(
     except OSError as error:
         raise RunRefused(f"Nothing can be written to {out}: {error.strerror}.", hint="Name another --out.") from None
     results: list[Result] = []
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     console = Console(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     try:

@@ -119,7 +119,7 @@ def _problem_members(error: ApiError, request_id: str, path: str) -> dict[str, A
         "title": error.title,
         "status": error.status,
         "detail": mask(str(error)),
-        "instance": quote(mask(path), safe=_OF_A_PATH),
+        "instance": quote(mask(path).replace("•", "*"), safe=_OF_A_PATH),  # a URI has no bullets
         "code": error.code,
         "param": mask(error.param) if error.param else None,
         "errors": [{"pointer": mask(problem.pointer), "detail": mask(problem.detail)} for problem in error.problems],

@@ -405,7 +405,8 @@ class Inputs:
         try:
             return ENGINES[SPARK](sparks[0].sparkSession) if name == SPARK and sparks else ENGINES[name]()
         except ImportError as problem:
-            raise ReconcileRefused(f"{name} is not installed.", hint=how_to_install(name)) from problem
+            extra = "analyst" if name == DUCKDB else name
+            raise ReconcileRefused(f"{name} is not installed.", hint=how_to_install(extra)) from problem
 
 
 def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes | None = None) -> Inputs:

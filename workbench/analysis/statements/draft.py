@@ -182,7 +182,7 @@ class Draft:
             rows = [line for entry in named for line in self._setting(*entry)]
             loose = [f"# ? {masked(doubt)}" for doubt in self.doubts.get(name, ())]
             if values or loose:
-                lines += ["", f"[{name}]" if values else f"# [{name}]", *rows, *loose]
+                lines += ["", f"[{name}]", *rows, *loose]
         return "\n".join(lines) + "\n"
 
     def _setting(self, where: str, key: str, value: object) -> Iterator[str]:
@@ -227,8 +227,12 @@ def summary(statement: Statement) -> list[str]:
     bad = int(statement.rows["problem"].notna().sum())
     days = " to ".join(map(str, statement.period)) if statement.period else "no day"
     account = "" if statement.account != NOT_TOLD else "; the account is unknown"
-    rows = f"{len(statement.rows):,} row{'s' * (len(statement.rows) != 1)}, {days}, {bad:,} unreadable{account}."
+    rows = f"{_rows(len(statement.rows))}, {days}, {bad:,} unreadable{account}."
     return [rows, f"Running balance: {statement.follows}.", *filter(None, (statement.continued,))]
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' * (count != 1)}"
 
 
 def masked(text: str) -> str:
@@ -352,11 +356,12 @@ def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
         if len(left := [by.pattern for by in readings if by not in out]) == 1:
             draft.found("dates", left, next(iter(out.values())))
             return dated
-    draft.doubt("dates", "no row decides: choose one of these, or let another file decide")
+    told = []
     for by, at in readings.items():
         days = " to ".join(f"{moment(end(at.values())).date()}" for end in (min, max))
-        said = ": choose this, day first is usual here" if by is chosen else ""
-        draft.doubt("dates", f"dates = [{toml_value(by.pattern)}]  # reads {days}{said}")
+        told.append(f"{by.pattern} reads {days}{' (day first is usual here)' * (by is chosen)}")
+    said = "no row decides: keep in dates the right format, or all until another file decides"
+    draft.doubt("dates", f"{said}: {', '.join(told)}")
     return dated
 
 
@@ -457,10 +462,12 @@ def _parties(draft: Draft) -> None:
             draft.found("own", own, f"on one side alone in {clear[own]} of {len(pairs)} rows")
             customers = [party for party in customers if not _is_like(own, party)]
         else:
-            draft.doubt("own", 'own = ""  # how the own party is written: without it, parties tell no direction')
+            draft.doubt("own", 'own = ""  # how the own party is written; with from and to below, it tells directions')
+            for name in ("from", "to"):
+                draft.doubt("columns", f"{name} = {toml_value(draft.columns[name])}  # needs own")
             draft.put({name: heading for name, heading in draft.columns.items() if name not in ("from", "to")})
         for other in others if "*" not in own else ():
-            draft.doubt("own", f"own = {toml_value(other)}  # it could be this party as well: which is the account's?")
+            draft.doubt("own", f"{toml_value(other)} could be it as well: which party is the account's?")
     around = [_NUMBER.split(party, maxsplit=1) for party in customers if _NUMBER.search(party)]
     before, after = (_alike([texts[side] for texts in around], from_end=not side) for side in (0, 1))
     draft.found("party", f"{before}{{phone}}{after}" if before + after else None)
@@ -516,7 +523,7 @@ def _words(draft: Draft, directions: Mapping[str, str]) -> None:
                 meant = "in" if meant == "out" else "out"
             found[word] = by_balance or meant or ""
             told = " by the balance" * bool(by_balance and by_balance != meant)
-            proof = f"{count:,} row{'s' * (count > 1)}{told}"
+            proof = f"{_rows(count)}{told}"
             draft.proofs[f"{table}.{word}"] = proof if found[word] else f"{proof}: {', '.join(known)}"
         draft.found(table, found or None)
         if name == "direction" and name in draft.columns and not any(found.values()):
@@ -573,11 +580,12 @@ def _beginning(text: str) -> str:
 def _keys(draft: Draft, moving: set[int]) -> None:
     """Adds a doubt if rows share a key, and declares `makes_keys` if rows lack one; `moving` are the rows' lines."""
     keys = [text for line, text in draft.texts("key").items() if line in moving]
-    of_rows, lacking = f"of {len(moving)} rows", len(moving) - len(keys)
     if repeated := len(keys) - len({*keys}):
-        draft.doubt("columns.key", f"{repeated} {of_rows} have the key of another: told twice, or parts of one payment")
-    if lacking:
-        draft.found("makes_keys", value=True, proof=f"{lacking} {of_rows} have no key: it is made of what they say")
+        said = f"rows with the key of another: {repeated} of {len(moving)}; told twice, or parts of one payment"
+        draft.doubt("columns.key", said)
+    if lacking := len(moving) - len(keys):
+        proof = f"rows without a key: {lacking} of {len(moving)}; it is made of what they say"
+        draft.found("makes_keys", value=True, proof=proof)
 
 
 def _preamble(draft: Draft) -> None:
@@ -594,7 +602,7 @@ def _preamble(draft: Draft) -> None:
         if name == "number":
             number = number or f"; the file calls it {text} (line {line}, {label!r})"
         elif isinstance(draft.amounts.read(value), Wrong) if is_balance else name == "currency" and not code_in(value):
-            draft.doubt("preamble", f"{name} = {toml_value(label)}  # {text!r} in line {line} is not read")
+            draft.doubt("preamble", f"{text!r} in line {line}, after {label!r}, is not read as the {name}")
         else:
             days += [text] if name in ("first", "last", "period") and not isinstance(value, datetime) else []
             labels |= dict.fromkeys(("first", "last") if name == "period" else (name,), label)
@@ -631,11 +639,12 @@ def _result(draft: Draft) -> list[str]:
         elif file.is_ledger:
             ledger = draft.ledger()
             days, accounts = ledger.rows["business_date"], " and ".join(ledger.accounts)
-            said = [f"{len(days):,} rows, {days.min()} to {days.max()}, of {accounts}."]
+            said = [f"{_rows(len(days))}, {days.min()} to {days.max()}, of {accounts}."]
         else:
             said = summary(draft.statement())
     except StatementRefused as wrong:
-        said = [f"? It cannot be read so: {wrong}"]
+        hint = "Keep the right format in dates." if "formats" in wrong.facts else wrong.hint
+        said = [f"? It cannot be read so: {wrong.message} {hint}".strip()]
     with suppress(StatementRefused):
         if not file.is_ledger:
             name = recognised(file.path, LAYOUTS.values(), named=False).layout.name

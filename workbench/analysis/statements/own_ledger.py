@@ -45,6 +45,7 @@ from workbench.analysis.statements.dates import ABSENT, DateFormat
 from workbench.analysis.statements.fields import ISO_DATES, read_rows
 from workbench.analysis.statements.layouts import (
     AMOUNTS,
+    KINDS,
     LAYOUTS,
     LEDGER_FIELDS,
     SWAPPED,
@@ -68,6 +69,7 @@ from workbench.domain.money import decimals_of
 from workbench.errors import StatementRefused
 from workbench.extras import how_to_install
 from workbench.text.render import Table, Tabular, pairs, table
+from workbench.visible import pasted
 
 LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "string", "description": "string"}
 """The columns of a ledger that `read_ledger` returns; an unknown balance is null."""
@@ -328,13 +330,15 @@ def _named_alike(name: str, headers: Iterable[tuple[Sequence[str], str | None]])
         shown_headings = header if len(header) > len(shown_headings) else shown_headings
     headings = {*map(heading_key, shown_headings)}
     is_statement = any(not layout.lacking(headings) for layout in LAYOUTS.values())
+    file = pasted(Path(name)) if Path(name).suffix[1:].lower() in KINDS else "FILE"
     raise refused(
         name,
         "does not have the columns of a ledger, of which account, key, occurred_at and amount are needed; it has "
         f"{', '.join(heading[:40] for heading in shown_headings[:40]) or 'none'}.",
         hint="These are the columns of a statement: give the ledger first, then the statements."
         if is_statement
-        else "Name its columns so, or declare them: layout='mine.toml'. ledger_columns() shows them all.",
+        else f"Name its columns so, or draft a layout: workbench layout --ledger {file} --out mine.toml; then "
+        "layout='mine.toml'. ledger_columns() shows them all.",
         headings=tuple(shown_headings),
     )
 

@@ -15,6 +15,7 @@ from workbench.errors import StatementRefused
 
 _ENDS: Final = {"first": 0, "last": -1}
 """Field → the place of its day in a value that has both days."""
+_LACKING: Final = "Pass {0}='…', or write {0} = \"…\" above [columns] in its layout: a draft has the line as `# ? {0}`."
 _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "closing": "an amount"}
 
 
@@ -51,7 +52,7 @@ def _agreed(name: str, what: str, passed: str | None, told: str | None, otherwis
         raise refused(name, text, passed=passed, found=told)
     value = passed or told or otherwise
     if value is None:
-        raise refused(name, f"does not name its {what}.", hint=f"Pass {what}='…'.", lacks=what)
+        raise refused(name, f"does not name its {what}.", hint=_LACKING.format(what), lacks=what)
     return value
 
 
