@@ -557,7 +557,10 @@ _Pair = tuple[str, str, str, str]
 
 
 def _matched(matches: "pd.DataFrame") -> Iterator[_Pair]:
-    """The first match by every rule, matches by key first; several rows of one side are added up."""
+    """Yields for each rule that made matches its first match, the rule `key` first.
+
+    The amounts of several rows of one side are added up.
+    """
     firsts = matches.drop_duplicates("rule").sort_values("rule", key=lambda rules: rules != "key", kind="stable")
     for first in firsts.itertuples():
         together = matches[(matches["group"] == first.group) & (matches["account"] == first.account)]

@@ -341,7 +341,11 @@ def _follow_statement(pairs: pa.Table) -> Values:
 
 
 def _follow_reversal(pairs: pa.Table) -> Values:
-    """Reverse a ledger-only row; for a reversal on the statement, mirror the reversed entry or, if unknown, book it."""
+    """Proposes the reversal of a row that only the ledger has.
+
+    For a reversal on the statement, proposes the mirror of the reversed entry or, if that entry is unknown, books the
+    row.
+    """
     if pairs["s_no"].null_count:
         return pc.coalesce(pairs["reversals"], reverse(pairs))
     mirror = _booked(pairs, "reversed", "s_amount", "s_fee", entry="reversed_entry")

@@ -352,7 +352,10 @@ def _valid(exam: Exam) -> Payment:
 
 
 def _duplicate(exam: Exam) -> Payment:
-    """Repeats every event, because a shop may fulfil the order at any of them."""
+    """Delivers several copies of each event at the same moment, then the payment as usual; returns the payment.
+
+    A shop may fulfil the order at any event, so every event is repeated.
+    """
     payment = exam.made()
     for event in payment.events:
         exam.deliver([event] * _AT_ONCE, again=True, at_once=True)

@@ -271,7 +271,10 @@ def _number_fields(shape: type[Struct]) -> Mapping[str, Mapping[object, str]] | 
 
 
 def _as_taken(value: object, takes: Mapping[object, str]) -> object:
-    """A number converted to the type of its field: in JSON 150 can be a decimal, and 15000.0 a whole number."""
+    """The value; if a field `takes` only another type of number, as that type: 150 as a Decimal, 15000.0 as an int.
+
+    Any other value is returned as it is.
+    """
     if type(value) is int and Decimal in takes:
         return Decimal(value)
     if type(value) is Decimal and int in takes and value.adjusted() < MAX_NUMBER_LENGTH:

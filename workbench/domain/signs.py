@@ -184,9 +184,10 @@ def formed(
     forms: Mapping[SignValue, Callable[[Body], object]],
     body_of: Callable[[ObservedCall], Body] = lambda call: call.body if call.ok else {},
 ) -> Shows:
-    """Shows the value whose test in `forms` a body passes; Other if it passes none, None if the body is empty.
+    """A function of a call, which returns the value whose test in `forms` the call's body passes.
 
-    `body_of` chooses the body, by default that of a successful response.
+    It returns Other if the body passes no test, None if the body is empty. `body_of` chooses the body, by default that
+    of a successful response.
     """
 
     def shows(call: ObservedCall) -> Reading:

@@ -278,7 +278,10 @@ NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def signed(by: Signer, body: bytes, how: str = "right") -> SignedMessage:
-    """A message made by the row `how` of `HOW`. Raises InvalidRequest: no such row, or the scheme cannot express it."""
+    """A message with `body`, signed by `by` in the way `how`: `right`, or another name of `HOW`, to test a receiver.
+
+    Raises InvalidRequest: no such name, or the scheme cannot express it.
+    """
     if how not in HOW:
         message = f"how is one of {', '.join(HOW)}, not {how!r}."
         raise InvalidRequest(message, code="parameter_invalid", param="how")

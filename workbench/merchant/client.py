@@ -178,7 +178,10 @@ class _AnyToken(Struct):
 
 
 class Auth(Group):
-    """Section 4, the illustrative token flow; the client finds the token by any of the names that it may have."""
+    """Bearer tokens for an e-mail address and a password, as section 4 of the interface sketches them.
+
+    The interface does not fix the name of the response's field with the token: the client tries all possible names.
+    """
 
     _path = "/auth"
 
@@ -193,7 +196,10 @@ class Auth(Group):
 
 
 class ApiKeys(Listed[ApiKey]):
-    """Test keys, masked; only `create` and `roll` show a value. Assumed."""
+    """Test keys, listed masked; only `create` and `roll` show a value.
+
+    The interface does not show these calls: they are assumed.
+    """
 
     _path, _shape = "/api_keys", ApiKey
 
@@ -245,12 +251,18 @@ class Plants(Group):
     _host, _version, _path = "plants_url", "", "/plants"
 
     def create(self, *, id: int, name: str, tag: str | None = None, token: str | None = None) -> Plant:
-        """Add a plant; `token` is a bearer to use in place of the key."""
+        """Add a plant to the sample store's catalogue; you choose its `id`, a number, and `tag`, its type.
+
+        `token` is a bearer token to use in place of the key.
+        """
         return self._send("POST", Plant, body={"id": id, "name": name, "tag": tag}, key=token)
 
 
 class PaymentIntents(Retrieved[PaymentIntent]):
-    """Sections 2.1 and 2.2; listing and canceling are assumed."""
+    """Payment intents: create one, then confirm it to send the prompt to the customer's phone.
+
+    Sections 2.1 and 2.2 of the interface show this; listing and canceling are this workbench's assumption.
+    """
 
     _path, _shape = "/payment_intents", PaymentIntent
 
@@ -308,7 +320,10 @@ class PaymentIntents(Retrieved[PaymentIntent]):
 
 
 class Charges(Retrieved[Charge]):
-    """Section 2.3; listing is assumed."""
+    """Charges: ask a customer for money in one call, and read or list charges.
+
+    Section 2.3 of the interface shows the call; listing is this workbench's assumption.
+    """
 
     _host, _path, _shape = "charges_url", "/charges", Charge
 
@@ -341,7 +356,10 @@ class Charges(Retrieved[Charge]):
 
 
 class Refunds(Retrieved[Refund]):
-    """Money given back; assumed. `list` and `each` take `charge`."""
+    """Refunds of charges and intents; `list` and `each` take `charge`.
+
+    The interface does not show these calls: they are assumed.
+    """
 
     _path, _shape = "/refunds", Refund
 
@@ -539,10 +557,10 @@ class PaymentsClient(Closing):
         self.plants = Plants(self)
 
     def in_mode(self, headers: Mapping[str, str], on_dashboard: tuple[str, ...] = ()) -> "PaymentsClient":
-        """A copy of this client, with the same key and connection, that adds `headers` to every request.
+        """A copy of this client, with the same key and connection, that sends `headers` with every request.
 
-        A group that the interface does not show is called on a sandbox's dashboard, if its path begins with one of
-        `on_dashboard`.
+        Closing the copy leaves the connection open. Calls of operations that the interface document does not show go to
+        the sandbox's dashboard if their path begins with one of `on_dashboard`.
         """
         other = copy(self)
         other.owns_http, other.headers, other.on_dashboard = False, headers, on_dashboard

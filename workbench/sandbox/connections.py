@@ -394,10 +394,10 @@ class ConnectionServer:
         return []
 
     def _together(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Begun | None] | None:
-        """Answer these requests in one transaction, and return the responses in order; None for a read that writes.
+        """Begin these requests in one transaction; returns what was begun, in order, None for a read that has to write.
 
-        The list is empty if the transaction failed, so that no request is answered. Returns None instead of a list if
-        the transaction cannot begin now.
+        An empty list means that the transaction failed: answer the requests one by one. None instead of a list means
+        that the transaction cannot begin now: try again.
         """
         begun: list[_Begun | None] | None = None
         try:

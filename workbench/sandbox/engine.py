@@ -352,7 +352,8 @@ def _paths(gaps: Gaps) -> _Paths:
 
 
 def _methods_at(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
-    """The operation or page of each method at a path, and its field's value by name; both empty for an unknown path."""
+    """Method → operation or page at a path; and the path's parameter, name → value. Both are empty for an unknown path.
+    """
     segments = tuple(path.lstrip("/").split("/"))
     if segments in paths:
         return paths[segments][1], {}

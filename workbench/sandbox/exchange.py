@@ -275,7 +275,7 @@ def _masked_text(text: str) -> str:
 
 
 def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int) -> dict[str, str]:
-    """Count the call and return the rate-limit headers; no headers if the call's account is unknown."""
+    """Count the call, unless its `status` is 429, and return the rate-limit headers; none if its account is unknown."""
     try:
         account = (call.caller or caller_of(tx, call.request, operation)).account
     except ApiError:

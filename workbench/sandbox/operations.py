@@ -234,7 +234,11 @@ def _changed(row: Operation, gaps: Gaps) -> Operation:
 
 @cache
 def in_force(gaps: Gaps) -> tuple[Operation, ...]:
-    """The operations under this register; an operation gone from the interface is also on the dashboard."""
+    """All operations as this register changes them.
+
+    An operation that the register takes off the interface stands twice: marked `gone` and, behind all others, with its
+    path on the sandbox's dashboard.
+    """
     changed = tuple(_changed(row, gaps) for row in OPERATIONS)
     return (*changed, *(_on_dashboard(row) for row in changed if row.gone))
 

@@ -89,7 +89,10 @@ class Reconciliation(Reconciled):
 
     @property
     def decided(self) -> pd.DataFrame:
-        """The breaks that a person or a rule has decided, also those that the decision has closed."""
+        """The id, variance_minor, verdict, who and rule of each break that a person or a rule has decided.
+
+        Both breaks that are still open and breaks that the decision closed.
+        """
         names, applied = ["id", "variance_minor", "verdict", "who", "rule"], self.decisions["state"] == deciding.APPLIED
         closed = self.closed[self.closed["id"].isin(self.decisions.loc[applied, "break"]) | self.closed["rule"].isna()]
         open_ = self.breaks[self.breaks["verdict"].notna()]

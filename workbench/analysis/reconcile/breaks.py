@@ -302,7 +302,10 @@ _SORTED = ["account", "business_date", "code", "statement", "line", "key", "entr
 
 
 def _frame(run: Run, pairs: pa.Table, rows: pa.Table) -> tuple[pd.DataFrame, pa.Array]:
-    """The frame BREAK, and the place of each break's pair; `rows` are those of the pairs, with their narratives."""
+    """The breaks as a frame with the columns BREAK, in order, and for each break the index of its pair in `pairs`.
+
+    `rows` are the rows of the pairs, with their narratives.
+    """
     made = pa.table({**_plain(pairs, run), **_narratives(pairs, rows)})
     order = pc.sort_indices(made, [(name, "ascending") for name in _SORTED[:-1]])
     columns = {name: pa.nulls(len(made)) for name in BREAK} | _columns(made.take(order))

@@ -372,7 +372,10 @@ def _paired(rows: Frame, shape: Columns, by: tuple[str, ...]) -> Frame:
 
 
 def firsts(members: pa.Table) -> pa.ChunkedArray:
-    """True for the first row of each side of each group, whatever the order of the input."""
+    """A mask of `members`: True for the first row of each side of each group.
+
+    The columns _TIES decide which row is first, not the order of the input.
+    """
     keys, order = [*GROUP, "side"], _order(members)
     ordered = members.select(keys).take(order).append_column("at", order)
     first = ordered.group_by(keys, use_threads=False).aggregate([("at", "first")])["at_first"]
@@ -460,7 +463,10 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _is_further(row: dict[str, object], stands: Counter[tuple[object, ...]]) -> bool:
-    """True if the row was a duplicate before, or a row like it (side, key, direction) is paired or in `stands`."""
+    """True if the row repeats another row of its side, key and direction: one that is paired, or is in `stands`.
+
+    Also if an earlier run carried the row forward as a duplicate. `stands` counts rows by side, key and direction.
+    """
     return bool(row["stands"] or stands[_way(row)] or row["was"] in codes.DUPLICATE.values())
 
 

@@ -209,9 +209,10 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
 
 
 class _Line:
-    """The rows of a side, sorted by their spots: numbers that tell amounts apart, and within one amount the moments.
+    """The rows of a side, sorted by spot: one number per row that encodes amount and moment.
 
-    `places` has the rows' indices in the table of waiting rows, and `line` their spots.
+    Rows of one amount lie together, in order of time, and apart from rows of any other amount. `places` has the rows'
+    indices in the table of waiting rows, and `line` their spots.
     """
 
     def __init__(self, places: Places, line: Places) -> None:

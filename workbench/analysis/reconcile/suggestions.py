@@ -72,7 +72,8 @@ class _Open(NamedTuple):
 
     @property
     def is_movement(self) -> bool:
-        """True if the break moves money on one day, can be read, and is no further row of a key."""
+        """True if the break moves money, its day is known, its row can be read, and the row repeats no other row's key.
+        """
         return bool(self.apart) and self.day is not None and not self.is_further and not self.is_unread
 
 
@@ -140,7 +141,11 @@ def _few(pairs: Sequence[tuple[_Open, _Open, str]], left_out: _LeftOut) -> Itera
 
 
 def _near_references(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """Two rows of one amount whose keys are one slip apart; a row that cannot be read may be of any amount."""
+    """Yields pairs of a ledger row and a statement row of one amount whose keys differ by one typing error.
+
+    The rows are at most WITHIN_DAYS apart, if both days are known; a row that cannot be read may be of any amount.
+    Names of rows with too many candidates go into `left_out`.
+    """
     keyed = [row for row in opened if row.side in SIDES and len(row.key or "") in _KEY_LENGTHS and has_key(row.key)]
     unread = {(row.account, row.side) for row in keyed if row.amount is None}
     alike: dict[tuple[Any, ...], dict[str, list[_Open]]] = defaultdict(lambda: {side: [] for side in SIDES})

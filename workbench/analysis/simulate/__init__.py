@@ -348,9 +348,10 @@ class Planting:
         """Pairs of `repeated` or `reversed`, and the entry that the ledger repeats or reverses."""
 
     def choose(self) -> None:
-        """Plant every kind. No planted row looks like a row that only the operator knows.
+        """Plant as many breaks and decoys of each kind as are wanted.
 
-        Raises SimulationRefused: with `exactly`, a kind of break fits fewer movements than `wanted` asks for.
+        A movement is left out if it looks like a row that only the statement has.
+        Raises SimulationRefused: with `exactly`, a kind of break fits fewer movements than are wanted.
         """
         month, wanted = self._books.month, {name: self._wanted[name] for name in KINDS if self._wanted.get(name)}
         self._expect(codes.LATE_SUCCESS, month.outcomes.get(LATE, 0))

@@ -110,9 +110,10 @@ class Cut(NamedTuple):
 
 
 def cut(path: Path, *, ledger: bool = False) -> Cut:
-    """Cut a file into cells by the delimiter that gives the likeliest header.
+    """Cut a file into cells by the delimiter that gives the likeliest header; at most MOST_ROWS rows are kept.
 
-    Raises StatementRefused: the file cannot be read, or has no line like a header.
+    With `ledger`, headings are compared with those usual in a ledger, else in a statement. Raises StatementRefused: the
+    file cannot be read, or has no line like a header.
     """
     digest_of(path)
     heads = [*map(head_of, cell_rows_of(path, [("cp1252", mark) for mark in ",;\t|"]))]
@@ -384,7 +385,10 @@ def _one_of_two(columns: Columns, sample: _Sample) -> None:
 
 
 def _settle_ways(sample: _Sample, found: dict[str, str]) -> None:
-    """Removes columns from `found` until one way to show the direction is left."""
+    """Changes `found` (column → heading) in place until only one way to show the direction is left.
+
+    Removes or renames columns: amount, direction, debit and credit, from and to, type.
+    """
     money = sample.money.get(found.get("amount", ""))
     if {"debit", "credit"} <= found.keys():
         # A column CR/DR beside the two is that of the balance.

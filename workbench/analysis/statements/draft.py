@@ -311,8 +311,10 @@ def _sections(draft: Draft) -> None:
 
 
 def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
-    """Declares the formats that read most rows; the proof is a row that another format cannot read.
+    """Declares in `draft` the formats of dates that read most rows, and the proof of the only format, if there is one.
 
+    A proof is a row that the format with day and month swapped cannot read, the period above the header, or the order
+    of the rows (`newest_first`; None if it is unknown). If several formats are left, or days are unread, adds doubts.
     Returns the lines of the rows that have a day.
     """
     own = {line: cell for line, cell in draft.moments().items() if isinstance(cell, datetime)}

@@ -154,7 +154,10 @@ def _currency(otherwise: str, cell: Cell) -> str | Wrong:
 
 
 def _account(layout: Layout, known: Mapping[str, str], cell: Cell) -> str | Wrong:
-    """The account in a cell, by its words in the layout if it has any."""
+    """The account that a cell names; `known` maps the layout's words to accounts.
+
+    If `known` is empty, the cell's own text is the account. Wrong if the cell is empty, or its text is not in `known`.
+    """
     text = key_of(cell) or Wrong("is missing")
     if isinstance(text, Wrong) or not known:
         return text

@@ -267,7 +267,10 @@ def _as_table(name: str) -> Iterator[None]:
 
 
 def _found_in_file(path: Path, layout: Layout | None) -> tuple[Found, Sequence[str]]:
-    """A file with its layout and header, and the formats of its moments."""
+    """A file with its header and layout, and the formats of its moments.
+
+    Without a `layout`, the usual headings of a ledger are looked for.
+    """
     heads = ((way, islice(way.lines(), 1)) for way in cell_rows_of(path, [("utf-8", mark) for mark in ",;\t"]))
     headers = (([text_of(cell) for cell in cells], way.delimiter) for way, head in heads for _, cells in head)
     books = _books(layout) if layout else _named_alike(path.name, headers)

@@ -107,10 +107,10 @@ def code_in(cell: Cell) -> str | None:
 
 
 def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) -> dict[str, Callable[[Cell], Any]]:
-    """Field of the preamble → the reader of its value.
+    """Field of the preamble → the function that reads its value.
 
-    `ends` are the fields and values of the period's days. The formats that read all of these are used, or all formats
-    if none does.
+    `ends` are (field, cell) of the period's first and last day. Only formats that read both cells are used, or all
+    formats if none does.
     """
     amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
     is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")

@@ -191,7 +191,8 @@ def statement_writer(
 ) -> Iterator[StatementWriter]:
     """Yields a writer of one file, `.csv` or `.xlsx` by its ending, and closes the file at the end of the block.
 
-    Raises StatementRefused: another ending, or a kind of file that the layout does not have.
+    `date_format` is a strptime format, by default the layout's first; `preamble` has the values above the header, by
+    default none. Raises StatementRefused: another ending, or a kind of file that the layout does not have.
     """
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")

@@ -277,7 +277,10 @@ def _charge_amount(gaps: Gaps) -> Schema:
 
 
 class Charge(Made):
-    """Section 2.3: id, status, amount, currency, channel and provider are shown, the rest is assumed."""
+    """One attempt to collect money from a customer.
+
+    Section 2.3 of the interface shows id, status, amount, currency, channel and provider; the rest is assumed.
+    """
 
     __source__ = Source("2.3", ("id", "status", "amount", "currency", "channel", "provider"), gap="2.5")
     id: ChargeId
@@ -390,9 +393,10 @@ class Amount(View):
 
 
 class Balance(View):
-    """Assumed: the merchant's money that is not cleared yet, money that can be paid out, and the merchant's debt.
+    """The merchant's balance: money not cleared yet, money that can be paid out, and the merchant's debt.
 
-    `suspense` is late money that waits, gross. It belongs to nobody yet; the field is left out if no money waits.
+    The interface document does not show this object: assumed. `suspense` is late money that waits, gross. It belongs to
+    nobody yet; the field is left out if no money waits.
     """
 
     pending: list[Amount]

@@ -363,7 +363,10 @@ def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
 
 
 def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) -> UssdSession:
-    """Judge a PIN from the handset without storing it; returns the session."""
+    """Enter a PIN on the handset: approve, count a wrong try or fail the attempt; returns the changed session.
+
+    The PIN is not stored. Raises InvalidRequest: not as many digits as the operator's PINs have.
+    """
     ussd.check_pin(text, operator_of(session.phone).pin_length)
     given = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
     return press(tx, cause, session, given, shown="•" * len(text))

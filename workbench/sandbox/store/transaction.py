@@ -442,10 +442,10 @@ class Transaction:
 
     @contextmanager
     def grouped(self, *, reads_only: bool) -> Iterator[None]:
-        """Make this thread's commands and reads in the block parts of one transaction, committed at its end.
+        """A block whose commands and reads, in this thread, share one transaction that is committed at the block's end.
 
-        A command that fails is undone alone. If the block raises, all commands are undone. With `reads_only`, commands
-        raise NotNow. Raises as UnitOfWork does.
+        A command that fails is undone alone; if the block itself raises, all commands are undone. With `reads_only`, a
+        command raises NotNow. Also raises what UnitOfWork raises.
         """
         with UnitOfWork(self, reads_only):
             self.group = threading.get_ident()
@@ -706,9 +706,10 @@ class Transaction:
         return self.draws.identifier(prefix, self.count_up(prefix))
 
     def number_call(self, kind: str, *, reads: bool, traced: bool) -> tuple[str, int | None]:
-        """A new call's id, and its place in the trace: None if it is not traced, 0 in a read until a command writes it.
+        """A new call's id, and its place in the trace: None if the call is not `traced`.
 
-        `reads` is True for a call by a method that only reads: its id is numbered among those of reads.
+        The place is 0 in a transaction that only reads: the next command gives the call its place. The id is numbered
+        among those of reads if `reads` is True or the transaction only reads.
         """
         seq = None if not traced else 0 if self.reads_only else self.next_seq()
         return self.new_read_id(kind) if reads or self.reads_only else self.new_id(kind), seq
