@@ -40,7 +40,7 @@ class PhoneKey:
         self.id = hmac.digest(secret, b"the id of this key", "sha256")[:4].hex()
 
     def hash_of(self, text: str) -> str | None:
-        """The hash of an unmasked number in any spelling, after the key's id and OF; None for any other text."""
+        """The key's id, a colon and the hash of an unmasked number in any spelling; None for any other text."""
         found = phone_hash(text, self._secret)
         return found and f"{self.id}{OF}{found}"
 
@@ -102,7 +102,7 @@ def refuse_within(key: Path, folders: Iterable[Path]) -> None:
 
 
 def refuse_another(key: Path, hashes: Iterable[object]) -> None:
-    """Raises PhoneKeyRefused: the file is missing, and a new key could not match `hashes` of earlier runs."""
+    """Raises PhoneKeyRefused: the file `key` is missing, and a new key could not match `hashes` of earlier runs."""
     known = [text for text in map(str, hashes) if OF in text]
     if known and not key.exists():
         of = " and ".join(sorted({text.partition(OF)[0] for text in known}))

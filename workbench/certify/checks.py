@@ -384,7 +384,10 @@ def _exact_bytes(exam: Exam) -> None:
 
 
 def _tampered(exam: Exam) -> Payment:
-    """Changes a delivered message; a shop that looks up the id before it verifies takes the message for a duplicate."""
+    """Sends a genuine message with its body, id or timestamp changed; returns an unpaid payment, which the body names.
+
+    A shop that looks up the id before it verifies takes the changed body for a duplicate.
+    """
     genuine, headers = exam.first.success, exam.signed(exam.first.success)
     unpaid = exam.made("failed")
     other = genuine.about(exam.first.ids, unpaid.ids, genuine.id)

@@ -153,7 +153,10 @@ def mask_accounts(text: str) -> str:
 
 
 def shortened(text: str, most: int, *, counts_mark: bool = True) -> str:
-    """`text`, or, if longer than `most` characters, its beginning and a `…`; `counts_mark`: the `…` counts too."""
+    """`text`, or, if longer than `most` characters, its beginning and a `…`.
+
+    With `counts_mark`, the `…` is one of the `most` characters; without it, the `…` comes after them.
+    """
     return text if len(text) <= most else f"{text[: most - counts_mark]}…"
 
 

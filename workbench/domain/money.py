@@ -92,7 +92,10 @@ def major(amount_minor: int, currency: str | None = ZMW.code) -> Decimal:
 
 
 def major_text(amount_minor: int, currency: str | None = ZMW.code, *, signed: bool = False) -> str:
-    """The amount in major units as text: `1,234.50`, or `+1,234.50` if `signed`."""
+    """The amount in major units as text: `1,234.50`, or `+1,234.50` if `signed`.
+
+    Two decimals for a `currency` of None.
+    """
     sign = "+" if signed and amount_minor > 0 else ""
     return f"{sign}{major(amount_minor, currency):,}"
 

@@ -68,7 +68,7 @@ _Place = tuple[Any, str | int, object]
 
 
 def _check_values(value: object, *, texts: bool) -> None:
-    """Raises InvalidRequest: nested too deep, or a number or text in it, at any depth, that `_check_scalar` refuses.
+    """Raises InvalidRequest: nested too deep, or, at any depth of `value`, a number or text that cannot be held.
 
     Walks once through the whole value, ignored fields too, without recursion; checks texts and names only if `texts`.
     """
@@ -188,15 +188,18 @@ def _struct_in(kind: object) -> type[Struct] | None:
 
 
 def body_from(body: bytes, shape: type[S], *, unknown: str = "ignored", ignored: list[str] | None = None) -> S:
-    """The JSON object in `body` as a `shape`. Raises InvalidRequest as `json_from` and `struct_from` do."""
+    """The JSON object in `body` as a `shape`; `unknown` and `ignored` are those of `struct_from`.
+
+    Raises InvalidRequest as `json_from` and `struct_from` do.
+    """
     return struct_from(json_from(body), shape, unknown=unknown, ignored=ignored)
 
 
 def struct_from(value: object, shape: type[S], *, unknown: str = "ignored", ignored: list[str] | None = None) -> S:
-    """`value` as a `shape`. Names of fields that the shape lacks are added to `ignored`.
+    """`value` as a `shape`. Names of fields that the shape lacks are added to the list `ignored`, if it is given.
 
-    Such fields are faults if `unknown` is `refused`.
-    Raises InvalidRequest with every fault in `problems`, and the field of the first fault in `param`.
+    If `unknown` is `refused`, not `ignored`, such fields are faults. Raises InvalidRequest with every fault in
+    `problems`, and the field of the first fault in `param`.
     """
     reader = _Reader(unknown, [] if ignored is None else ignored)
     made = reader.struct(value, shape, "")

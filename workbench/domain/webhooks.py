@@ -39,7 +39,7 @@ EVENT_TYPES: Final = (
     *(f"suspense.{state}" for state in ("credited", "returned")),
     "webhook_endpoint.disabled",
 )  # fmt: skip
-"""Every type of event, assumed."""
+"""Every type of event, as the workbench assumes them."""
 TOLD_AS: Final[Mapping[str, Mapping[str, str]]] = {
     "by_object": {event_type: event_type for event_type in EVENT_TYPES},
     # Money is collected by a charge, of an intent or on its own; late money in suspense is not collected.
@@ -65,7 +65,10 @@ def takes(enabled_events: tuple[str, ...], event_type: str) -> bool:
 
 
 def check_filter(enabled_events: Sequence[str], types: Sequence[str], *, param: str = "enabled_events") -> None:
-    """Raises InvalidRequest unless every name is one of `types`, a family such as `charge.*`, or `*`."""
+    """Raises InvalidRequest unless every name is one of `types`, a family such as `charge.*`, or `*`.
+
+    `param` is the field's name in the error.
+    """
     unknown = [name for name in enabled_events if not types_named(name, types)]
     if unknown or not enabled_events:
         raise InvalidRequest(

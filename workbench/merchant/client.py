@@ -240,7 +240,11 @@ class Payouts(Retrieved[Payout]):
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Payout:
-        """Pay out `amount` of the currency at the coming midnight. Raises StateConflict: more than is available."""
+        """Pay out `amount`, in major units of the currency, at the coming midnight.
+
+        `destination` is your own name for an account. Without an `idempotency_key` a repeated call pays out again.
+        Raises StateConflict: more than is available.
+        """
         body = {"amount": exact(amount), "currency": currency, "destination": destination, "metadata": metadata}
         return self._send("POST", Payout, idempotency_key=idempotency_key, body=body)
 
@@ -261,7 +265,7 @@ class Plants(Group):
 class PaymentIntents(Retrieved[PaymentIntent]):
     """Payment intents: create one, then confirm it to send the prompt to the customer's phone.
 
-    Sections 2.1 and 2.2 of the interface show this; listing and canceling are this workbench's assumption.
+    Sections 2.1 and 2.2 of the interface show this; listing and canceling are assumed.
     """
 
     _path, _shape = "/payment_intents", PaymentIntent
@@ -277,6 +281,9 @@ class PaymentIntents(Retrieved[PaymentIntent]):
         idempotency_key: str | None = None,
     ) -> PaymentIntent:
         """Register an attempt to be paid; `amount` is in kwacha, at most two decimals.
+
+        `description` is shown in the customer's prompt. Without an `idempotency_key` a repeated call registers another
+        intent.
 
         >>> pay.payment_intents.create(amount=Decimal("150.00"), currency="ZMW")  # doctest: +SKIP
         """
@@ -298,16 +305,17 @@ class PaymentIntents(Retrieved[PaymentIntent]):
         client_secret: str | None = None,
         idempotency_key: str | None = None,
     ) -> PaymentIntent:
-        """Send the prompt to the customer's phone, `+260` and nine digits.
+        """Send the prompt to the customer's phone, `+260` and nine digits; `provider` is the operator, such as `mtn`.
 
-        `client_secret` is needed where the client holds a publishable key.
+        `client_secret` is needed where the client holds a publishable key. With an `idempotency_key`, a repeated call
+        sends no second prompt.
         """
         method = {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}
         body = {"payment_method": method, "client_secret": client_secret}
         return self._send("POST", PaymentIntent, intent_id, "confirm", idempotency_key=idempotency_key, body=body)
 
     def retrieve(self, intent_id: str, *, client_secret: str | None = None) -> PaymentIntent:
-        """The intent as it is now."""
+        """The intent as it is now; `client_secret` is needed where the client holds a publishable key."""
         query = {"client_secret": checked_text("client_secret", client_secret)} if client_secret else None
         return self._send("GET", PaymentIntent, intent_id, query=query)
 
@@ -320,9 +328,9 @@ class PaymentIntents(Retrieved[PaymentIntent]):
 
 
 class Charges(Retrieved[Charge]):
-    """Charges: ask a customer for money in one call, and read or list charges.
+    """Charges: ask a customer for money in one call, and retrieve or list charges.
 
-    Section 2.3 of the interface shows the call; listing is this workbench's assumption.
+    Section 2.3 of the interface shows the call; listing is assumed.
     """
 
     _host, _path, _shape = "charges_url", "/charges", Charge
@@ -341,10 +349,11 @@ class Charges(Retrieved[Charge]):
     ) -> Charge:
         """Ask a customer for money in one call; `amount` is a whole number (ngwee in the sandbox).
 
-        `idempotency_key` is yours to choose and to keep: the same key with the same body never
-        charges twice. An order's number is a good key.
-        A service that does not wait for the customer answers `pending`: see `PaymentsClient.wait_charge`.
-        Raises PaymentDeclined: the charge failed; `facts["charge"]` names the charge.
+        `channel` is the operator, such as `mtn`, and `phone` the customer's number, `+260` and nine digits.
+        `idempotency_key` is yours to choose and to keep: the same key with the same body never charges twice. An
+        order's number is a good key.
+        A service that does not wait for the customer answers `pending`: see `PaymentsClient.wait_charge`. Raises
+        PaymentDeclined: the charge failed; `facts["charge"]` names the charge.
         """
         payer = {"type": type, "channel": channel, "phone": phone, "reference": reference, "metadata": metadata}
         body = {"amount": exact(amount, is_whole=True), "currency": currency, **payer}
@@ -389,10 +398,11 @@ class Refunds(Retrieved[Refund]):
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Refund:
-        """Refund a charge or an intent, in part or all that is left.
+        """Refund a charge or an intent, of which you name one; without an `amount`, all that is left.
 
-        `amount` is whole ngwee, an int, if you name a charge, and kwacha if you name an intent.
-        Raises InvalidRequest: more than is left, or not exact. Raises StateConflict: nothing was paid.
+        `amount` is whole ngwee, an int, if you name a charge, and kwacha if you name an intent. Without an
+        `idempotency_key` a repeated call refunds again. Raises InvalidRequest: more than is left, or not exact. Raises
+        StateConflict: nothing was paid.
         """
         if amount is not None:
             amount = exact(amount, is_whole=charge is not None)
@@ -407,7 +417,10 @@ class WebhookEndpoints(Retrieved[WebhookEndpoint]):
     _path, _shape = "/webhook_endpoints", WebhookEndpoint
 
     def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> WebhookEndpoint:
-        """Register an endpoint; only this response shows its signing secret."""
+        """Register an endpoint for the types in `enabled_events`: a type, a family such as `charge.*`, or `*` for all.
+
+        Only this response shows the endpoint's signing secret.
+        """
         body = {"url": url, "enabled_events": checked_names("enabled_events", enabled_events, "charge.*")}
         return self._send("POST", WebhookEndpoint, body=body)
 
@@ -419,7 +432,7 @@ class WebhookEndpoints(Retrieved[WebhookEndpoint]):
         enabled_events: Sequence[str] | None = None,
         status: str | None = None,
     ) -> WebhookEndpoint:
-        """Change the given fields; `status` is enabled or disabled."""
+        """Change the given fields and keep the others; `status` is enabled or disabled."""
         wanted = None if enabled_events is None else checked_names("enabled_events", enabled_events, "charge.*")
         body = {"url": url, "enabled_events": wanted, "status": status}
         return self._send("PATCH", WebhookEndpoint, endpoint_id, body=body)
@@ -570,7 +583,7 @@ class PaymentsClient(Closing):
         return other
 
     def send(self, method: str, url: str, shape: type[Shape], **parts: Unpack[RequestParts]) -> Shape:
-        """Send one request in this client's mode; returns and raises as `Calls.send` does."""
+        """Send one request with this client's key and headers; returns and raises as `Calls.send` does."""
         if self.headers:
             parts["headers"] = {**self.headers, **parts.get("headers", {})}
         return self.calls.send(method, url, shape, **parts)

@@ -352,8 +352,7 @@ def _paths(gaps: Gaps) -> _Paths:
 
 
 def _methods_at(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
-    """Method → operation or page at a path; and the path's parameter, name → value. Both are empty for an unknown path.
-    """
+    """Method → operation or page at a path; and the path's parameter, name → value. Both are empty if none is there."""
     segments = tuple(path.lstrip("/").split("/"))
     if segments in paths:
         return paths[segments][1], {}

@@ -70,7 +70,7 @@ _REFUSED: Final = 300
 """The lowest status that does not count as a success."""
 _ERRORS: Final = 400
 _REUSED: Final[Mapping[int, type[ApiError]]] = {422: IdempotencyKeyReused, 409: StateConflict, 400: InvalidRequest}
-"""Choice of `reused_key_status` → the error for a key that came with another body."""
+"""Value of the register's `reused_key_status` → the error for a key that came with another body."""
 KEY: Final = re.compile(
     r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\x21\x23-\x2b\x2d-\x7e][\x20-\x2b\x2d-\x7e]{0,254})'
 )
@@ -79,7 +79,10 @@ _ESCAPED: Final = re.compile(r"\\(.)")
 _CALLS, _WINDOW = "calls of {}", "window of {}"
 """Counters of an account: the calls in its window, and the moment at which the window began."""
 _QUOTAS: Final = {"100_per_60": (100, 60)}
-"""Choice of `rate_limit` → how many calls an account may make in how many seconds; with `none`, nothing is counted."""
+"""Value of the register's `rate_limit` → how many calls an account may make in how many seconds.
+
+Under `none`, which is missing here, nothing is counted.
+"""
 
 
 class _Call(msgspec.Struct):

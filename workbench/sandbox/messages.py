@@ -153,7 +153,7 @@ ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], object]]] 
     "plain": ("application/json", lambda error, *_: PlantError(error.status, mask(str(error)))),
     "envelope": ("application/json", _envelope_members),
 }
-"""Choice of `error_format` → an error's media type, and the function that makes its members."""
+"""Value of the register's `error_format` → an error's media type, and the function that makes its members."""
 
 
 class Speaker:

@@ -208,7 +208,7 @@ _TOKENS: Final[Mapping[str, tuple[type[View], Callable[[wire.Token], View]]]] = 
     "token": (wire.NamedToken, _named_token),
     "data.token": (wire.WrappedToken, lambda pair: wire.WrappedToken(_named_token(pair))),
 }
-"""Choice of `token_field` → the struct of a pair of tokens, and its maker."""
+"""Value of the register's `token_field` → the struct of a pair of tokens, and its maker."""
 
 
 def _changed(row: Operation, gaps: Gaps) -> Operation:

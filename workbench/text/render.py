@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 PERSONS: Final = ("JPY_SESSION_NAME", "VSCODE_PID")
 """Environment variables that a Jupyter server (the first) and VS Code (the second) set for kernels of notebooks."""
 DOCKED: Final = "WORKBENCH_PHONE_IS_DOCKED"
-"""An environment variable that `workbench lab` sets for its kernels: a phone is beside their notebooks."""
+"""An environment variable that `workbench lab` sets for its kernels: it shows a simulated phone beside notebooks."""
 _VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class Widget(Protocol):
-    """A DOMWidget of ipywidgets; this module does not load ipywidgets."""
+    """The part of ipywidgets' DOMWidget that this module uses; ipywidgets itself is not loaded."""
 
     @property
     def model_id(self) -> str:
@@ -58,7 +58,7 @@ def with_widget(shown: Mapping[str, object], widget: Callable[[], Widget]) -> di
 
 
 def is_docked() -> bool:
-    """True if a phone stands beside the notebook of this kernel."""
+    """True if a simulated phone is shown beside the notebook of this kernel."""
     return DOCKED in os.environ
 
 

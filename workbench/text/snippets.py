@@ -225,13 +225,13 @@ def _literal(value: object) -> str:
 
 
 def _in_quotes(piece: str, place: int) -> str:
-    """A piece of a text as Python: at every odd place stands the name of a variable."""
+    """A piece of a text that was split at its variables, as Python; at an odd `place` the piece is a variable."""
     shown = repr(piece)
     return piece if place % 2 else f'"{shown[1:-1]}"' if '"' not in shown else shown
 
 
 def _call(head: str, arguments: list[str]) -> str:
-    """A call on one line if it fits, otherwise with one argument on each line."""
+    """A call whose text begins with `head`, on one line if it fits, otherwise with one argument on each line."""
     line = f"{head}({', '.join(arguments)})"
     if len(line) <= _WIDTH and "\n" not in line:
         return line

@@ -92,7 +92,10 @@ def _dark(body: str) -> str:
 
 
 def drawing(title: str, says: str, height: int, parts: Iterable[str], *, note: str = "") -> Drawing:
-    """A drawing of these parts, and its text with the same facts."""
+    """A Drawing, WIDTH wide, of the SVG elements `parts`; `says` is a text with the same facts.
+
+    `note` stands beside the title or below it.
+    """
     return Drawing(drawn(title, f"{title}.", says, (WIDTH, height), parts, note=note), says)
 
 

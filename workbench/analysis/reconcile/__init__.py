@@ -144,11 +144,12 @@ class Reconciliation(Reconciled):
         self, path: Path | str | None = None, form: str = "general", *, accounts: Mapping[str, str] | None = None,
         on: date | None = None,
     ) -> pd.DataFrame:  # fmt: skip
-        """JOURNAL: a balanced entry for each decision that changes the books; with `path`, written as a .csv file too.
+        """The lines (columns JOURNAL) of a balanced entry for each decision that changes the books.
 
-        `form` is `general`, `sage`, `xero` or `quickbooks`; `accounts` gives the codes of your books, such as
-        `{"charges": "7901"}`, and `on` the day of all entries instead of each break's own.
-        Raises ReportRefused: there is no such form or account, or the file cannot be written in it.
+        With `path`, they are written as a .csv file too. `form` is `general`, `sage`, `xero` or `quickbooks`;
+        `accounts` gives the codes of your books, such as `{"charges": "7901"}`, and `on` the day of all entries instead
+        of each break's own. Raises ReportRefused: there is no such form or account, or the file cannot be written in
+        it.
         """
         from workbench.analysis.report import outputs
 
@@ -319,10 +320,10 @@ def _rules(run: Run) -> dict[str, MatchRules]:
 
 
 def _without_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
-    """The statement's rows, in which `was` is MATCHED for each line that an earlier run settled.
+    """The statement's rows, with `matched` in the column `was` of each line that an earlier run settled.
 
-    Such a line agrees with one of the ledger's closed rows, or is in TOLD.
-    Raises ReconcileRefused: there are such lines, and `skips_settled` is false.
+    Such a line agrees with one of the ledger's closed rows, or was carried forward as settled (columns TOLD). Raises
+    ReconcileRefused: there are such lines, and `skips_settled` is false.
     """
     engine, ends, told = run.engine, run.carried.ends, run.carried.told
     last = told.groupby("account")["business_date"].max().map(day_number).to_dict()
@@ -417,7 +418,7 @@ def _carried(
 
 
 def _inputs(run: Run) -> pd.DataFrame:
-    """The frame INPUTS: ledger, statements, carry-forward, layouts, decisions and rules."""
+    """The ledger, statements, carry-forward, layouts, decisions and rules, as a frame with the columns INPUTS."""
     inputs, carried = run.inputs, run.brought
     counted, good = (sum(line[name] for line in run.totals[LEDGER]) for name in ("rows", "good"))
     none = (None, None, None)

@@ -79,7 +79,7 @@ class Broken(NamedTuple):
 
 
 def breaks_of(run: Run) -> Broken:
-    """The breaks: every pair that differs, and every row that only one side has.
+    """Builds the breaks: every pair that differs, and every row that only one side has.
 
     A row within the run's `cut_off` days up to the closing date may be `timing`, unless it is a charge.
     """
@@ -266,7 +266,10 @@ def _settled(run: Run, waiting: pa.Table, found: Found) -> tuple[pa.Table, pa.Ta
 
 
 def _met(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = None) -> pa.Table:
-    """Turns `pairs`, places of ledger and statement rows in `waiting`, into rows of _PAIR with this `code`."""
+    """Turns `pairs`, places of ledger and statement rows in `waiting`, into rows with the columns _PAIR.
+
+    All get this `code`, and `fits`, the fields by which their rows are candidates; None leaves the column null.
+    """
     left, right = (waiting.take(pa.array([both[side] for both in pairs], pa.int64())) for side in (0, 1))
     reported = {name: column for name, column in _columns(right).items() if name.startswith(PREFIX[STATEMENT])}
     return _pairs(len(pairs), **{**_columns(left), **reported, "code": code, "rows": 2, "fits": fits})
@@ -321,7 +324,7 @@ def _frame(run: Run, pairs: pa.Table, rows: pa.Table) -> tuple[pd.DataFrame, pa.
 
 
 def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
-    """The columns of BREAK that follow from those of the pairs, without the texts."""
+    """The columns BREAK that follow from those of the pairs, without the texts."""
     ledger, statement = (pc.is_valid(pairs[f"{prefix}no"]) for prefix in PREFIX.values())
     key, currency = (pc.if_else(statement, pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in ("key", "currency"))
     gross = {

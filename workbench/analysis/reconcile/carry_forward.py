@@ -70,10 +70,10 @@ _LATER: Final = ("decisions", "read", "told", "signed")
 
 @dataclass(frozen=True, repr=False)
 class CarryForward(Tabular):
-    """The tables of KEPT: open rows, closed accounts, later rows that match, decisions, and so on.
+    """The tables that KEPT lists: open rows, closed accounts, later rows that match, decisions, and so on.
 
-    Customers' numbers are masked, also in rows that an earlier version kept whole. Before the first run the tables
-    are empty. Raises ReconcileRefused: a table lacks a column.
+    Customers' numbers are masked, also in rows that an earlier version kept whole. Before the first run the tables are
+    empty. Raises ReconcileRefused: a table lacks a column.
     """
 
     rows: pd.DataFrame = field(default_factory=lambda: frame([], CARRIED))
@@ -181,7 +181,7 @@ class CarryForward(Tabular):
         return {name: day_number(day) for name, day in python_rows(self.closed, "account", "closing_date")}
 
     def closed_of(self, account: str) -> Mapping[str, Any]:
-        """The account's row of CLOSED; empty if no run has closed it."""
+        """The row about the account in the table `closed` (columns CLOSED); empty if no run has closed the account."""
         mine = self.closed[self.closed["account"] == account]
         return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
 
@@ -367,7 +367,7 @@ def rows_read(
 
 
 def rows_named(rows: pd.DataFrame) -> str:
-    """A text that names the first rows of a frame READ by key and day, for a person to look up."""
+    """A text that names the first of these `rows` (columns READ) by key and day, for a person to look up."""
     told = [
         f"{key if has_key(key) else 'a row without a key'} of {day}"
         for key, day in python_rows(rows.sort_values(["business_date", "key"]).iloc[:_NAMED], "key", "business_date")
@@ -485,7 +485,7 @@ A column's name in ROW → its name in CARRIED.
 
 
 def met_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
-    """The carried rows (CARRIED) that are part of no break any more; `moved` is each row's net effect.
+    """The carried rows (CARRIED) that are part of no break any more; the column `moved` is each row's net effect.
 
     `rows` are the rows that are part of breaks.
     """

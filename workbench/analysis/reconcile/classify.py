@@ -138,7 +138,10 @@ class Classified:
     bad: list[Frame]
 
     def settled_lines(self) -> Frame:
-        """The statement lines that agree with the ledger or are repeated: the columns LINE, and the count `lines`."""
+        """The statement lines that agree with the ledger or are repeated.
+
+        The columns are those in the list LINE, and the count `lines`.
+        """
         shape = {name: ROW[name] for name in LINE}
         of_pair = {"source": "s_source", "no": "s_no", "g": "s_key", "signed": "s_signed"}
         pairs = conform(self.agreed, shape, BOTH_SIDES, **of_pair)
@@ -383,7 +386,7 @@ def firsts(members: pa.Table) -> pa.ChunkedArray:
 
 
 def _order(rows: pa.Table) -> pa.Array:
-    """The places of rows in the order _TIES, in which the engines sort too."""
+    """The indices of rows in the order of the columns _TIES, by which the engines sort too."""
     return pc.sort_indices(rows, [(name, "ascending", "at_start") for name in _TIES])
 
 
@@ -475,9 +478,9 @@ def _way(row: dict[str, object]) -> tuple[object, ...]:
 
 
 def _side_by_side(rows: pa.Table, met: Sequence[tuple[int | None, ...]]) -> pa.Table:
-    """The rows at the places `met`, one pair in each row; `pair` numbers the pairs of a group from 1.
+    """A table with one pair in each row; `pair` numbers the pairs of a group from 1.
 
-    `met` has the places of each pair's ledger row and statement row, None for a missing row.
+    `met` has, for each pair, the indices in `rows` of its ledger row and its statement row, None for a missing row.
     """
     made: dict[str, pa.ChunkedArray] = {}
     for place, prefix in enumerate(("l_", "s_")):

@@ -93,12 +93,13 @@ def decided_by(decisions: Path | str | pd.DataFrame | None, rules: Path | str | 
 
 
 def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
-    """The decisions in a .csv or .xlsx file, or in a DataFrame: a table DECIDED, or of breaks with their verdicts.
+    """The decisions in a .csv or .xlsx file or a DataFrame, and the source as an Input.
 
-    A file that a spreadsheet has saved is read too: with a UTF-8 mark, semicolons or tabs, and the spreadsheet's days.
-    In a table of breaks, under the headings of any output, the rows with a person's verdict count; an empty `when`
-    becomes the day on which the file was saved.
-    Raises ReconcileRefused: the file cannot be read, has an unknown column, or rows that cannot be used: each is named.
+    The table has the columns DECIDED, or is one of breaks with their verdicts. A file that a spreadsheet has saved is
+    read too: with a UTF-8 mark, semicolons or tabs, and the spreadsheet's days. In a table of breaks, under the
+    headings of any output, the rows with a person's verdict count; an empty `when` becomes the day on which the file
+    was saved. Raises ReconcileRefused: the file cannot be read, has an unknown column, or rows that cannot be used:
+    each is named.
     """
     if isinstance(given, pd.DataFrame):
         # The decisions of an earlier result have a state, which is found anew.
@@ -373,7 +374,7 @@ def groups_closed(breaks: pd.DataFrame) -> pd.Series:
 
 
 def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
-    """The frame CLOSED_BREAK: breaks `decided` with nothing left to book, and earlier breaks that are closed since.
+    """Breaks `decided` with nothing left to book, and earlier breaks that are closed since (columns CLOSED_BREAK).
 
     `met` has the rows of those earlier breaks. `settled` has the pairs that rules matched: an earlier break gets its
     pair's rule, else `key`. `decisions` (DECISION) name who decided an earlier break that was booked since.
@@ -492,7 +493,7 @@ def _instant(when: str) -> datetime:
 
 
 def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
-    """A note on decided matches whose amounts differ; the remainder stays in the proof."""
+    """A note, in a list, on decided matches whose amounts differ; empty if none does."""
     named = _rows(decisions[(decisions["state"] == APPLIED) & (decisions["verdict"] == "match")])
     variance = dict(zip(breaks["id"], breaks["variance_minor"], strict=True))
     groups = {frozenset(ids_of(row)) for row in named}

@@ -124,7 +124,7 @@ _SMALL: Final = {"account", "key"}
 
 @dataclass(frozen=True)
 class Source:
-    """A table as it was given. `kind` is PATHS, ARROW (pandas and Polars too), or the engine that owns its class."""
+    """A table as it was given; `kind` is `paths`, `arrow` (pandas and Polars too), `duckdb` or `spark`."""
 
     kind: str
     given: Native
@@ -282,7 +282,7 @@ def source(given: Native, side: Side) -> Source:
 
 
 def _read(given: Native, side: Side, phone_key: str | Path | bytes | None = None) -> Native:
-    """Reads a .csv or .xlsx file, and a table that has only a few columns of a ledger; returns all else as it is.
+    """Reads a .csv or .xlsx file, or a table that has only a few columns of a ledger; returns all else as it is.
 
     Raises StatementRefused, with the call that helps: the file or table cannot be read.
     """
@@ -379,12 +379,12 @@ class Inputs:
     reported: Mapping[str, Statement]
 
     def statement_rows(self, engine: Engine) -> Frame:
-        """The rows of all statements, in the shape ROW."""
+        """The rows of all statements, with the columns ROW."""
         given = both(*(source.load(engine, STATEMENT_READ) for source in self.statements))
         return rows_of(conform(given, STATEMENT_READ, **self.where(engine)), STATEMENT)
 
     def ledger_rows(self, engine: Engine) -> Frame:
-        """The rows of the ledger, in the shape ROW."""
+        """The rows of the ledger, with the columns ROW."""
         return rows_of(self.ledger.load(engine, LEDGER_READ), LEDGER)
 
     def where(self, engine: Engine) -> dict[str, str]:

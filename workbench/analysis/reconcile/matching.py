@@ -220,16 +220,22 @@ class _Line:
         self.places, self.line = places[order], line[order]
 
     def count(self, spots: Places, reach: int) -> Places:
-        """The number of rows within `reach` of each spot."""
+        """The number of rows whose spot is at most `reach` from each of `spots`."""
         return np.searchsorted(self.line, spots + reach, "right") - self.first_from(spots, reach)
 
     def first_from(self, spots: Places, reach: int) -> Places:
-        """The index of the first row from `spot - reach` on, for each spot; it is within reach unless `count` is 0."""
+        """The index of the first row from `spot - reach` on, for each spot.
+
+        That row is within reach of the spot, unless `count` is 0 for the spot.
+        """
         return np.searchsorted(self.line, spots - reach, "left")
 
 
 def _nearest(sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tuple[int, int]]:
-    """Pairs the rows outside of `done`, at most `reach` days apart, the nearest days first; in order within a day."""
+    """Yields pairs of a left and a right row outside of `done`, at most `reach` days apart, the nearest days first.
+
+    Rows of one day are paired in their order.
+    """
     left, right = (
         [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
          if place not in done] for side in sides
@@ -295,7 +301,10 @@ def _ends(phone: str | None) -> str | None:
 
 
 def is_one_customer(mine: str | None, hashed: str | None, other: str | None, other_hashed: str | None) -> bool | None:
-    """True if the visible digits and the hashes agree, or a number is missing; None if the hashes are of two keys."""
+    """True if the visible digits and the hashes of two numbers agree; a missing number or hash agrees with any.
+
+    None if the visible digits agree and the hashes are of two keys: they cannot be compared.
+    """
     if mine is None or other is None:
         return True
     seen = zip(mine, other, strict=False)
@@ -373,9 +382,9 @@ def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fit
 
 
 def _near(row: _Waiting, there: Mapping[tuple[str, str], Sequence[tuple[int, int, _Waiting]]]) -> Iterator[_Waiting]:
-    """The rows that fit the row in time, and in all but the hidden digits of the customer's number.
+    """The rows that fit `row` in time, and in all but the hidden digits of the customer's number.
 
-    A row without a time fits every row of its day. `there` has the rows by their measure: a moment or a day.
+    A row without a time fits every row of its day. `there` has the rows sorted by a measure: a moment or a day.
     """
     searched = [(_BY_DAY, row.day, 0)]
     if row.at is not None:

@@ -37,7 +37,7 @@ _COUNTED: Final = {
 
 
 def totals(engine: Engine, rows: Frame, counts: Iterable[str] = _COUNTED) -> Totals:
-    """The Totals of the rows of one side, with the columns `counts`: names of _COUNTED."""
+    """The Totals of the rows of one side; `counts` are the names in _COUNTED of the columns to count."""
     sums = ", ".join(f'cast({_COUNTED[name]} as bigint) as "{name}"' for name in counts)
     by = {name: ROW[name] for name in ("account", "source", "currency", "day")}
     found = f"(select {listed(by)}, {sums} from {rows} group by {listed(by)})"
@@ -45,7 +45,7 @@ def totals(engine: Engine, rows: Frame, counts: Iterable[str] = _COUNTED) -> Tot
 
 
 def of_account(lines: Totals, account: str) -> Totals:
-    """The lines of one account."""
+    """The lines of `lines` that are of one account."""
     return [line for line in lines if line["account"] == account]
 
 
@@ -299,7 +299,7 @@ _STANDS = {"statement": "source", "line": "no"}
 
 
 def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
-    """The frame MATCH, in an order that depends only on its rows.
+    """The frame of matched rows (columns MATCH), in an order that depends only on its rows.
 
     `settled` has the pairs that rules matched, as in `breaks.Broken`; `decided` the rows that people decided to zero.
     """
@@ -330,7 +330,7 @@ def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
 
 
 def _rows_of_pairs(pairs: Frame, **told: str) -> list[Frame]:
-    """SQL for each row of these pairs in the shape _AGREED; `told` has the SQL of `rule` and `group`."""
+    """SQL for each row of these pairs with the columns _AGREED; `told` has the SQL of `rule` and `group`."""
     apart = {f"{name}_off": f"s_{name} - l_{name}" for name in _OFF}
     own = {
         LEDGER: {"entry": "l_entry", "statement": NULL, "line": _NO_NUMBER},
@@ -353,7 +353,7 @@ def _differences(found: pa.Table) -> Iterator[str | None]:
 
 
 def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
-    """The frame SUMMARY of both sides, of repeated lines, and of the `rows` of breaks."""
+    """The summary (columns SUMMARY) of both sides, of repeated lines, and of the `rows` of breaks."""
     by, counts = ("account", "business_date", "code", "currency"), tuple(SUMMARY)[4:]
     made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(counts, 0))
 
@@ -390,9 +390,10 @@ def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
 
 
 def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[str, Any]:
-    """The row of PROOF of an account.
+    """The proof of an account, as a row with the columns PROOF.
 
-    `explained` is the sum of the account's breaks, and `tolerated` the sum of its differences within the tolerance.
+    `explained` is the sum of the account's breaks, and `tolerated` the sum of its differences within the tolerance, in
+    minor units.
     """
     books, ends, before = run.books_of(account), run.closings.get(account), run.carried.closed_of(account)
     signed = {side: _sum(of_account(lines, account), "signed") for side, lines in run.totals.items()}
@@ -439,7 +440,7 @@ def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[s
 
 
 def _doubts(account: str, ledger: LedgerRead) -> list[str]:
-    """Reasons to doubt that the ledger goes on from the balance of the earlier run."""
+    """Reasons to doubt that the ledger continues from the balance of the earlier run, as sentences."""
     if why := ledger.unknown.get(account):
         told = "was of a version that did not note" if why == OLDER else "noted under another key"
         how = "reconcile the earlier periods again" if why == OLDER else GIVE_THE_KEY.rstrip(".").replace("U", "u", 1)

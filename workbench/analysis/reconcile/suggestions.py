@@ -1,4 +1,4 @@
-"""Suggests open breaks that may be one movement: by a slip in a key, a text, a difference or a sum.
+"""Suggests open breaks that may be one movement: by a typing error in a key, a text, a difference or a sum.
 
 A person decides among all candidates. The search has fixed bounds, and says what was left out.
 """
@@ -72,8 +72,7 @@ class _Open(NamedTuple):
 
     @property
     def is_movement(self) -> bool:
-        """True if the break moves money, its day is known, its row can be read, and the row repeats no other row's key.
-        """
+        """True if the break moves money, its day is known, its row can be read, and the row is no duplicate."""
         return bool(self.apart) and self.day is not None and not self.is_further and not self.is_unread
 
 
@@ -84,7 +83,10 @@ _LeftOut = set[str]
 
 
 def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The frame SUGGESTION for a frame BREAK and, with `proof`, for the amounts that PROOF leaves unexplained."""
+    """The suggestions (columns SUGGESTION) for a frame of breaks (columns BREAK).
+
+    With `proof` (columns PROOF), also for the amounts that the proof leaves unexplained.
+    """
     opened, made, seen, said = [*_open_breaks(breaks)], [], set(), []
     if proof is not None:
         for account, currency, minor in python_rows(proof, "account", "currency", "unexplained_minor"):
@@ -130,7 +132,10 @@ def _open_breaks(breaks: pd.DataFrame) -> Iterator[_Open]:
 
 
 def _few(pairs: Sequence[tuple[_Open, _Open, str]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open, str, str]]:
-    """The pairs whose rows have at most MOST candidates, with their text and a sentence about other candidates."""
+    """The pairs whose rows have at most MOST candidates, with their text and a sentence about other candidates.
+
+    Names of rows with more candidates go into `left_out`.
+    """
     count = Counter(row.name for *both, _ in pairs for row in both)
     for mine, other, said in pairs:
         many = max(count[mine.name], count[other.name])
@@ -193,7 +198,7 @@ def _shortened(key: str) -> set[str]:
 
 
 def _slip(mine: _Open, other: _Open) -> str:
-    """The slip that sets two keys apart, in words; empty if they differ by more."""
+    """The typing error by which two keys differ, in words; empty if the keys differ by more than one such error."""
     one, two = mine.key or "", other.key or ""
     if len(one) != len(two):
         longer, shorter = sorted((one, two), key=len, reverse=True)
@@ -216,7 +221,10 @@ def _days_apart(one: _Open, other: _Open) -> str:
 
 
 def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """A row whose key occurs as a whole in the text of a row of the other side; amounts may differ."""
+    """Yields a row whose key occurs as a whole in the text of a row of the other side, with that row.
+
+    The amounts may differ. Names of rows with too many candidates go into `left_out`.
+    """
     keyed = [item for item in opened if item.side in SIDES and len(item.key or "") in _KEY_LENGTHS]
     pairs: dict[tuple[str, str], tuple[_Open, _Open, str]] = {}
     for side in SIDES:
@@ -234,7 +242,10 @@ def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]
 
 
 def _differences(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """The difference of a pair, or an account's unexplained difference, and an open row that makes up for it."""
+    """Yields an open row that makes up for the difference of a pair, together with the pair.
+
+    Also an open row that makes up for an account's unexplained difference.
+    """
     there: dict[tuple[Any, ...], list[_Open]] = defaultdict(list)
     for item in opened:
         if item.side in SIDES and item.apart:
@@ -257,7 +268,7 @@ def _differences(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Propos
 
 
 class _Day(NamedTuple):
-    """The open rows of one side on a day, the smallest first, the size of each, and the sum."""
+    """The open rows of one side on a day, the smallest first, the size of each in minor units, and their sum."""
 
     rows: Sequence[_Open]
     sizes: Sequence[int]
@@ -265,7 +276,10 @@ class _Day(NamedTuple):
 
 
 def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """Rows of one side that add up to a row of the other side, or to a difference."""
+    """Yields rows of one side that add up to a row of the other side, or to a difference.
+
+    Names of rows for which a limit ended the search go into `left_out`.
+    """
     movements = sorted((row for row in opened if row.is_movement), key=lambda row: (abs(row.apart), row.name))
     alike: dict[tuple[Any, ...], dict[int, list[_Open]]] = defaultdict(lambda: defaultdict(list))
     for row in movements:

@@ -289,7 +289,7 @@ def _printed(sheet: Worksheet) -> None:
 
 
 def _fold(sheet: Worksheet, rest: int) -> None:
-    """Sizes the columns in READ, hides the `rest` further columns, and lists the verdicts to choose from."""
+    """Sizes the columns that READ names, hides the `rest` further columns, and lists the verdicts to choose from."""
     for column, width in enumerate(READ.values()):
         sheet.set_column(column, column, width)
     first = len(READ)

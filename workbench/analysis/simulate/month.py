@@ -126,7 +126,7 @@ class Traffic:
 class Payment(NamedTuple):
     """One attempt of a customer to pay; `scenario` is its outcome, by the name in an operator's script.
 
-    `refund_minor` is given back later; 0 means no refund.
+    `refund_minor` is given back later, in minor units; 0 means no refund.
     """
 
     number: int
@@ -481,7 +481,7 @@ def _row(movement: Mapping[str, Any], chances: Chances) -> Row:
 
 
 def _tranches(row: Row) -> tuple[Row, ...]:
-    """A large payout as the bank sends it: parts minutes apart, each with a key of its own."""
+    """The rows of a large payout as the bank sends it: parts minutes apart, each with a key of its own."""
     parts = min(_MOST_TRANCHES, -(-row.amount_minor // _TRANCHE_MINOR))
     if parts == 1:
         return (row,)

@@ -364,7 +364,7 @@ _INSTEAD: Final = {"amount": {"debit"}, "direction": {"debit", "from"}, "phone":
 def _one_of_two(columns: Columns, sample: _Sample) -> None:
     """Takes two columns as debit and credit if each row fills exactly one of them and no other way is found.
 
-    Doubts which of them is the debit, unless a heading or amounts below zero show it.
+    Changes `columns` in place. Adds a doubt about which is the debit, unless a heading or amounts below zero show it.
     """
     found, money = columns.found, sample.money
     if "amount" in found or {"debit", "credit"} <= found.keys():
@@ -522,7 +522,7 @@ def _proofs_tried(sample: _Sample, found: Mapping[str, str]) -> list[_Proof]:
 
 
 def _prove(columns: Columns, sample: _Sample) -> None:
-    """Takes the columns of money that the balance proves, in place of those that headings suggest."""
+    """Changes `columns` in place: the columns of money that the balance proves replace those that headings suggest."""
     found = columns.found
     tried = _proofs_tried(sample, found)
     if not tried or not tried[0].explains[0]:

@@ -217,7 +217,7 @@ class Draft:
 
 
 def read_as(path: Path, layout: Layout, **options: Unpack[Reading]) -> Statement:
-    """The statement in a file; without a known account its account is NOT_TOLD."""
+    """The statement in a file as the layout reads it; the account is NOT_TOLD, `(unknown)`, if nothing names it."""
     told = layout if layout.account or options.get("account") else replace(layout, account=NOT_TOLD)
     return read_statement(path, layout=told, **options)
 

@@ -1,4 +1,4 @@
-"""Reads the rows of a file: cells become the columns of STATEMENT_ROW, and problems of a row become a sentence."""
+"""Reads the rows of a file: cells become the columns STATEMENT_ROW, and problems of a row become a sentence."""
 
 import re
 from collections import defaultdict
@@ -435,7 +435,10 @@ def _by_columns(fields: _Fields) -> Made:
 
 
 def _by_parties(fields: _Fields) -> Made:
-    """Amount, and direction by which of the two parties is the account's own; the other is the customer."""
+    """Amount and direction: the row goes out if the sender is the account's own party, in if the receiver is.
+
+    The other party is the customer.
+    """
     like = "(?s)" + ".*".join(map(re.escape, _WILD.split(fields.layout.own)))
     sends, takes = (fields.cells[name].where(fields.readers["own"], like) for name in ("from", "to"))
     both, neither = (word.join(fields.headings[name] for name in ("from", "to")) for word in (" and ", " nor "))

@@ -1,4 +1,4 @@
-"""Reads your own ledger into the shape LEDGER, from a file, a table or a query to a database."""
+"""Reads your own ledger from a file, a table or a query to a database, into the columns LEDGER."""
 
 import hashlib
 import re
@@ -554,7 +554,7 @@ def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings:
 
 
 def _nth(codes: Whole, order: Whole) -> Whole:
-    """The place of each row among those of its code, from 0, in this order."""
+    """The rank of each row among the rows of its code, from 0, if the rows are taken in the order `order`."""
     nth = np.empty_like(order)
     nth[order] = pd.Series(codes[order]).groupby(codes[order], sort=False).cumcount()
     return nth

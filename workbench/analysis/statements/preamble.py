@@ -42,9 +42,10 @@ def declared(
 
 
 def _agreed(name: str, what: str, passed: str | None, told: str | None, otherwise: str | None) -> str:
-    """The caller's value, else the file's, else the layout's.
+    """The caller's value `passed`, else the file's `told`, else the layout's `otherwise`; None stands for no value.
 
-    Raises StatementRefused: the caller's and the file's values differ, or there is no value.
+    Raises StatementRefused: the caller's and the file's values differ, or there is no value. `what` names the value in
+    the message, and `name` the file.
     """
     if passed and told and passed != told:
         text = f"declares the {what} {told!r}, but {passed!r} was passed."

@@ -139,11 +139,11 @@ def follow(
     is_back: Mask | None = None,
     negative: str = "",
 ) -> Followed:
-    """Follow the running balance through rows of STATEMENT_ROW, from the last row if the newest stands first.
+    """Follow the running balance through rows with the columns STATEMENT_ROW, from the last row if `newest_first`.
 
-    `said` holds the file's declarations, whose closing balance stands in `closing_line`; `is_back` marks supposed
-    reversals, and `negative` is the layout's. Two balances are compared only if every row between them can be read.
-    Each account has its own balance, and the rows of an account stand together.
+    `said` holds the file's declarations, whose closing balance stands in `closing_line` (0 if in none); `is_back` marks
+    supposed reversals, and `negative` is the layout's. Two balances are compared only if every row between them can be
+    read. Each account has its own balance, and the rows of an account stand together.
     """
     step, count, ends = -1 if newest_first else 1, len(rows), (said.opening_minor, said.closing_minor)
 

@@ -42,7 +42,7 @@ def absent(value: Any) -> bool:  # noqa: ANN401  a cell of any type
 
 
 class StatementWriter:
-    """Writes rows of STATEMENT_ROW one by one; made by `statement_writer`."""
+    """Writes rows with the columns STATEMENT_ROW one by one; made by `statement_writer`."""
 
     def __init__(self, layout: Layout, sink: "Sink", *, date_format: str | None, preamble: Preamble) -> None:
         self._layout = layout
@@ -213,8 +213,8 @@ def write_statement(
 ) -> int:  # fmt: skip
     """Write rows of STATEMENT_ROW to a file in this layout, and return the number of rows written.
 
-    Rows are taken one at a time. Times are written with the precision of the format. `preamble` holds the values above
-    the header, for a layout with a preamble. Raises StatementRefused: see `statement_writer`.
+    Rows are taken one at a time. Times are written with the precision of the format. `date_format` and `preamble` are
+    as for `statement_writer`, and so are the errors.
     """
     with statement_writer(path, layout, date_format=date_format, preamble=preamble) as writer:
         return sum(writer.write(row) > 0 for row in rows)

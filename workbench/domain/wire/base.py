@@ -24,12 +24,12 @@ def meaning(says: str = "", /, **schema: object) -> Meta:
 
 
 def by_register(rule: Rule) -> Meta:
-    """The schema of a field where it depends on the register."""
+    """The schema of a field where the schema depends on the register: `rule` makes it from the register's values."""
     return Meta(extra={"rule": rule})
 
 
 def required(*names: str, **choices: str) -> Rule:
-    """A rule that requires these fields where the register has these choices."""
+    """A rule that requires the fields `names` if every row of `choices`, row of the register → value, has its value."""
     return lambda gaps: {"required": [*names]} if all(getattr(gaps, row) == choices[row] for row in choices) else {}
 
 

@@ -72,7 +72,10 @@ not_yet, wrong, done = (partial(Verdict, state) for state in State)
 
 
 def same(seen: object, expected: object, says: str, at: str, shown: Callable[[Any], str] = repr) -> Iterator[Verdict]:
-    """Yields a `wrong` verdict with the sentence `says` if the values differ; True is not 1. `at` is as in Verdict."""
+    """Yields a `wrong` verdict with the sentence `says` if the values differ; True is not 1.
+
+    `at` is as in Verdict, and `shown` writes both values as text.
+    """
     if type(seen) is not type(expected) or seen != expected:
         yield wrong(says, shown(seen), shown(expected), at)
 
@@ -116,7 +119,10 @@ def charges(bench: Bench, **fields: str) -> "list[Charge]":
 
 
 def best_of(tries: Iterable[Iterator[Verdict]], none_yet: Verdict) -> Iterator[Verdict]:
-    """Yields the verdicts on right tries, else the verdict on the last (newest) try; then `none_yet`."""
+    """Yields the verdicts on right tries, else the verdict on the last of `tries`, which come oldest first.
+
+    Then yields `none_yet`, which alone is left if there is no try.
+    """
     verdicts = [next(verdict) for verdict in tries]
     yield from [verdict for verdict in verdicts if verdict.state is State.DONE] or verdicts[-1:]
     yield none_yet

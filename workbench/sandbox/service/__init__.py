@@ -86,7 +86,7 @@ V = TypeVar("V", bound=Struct)
 
 @cache
 def _shared(shape: type[Struct], kind: type[Struct]) -> tuple[tuple[str, ...], Callable[[Struct], tuple[Any, ...]]]:
-    """The names of the fields that a stored object and its view share, and a function that reads them."""
+    """The names of the fields that the view `shape` and the stored object `kind` share, and their reader."""
     names = tuple(name for name in shape.__struct_fields__ if name in kind.__struct_fields__)
     return names, attrgetter(*names)
 
@@ -135,9 +135,10 @@ class Resource(NamedTuple, Generic[R, W]):
     def page(
         self, tx: Transaction, caller: Caller, also: Sequence[Condition] = (), /, *, query: Query, **equals: Filters
     ) -> Listed[W]:
-        """The page that `query` asks for, of the caller's objects whose columns equal these and that meet `also`.
+        """The page that `query` asks for, of the caller's objects that meet the conditions `also`.
 
-        A filter of None is left out. Raises NotFound: a cursor is not the id of an object of the caller.
+        `equals` is column → its value; a filter of None is left out. Raises NotFound: a cursor is not the id of an
+        object of the caller.
         """
         table, equals = self.table(tx), {"account": caller.account, **asked_for(equals)}
         also = [*also, Condition("status <> ?", (self.gone,))] if self.gone else also
@@ -215,8 +216,8 @@ def currency_or_kwacha(text: str) -> Currency:
 def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Currency:
     """The currency that `text` names.
 
-    Raises InvalidRequest: not offered, or not in upper or lower case as `documented` writes it, if the register
-    requires that case.
+    `documented` writes a code in the case that the interface shows: `str.upper` or `str.lower`. Raises InvalidRequest:
+    not offered, or in another case while the register's `currency_case` is `strict`.
     """
     currency = currency_named(text, OFFERED[gaps.currencies])
     if gaps.currency_case == "strict" and text != documented(text):

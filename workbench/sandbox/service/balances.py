@@ -55,7 +55,10 @@ def clear_and_sweep(tx: Transaction) -> bool:
 
 
 def _move(tx: Transaction, recipe: str, part: str, money: Money, words: str, **more: str) -> bool:
-    """Book `money`, if above zero, as the amount `part` of a recipe; True if booked. `words` end the description."""
+    """Book `money`, if above zero, as the amount `part` of a recipe; True if booked.
+
+    `words` end the description, after the money; `more` are further arguments of `Transaction.book`.
+    """
     if money.amount_minor > 0:
         tx.book(recipe, {part: money.amount_minor}, money.currency, f"{money} {words}", **more)
     return money.amount_minor > 0
@@ -103,7 +106,7 @@ _RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
     ),
     "t_plus_2": _of_two_days_before,
 }
-"""Choice of `clearing` → a merchant's pending money that becomes available now, in minor units."""
+"""Value of the register's `clearing` → a merchant's pending money that becomes available now, in minor units."""
 
 
 def _clear_currency(tx: Transaction, currency: str) -> bool:
@@ -136,7 +139,7 @@ _AVAILABLE: Final[Mapping[str, str]] = {
     "next_day": "Money received today becomes available at midnight in Lusaka.",
     "t_plus_2": "Money received today becomes available at midnight in Lusaka in two days.",
 }
-"""Choice of `clearing` → the hint that says when money becomes available."""
+"""Value of the register's `clearing` → the hint that says when money becomes available."""
 
 
 def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:

@@ -116,7 +116,7 @@ def _phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
 
 
 def _state_of(tx: Transaction, entry: JournalEntry) -> str:
-    """IN_SUSPENSE for late money that is neither settled nor reversed; POSTED for every other entry."""
+    """The state of an entry: `in_suspense` for late money that is neither settled nor reversed, else `posted`."""
     if entry.kind != ledger.LATE:
         return ledger.POSTED
     answered = any(answer.reverses or answer.kind in SETTLED_AS for answer in tx.journal.answers_to(entry.id))

@@ -98,7 +98,7 @@ PAYLOADS: Final[Mapping[str, Callable[[wire.Event, str], object]]] = {
     "envelope": lambda event, _: event,
     "cloudevents": _cloud_event,
 }
-"""Choice of `event_payload` → the function that makes a message's body from an event and its object's id."""
+"""Value of the register's `event_payload` → the maker of a message's body from an event and its object's id."""
 
 
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:

@@ -31,7 +31,7 @@ _OLDEST_SQLITE = (3, 37, 0)
 _MOST_CALLS_WAIT = 100
 """The number of waiting calls at which a read has them written, so that reads alone do not fill the memory."""
 BESIDE = ("-driver", "-next")
-"""Endings of the names of the locks beside the file."""
+"""Endings of the names of the lock files beside the store's file."""
 _SIBLINGS = ("", "-wal", "-shm", "-journal", *BESIDE)
 """Endings of the names of a store's files: its own, SQLite's and the locks."""
 _OWNERS_ALONE = 0o600

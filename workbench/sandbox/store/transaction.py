@@ -89,7 +89,7 @@ def _from_json(kind: object) -> Callable[[str], object]:
 
 @lru_cache
 def _terms(*filters: tuple[str, int | None]) -> str:
-    """SQL of filters (column, number): the column equals one of that number of values, or is null if it is None."""
+    """SQL of filters (column, count): the column equals one of `count` values; if `count` is None, it is null."""
     terms = (f"{name} IS NULL" if most is None else f"{name} IN ({', '.join('?' * most)})" for name, most in filters)
     return " AND ".join(terms) or "1"
 
@@ -234,12 +234,12 @@ class Table(Generic[R]):
         return record
 
     def first(self, order: str = "", **equals: Filters) -> R | None:
-        """The first record in `order`, such as `ended_seq DESC`, whose columns equal these, or None."""
+        """The first record in `order`, such as `ended_seq DESC`, with the values `equals` in its columns, or None."""
         found = self._select(order, " LIMIT 1", equals)
         return found[0] if found else None
 
     def all(self, order: str = "seq", **equals: Filters) -> list[R]:
-        """Every record whose columns equal these, in `order`."""
+        """Every record that has the values `equals` in its columns, in `order`."""
         return [*self._select(order, "", equals)]
 
     def between(self, first: int, last: int) -> list[R]:
@@ -259,8 +259,8 @@ class Table(Generic[R]):
     ) -> list[R]:
         """At most `limit` records, newest first, with a `seq` below `older_than` and above `newer_than`.
 
-        With `newer_than` alone, the records next above `newer_than`. Each record meets the conditions `also`. `skip`
-        records are left out before the first.
+        With `newer_than` alone, the records next above `newer_than`. Each record meets the conditions `also`, and has
+        the values `equals` in its columns. `skip` records are left out before the first.
         """
         where, values = _where(equals, also)
         for sign, edge in ("<", older_than), (">", newer_than):
@@ -273,7 +273,7 @@ class Table(Generic[R]):
         return rows[::-1] if upwards else rows
 
     def count(self, also: Sequence[Condition] = (), **equals: Filters) -> int:
-        """Count the rows whose columns equal these and that meet the conditions `also`."""
+        """Count the rows that have the values `equals` in their columns and meet the conditions `also`."""
         where, values = _where(equals, also)
         # Counted in a subquery with a limit, which lets SQLite flatten a view: a count of the view would build it.
         within = f"SELECT seq FROM {self.name} WHERE {where} LIMIT -1"
@@ -325,15 +325,18 @@ class Table(Generic[R]):
 
 
 class NotNow(Exception):
-    """The connection or the file is busy, or a group was lost: nothing was done, and the command may be tried again."""
+    """The connection or the file is busy, or a group of commands was rolled back.
+
+    Nothing was done, and the command may be tried again.
+    """
 
 
 class UnitOfWork(msgspec.Struct):
     """A command, committed unless the block raises; or a read, which writes nothing and sees the file at one moment.
 
-    A struct takes half the time of a generator. Raises StorageFull or ServiceUnavailable: the command cannot
-    be written. Raises NotNow: in the thread that never waits, the file or the connection is busy; or the group that the
-    command is part of was lost.
+    A struct takes half the time of a generator. Raises StorageFull or ServiceUnavailable: the command cannot be
+    written. Raises NotNow: in the thread that never waits, the file or the connection is busy; or the group that the
+    command is part of was rolled back.
     """
 
     tx: "Transaction"
@@ -472,7 +475,7 @@ class Transaction:
         self._refuse(failure)
 
     def commit(self) -> None:
-        """Write the counters, commit the command or end the read, and update the memory."""
+        """Write the counters, commit the command or end the read, and update what is remembered between commands."""
         try:
             self._write_counters()
             self._cursor.execute("COMMIT")
@@ -494,7 +497,10 @@ class Transaction:
 
     @contextmanager
     def part_of_group(self, *, reads_only: bool) -> Iterator[None]:
-        """A command or read within the thread's group. Raises NotNow: the group only reads, or was lost."""
+        """Run the block as a command, or with `reads_only` a read, of the thread's group; undo it alone if it fails.
+
+        Raises NotNow: a command in a group that only reads, or the whole transaction of the group was rolled back.
+        """
         if self.reads_only and not reads_only:
             raise NotNow
         self.now_ms, counted = self._moment(), (self._counters.copy(), self._read_ids.copy())
@@ -590,7 +596,7 @@ class Transaction:
             self.turn.release()
 
     def _look(self) -> int:
-        """The moment in milliseconds since 1970; drops the memory if another connection has written."""
+        """The moment in milliseconds since 1970; forgets what is remembered if another connection has written."""
         if self._shared:
             version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
             if version != self._version:
@@ -610,7 +616,7 @@ class Transaction:
         return self._latest_ms
 
     def _end(self) -> None:
-        """Update the memory after the commit of a command, or after a read."""
+        """Update what is remembered between commands, after the commit of a command or after a read."""
         if not self.reads_only:
             self.later.clear()
             if self._failed_at != self._connection.total_changes:
@@ -883,7 +889,7 @@ class Transaction:
     def places(self, tables: Iterable[str], since: int, most: int, skip: int, *, latest: bool) -> list[int]:
         """The `seq`, ascending, of at most `most` rows of these tables with a `seq` after `since`.
 
-        They are the first rows, after `skip` rows; with `latest`, they are the last rows, before `skip` rows.
+        By default these are the first rows after the first `skip`; with `latest`, the last rows before the last `skip`.
         """
         rows = " UNION ALL ".join(f"SELECT seq FROM {table} WHERE seq > :since" for table in tables)
         sql = f"{rows} ORDER BY seq {'DESC' if latest else ''} LIMIT :most OFFSET :skip"
@@ -891,7 +897,10 @@ class Transaction:
         return sorted(seq for (seq,) in found)
 
     def changed(self, since: int, most: int) -> list[tuple[int, str, str, str | None]]:
-        """(seq, kind, id, object), as in _CHANGES, of at most `most` rows with a `seq` after `since`, in order."""
+        """(seq, kind, id, id of an object of the payment) of at most `most` changes after the `seq` `since`, in order.
+
+        _CHANGES has the SQL for the last three, by table.
+        """
         rows = (f"SELECT seq, {what} FROM {table} WHERE seq > :since" for table, what in _CHANGES.items())
         sql = f"{' UNION ALL '.join(rows)} ORDER BY seq LIMIT :most"
         return self._connection.execute(sql, {"since": since, "most": most}).fetchall()
