@@ -256,7 +256,11 @@ class Each:
                 runners.shutdown(cancel_futures=True)
 
     def _run(self, row: str, value: "Value | None", limit_s: float) -> Run:
-        """Runs the command beside a sandbox of its own, until it has ended, used up its time, or is given up."""
+        """Runs the command beside a sandbox of its own, in which the register's `row` has the `value`.
+
+        The run lasts until the command has ended, used up `limit_s` seconds, or is given up. An empty `row`, with None,
+        switches nothing.
+        """
         from workbench.domain.gaps import Gaps
         from workbench.domain.masking import mask
         from workbench.domain.wire.ledger_and_trace import WEBHOOK

@@ -133,7 +133,7 @@ class SandboxControl:
         return self.get("ledger/verify", books.LedgerVerified)
 
     def trace(self, since: int = 0, **filters: str) -> Iterator[books.TraceRow]:
-        """Rows of the trace after a `seq`, in order, read page by page; filtered by `kind` and `payment`."""
+        """Rows of the trace after the `seq` `since`, in order, read page by page; filtered by `kind` and `payment`."""
         while True:
             page = self.trace_page(since=str(since), **filters)
             yield from page.data
@@ -180,7 +180,7 @@ class SandboxControl:
         return self.client.send("GET", f"{self.client.base_url}/sandbox/{path}", shape, query=query or None)
 
     def post(self, path: str, shape: type[T], body: Mapping[str, Any] | None = None) -> T:
-        """POST to a path below `/sandbox`, and read the response as a `shape`."""
+        """POST `body` as JSON, or nothing for None, to a path below `/sandbox`, and read the response as a `shape`."""
         return self.client.send("POST", f"{self.client.base_url}/sandbox/{path}", shape, body=body)
 
 

@@ -271,7 +271,7 @@ class Exam:
         return payment
 
     def deliver(self, events: Sequence[Event], *, again: bool = False, at_once: bool = False) -> None:
-        """Sends genuine events one after the other, or all at the same moment.
+        """Sends genuine events one after the other or, with `at_once`, all at the same moment.
 
         With `again`, rejected events are sent once more after all other events, as the service would do.
         """
@@ -560,7 +560,10 @@ class Check(NamedTuple):
 
     @classmethod
     def of(cls, order: Mapping[str, Any] | None = None, *, warns: bool = False, **texts: str) -> "Check":
-        """A check from its row of `checks.toml`."""
+        """A check from the `texts` of its row of `checks.toml`, and the table `order` of that row, if it has one.
+
+        With `warns`, a fault is only a warning.
+        """
         row = Row(**texts, verdict=NOT_EXAMINED, came="")
         return cls(*_RUNS[row.name], row, Order(**order) if order else None, warns)
 

@@ -111,7 +111,7 @@ def _now_a_rule(_: click.Context, __: click.Parameter, fields: str | None) -> No
 
 
 def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
-    """The day of `--as-of`. Raises BadParameter: not a day in ISO 8601."""
+    """The day of `--as-of`; None without the option. Raises BadParameter: not a day in ISO 8601."""
     try:
         return None if text is None else date.fromisoformat(text)
     except ValueError:
@@ -393,7 +393,11 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
 
 
 def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
-    """The ledger; for a Parquet table with all needed columns its path, since the engine reads only those columns."""
+    """The ledger in the file or database `place`; `query`, `layout` and the phone key `key` are as for `read_ledger`.
+
+    For a Parquet table with all needed columns, and without a query and a layout, the path: the engine reads only those
+    columns.
+    """
     from workbench.analysis.reconcile.inputs import LEDGER_READ, OPTIONAL
     from workbench.analysis.statements import read_ledger
 
@@ -492,7 +496,10 @@ def layout(file: Path, out: Path | None, *, check: bool, ledger: bool, **reading
 
 
 def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **reading: Any) -> None:  # noqa: ANN401  the others
-    """Shows a ledger as it is read. Raises StatementRefused: a row cannot be read."""
+    """Shows a ledger as the layout named `layout`, also one in the folder `layouts`, reads it.
+
+    Raises StatementRefused: a row cannot be read.
+    """
     from workbench.analysis.statements import draft_layout, read_ledger
 
     if layouts is not None:

@@ -172,9 +172,10 @@ JITTER_PERMILLE: Final = 200
 def outcome_of(
     attempt_number: int, status_code: int | None, retry_after_s: int | None, draw: Callable[[int], int], gaps: Gaps
 ) -> Outcome:
-    """The result of attempt `attempt_number` (from 1), whose response, if any, had this status and `Retry-After`.
+    """The result of attempt `attempt_number` (from 1), whose response had this `status_code`; None for no response.
 
-    `draw` draws a whole number from 0 up to, not including, its argument: a wait is multiplied by 0.8 to 1.2.
+    `retry_after_s` is the wait in seconds that the response asks for, None if none. `draw` draws a whole number from 0
+    up to, not including, its argument: a wait is multiplied by 0.8 to 1.2.
     """
     if status_code in _SUCCESS[gaps.delivery_success]:
         return Outcome(DELIVERED)

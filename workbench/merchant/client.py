@@ -242,8 +242,8 @@ class Payouts(Retrieved[Payout]):
     ) -> Payout:
         """Pay out `amount`, in major units of the currency, at the coming midnight.
 
-        `destination` is your own name for an account. Without an `idempotency_key` a repeated call pays out again.
-        Raises StateConflict: more than is available.
+        `destination` is your own name for an account, `metadata` texts of your own. Without an `idempotency_key` a
+        repeated call pays out again. Raises StateConflict: more than is available.
         """
         body = {"amount": exact(amount), "currency": currency, "destination": destination, "metadata": metadata}
         return self._send("POST", Payout, idempotency_key=idempotency_key, body=body)
@@ -322,7 +322,10 @@ class PaymentIntents(Retrieved[PaymentIntent]):
     def cancel(
         self, intent_id: str, *, cancellation_reason: str | None = None, idempotency_key: str | None = None
     ) -> PaymentIntent:
-        """Cancel an intent, and withdraw an open prompt. Raises StateConflict if the intent is paid or being paid."""
+        """Cancel an intent, and withdraw an open prompt; `cancellation_reason` is a text of your own.
+
+        Raises StateConflict if the intent is paid or being paid.
+        """
         body = {"cancellation_reason": cancellation_reason}
         return self._send("POST", PaymentIntent, intent_id, "cancel", idempotency_key=idempotency_key, body=body)
 
@@ -381,7 +384,10 @@ class Refunds(Retrieved[Refund]):
         page: int | None = None,
         charge: str | None = None,
     ) -> List[Refund]:
-        """A page of refunds, newest first; with `charge`, the refunds of this charge."""
+        """A page of refunds, newest first; with `charge`, the refunds of this charge.
+
+        `limit` and the cursors are as for `Listed.list`.
+        """
         return self._listed(limit, page, starting_after=starting_after, ending_before=ending_before, charge=charge)
 
     def each(self, *, charge: str | None = None) -> Iterator[Refund]:
@@ -432,7 +438,7 @@ class WebhookEndpoints(Retrieved[WebhookEndpoint]):
         enabled_events: Sequence[str] | None = None,
         status: str | None = None,
     ) -> WebhookEndpoint:
-        """Change the given fields and keep the others; `status` is enabled or disabled."""
+        """Change the given fields; None keeps a field. `status` is enabled or disabled."""
         wanted = None if enabled_events is None else checked_names("enabled_events", enabled_events, "charge.*")
         body = {"url": url, "enabled_events": wanted, "status": status}
         return self._send("PATCH", WebhookEndpoint, endpoint_id, body=body)
@@ -465,7 +471,7 @@ class Events(Retrieved[Event]):
         created_since: str | None = None,
         search: str | None = None,
     ) -> List[Event]:
-        """A page of events, newest first.
+        """A page of events, newest first; `limit` and the cursors are as for `Listed.list`.
 
         `type` is a type or a family such as `charge.*`, `created_since` the earliest moment, such as
         `2026-01-05T06:00:00Z`. `search` finds a text in events; digits also find phone numbers that end in them.
@@ -476,7 +482,7 @@ class Events(Retrieved[Event]):
     def each(
         self, *, type: str | None = None, created_since: str | None = None, search: str | None = None
     ) -> Iterator[Event]:
-        """Every event, newest first; filtered as `list` is."""
+        """Every event, newest first, filtered by `type`, `created_since` and `search` as for `list`."""
         return self._every(type=type, created_since=created_since, search=search)
 
     def replay(self, event_id: str) -> List[Delivery]:
@@ -500,14 +506,17 @@ class Deliveries(Retrieved[Delivery]):
         event: str | None = None,
         endpoint: str | None = None,
     ) -> List[Delivery]:
-        """A page of deliveries, newest first, by `status` (or several, with commas), `event` id and `endpoint` id."""
+        """A page of deliveries, newest first, by `status` (or several, with commas), `event` id and `endpoint` id.
+
+        `limit` and the cursors are as for `Listed.list`.
+        """
         cursors = {"starting_after": starting_after, "ending_before": ending_before}
         return self._listed(limit, page, **cursors, status=status, event=event, endpoint=endpoint)
 
     def each(
         self, *, status: str | None = None, event: str | None = None, endpoint: str | None = None
     ) -> Iterator[Delivery]:
-        """Every delivery, newest first; filtered as `list` is."""
+        """Every delivery, newest first, filtered by `status`, `event` and `endpoint` as for `list`."""
         return self._every(status=status, event=event, endpoint=endpoint)
 
     def replay(self, delivery_id: str) -> Delivery:
@@ -607,9 +616,10 @@ class PaymentsClient(Closing):
         return self._wait(intent_id, self.payment_intents.retrieve, has_ended, timeout_s, poll_s)
 
     def wait_charge(self, charge_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> Charge:
-        """Poll a charge until it is no longer pending, where the service answers before the customer does.
+        """Poll a charge every `poll_s` seconds until it is no longer pending; returns the charge.
 
-        Raises WaitExpired and InvalidRequest as `wait` does.
+        For a service that answers before the customer does. Raises WaitExpired, after `timeout_s` seconds, and
+        InvalidRequest as `wait` does.
         """
         return self._wait(charge_id, self.charges.retrieve, lambda charge: charge.status != PENDING, timeout_s, poll_s)
 

@@ -283,7 +283,7 @@ class _Connection(asyncio.Protocol):
             self._owe(arrived, _CLOSE)
 
     def send(self, answer: Answer, *, is_more: bool = False) -> None:
-        """Send the response to the oldest waiting request, or more of a stream."""
+        """Send the response to the oldest waiting request or, with `is_more`, more of a stream."""
         if not self._waiting:
             return  # the other end has gone
         exchange, self._answering = self._waiting.popleft(), False
@@ -374,7 +374,7 @@ class ConnectionServer:
     def _left_of(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Exchange]:
         """Answer these requests; return the requests that cannot begin while another process or thread holds the store.
 
-        A read that has to write is queued with the commands.
+        With `reads_only`, all are reads; a read that has to write is queued with the commands.
         """
         begun = self._together(batch, reads_only=reads_only) if reads_only or len(batch) > 1 else []
         if begun is None:

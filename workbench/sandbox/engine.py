@@ -66,7 +66,10 @@ class Engine:
         self.app = Application(Responder(self.store, raise_bugs=raise_bugs), self._driver, Admitted())
 
     def app_to_serve(self, admitted: Admitted, door: "Door | None" = None) -> "Application":
-        """The application for a real port, which logs a bug, masked, and responds with a 500."""
+        """The application for a real port, which logs a bug, masked, and responds with a 500.
+
+        `door` lets browsers into the console; None leaves the console without a door.
+        """
         if door is not None:
             door.store, door.speaker = self.store, self.speaker
         return Application(Responder(self.store, raise_bugs=False), self._driver, admitted, door)

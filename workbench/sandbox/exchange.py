@@ -260,7 +260,10 @@ def _write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> N
 
 
 def _kept_request(request: Request, operation: Operation | None) -> str:
-    """The body for the trace; a body that may hold a password is kept only if flat JSON, where masking finds it."""
+    """The body for the trace; a body that may hold a password is kept only if flat JSON, where masking finds it.
+
+    A body may hold one if the `operation` takes no key; None stands for an unknown operation.
+    """
     if operation is not None and not operation.schemes and request.body:
         try:
             fields = json_from(request.body)

@@ -187,7 +187,7 @@ def _time(x: int, y: int, words: str, step: TraceStep, **more: object) -> str:
 
 
 def _arrow(start: int, end: int, y: int, colour: str, *, is_back: bool) -> Iterator[str]:
-    """An arrow; a response is dashed, with an open tip."""
+    """An arrow from x `start` to x `end`; if `is_back`, as for a response, it is dashed, with an open tip."""
     sign = 1 if end > start else -1
     dashes = {"stroke_dasharray": "5 3"} if is_back else {}
     yield svg.line(start, y, end - 2 * sign, y, colour, **dashes)

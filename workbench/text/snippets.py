@@ -141,7 +141,7 @@ def _shown(text: str) -> str:
 
 
 def _sent(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
-    """The headers to write, with secrets masked and, for a body, a Content-Type.
+    """The headers to write, with secrets masked and, if `has_body`, a Content-Type.
 
     The credential, the host and the length are left out: the key and the sending program give them.
     """

@@ -262,7 +262,10 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
 
 
 def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
-    """Loads both sides of the run, counts them, and finds the accounts, their closing days and their rules."""
+    """Loads both sides of the run, counts them, and finds the accounts, their closing days and their rules.
+
+    With `skips_settled`, statement lines that an earlier run settled are left out; otherwise they are refused.
+    """
     engine = run.engine
     theirs = engine.loaded(run.inputs.statement_rows(engine))
     new = proof.totals(engine, theirs)
@@ -515,7 +518,10 @@ def _matched(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[
 
 
 def _far(file: Statement, closing: int | None) -> Iterator[str]:
-    """Warns if the books close on a lone day long after all others: its year may be mistyped."""
+    """Warns if the books close on a lone day long after all others: its year may be mistyped.
+
+    `closing` is the closing day, counted from 1970; None if there is none.
+    """
     before, told = proof.before_gap(file, _FAR), file.days
     if before is not None and closing == (last := max(told)):
         yield (

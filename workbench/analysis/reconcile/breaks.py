@@ -241,7 +241,10 @@ def _with_reversed(run: Run, waiting: pa.Table) -> pa.Table:
 
 
 def _hashed(rows: pa.Table, key: PhoneKey, prefix: str = "") -> pa.Table:
-    """The rows, with a hash of each customer's whole number that came without a hash."""
+    """The rows, with a hash of each customer's whole number that came without a hash.
+
+    `prefix` stands before the columns' names: `l_` or `s_` in pairs, nothing in rows.
+    """
     hashes, phones = (rows[f"{prefix}{name}"] for name in ("phone_hash", "phone"))
     made = mapped(pc.if_else(pc.is_valid(hashes), None, phones), key.hash_of)
     return with_column(rows, f"{prefix}phone_hash", pc.coalesce(hashes, made))

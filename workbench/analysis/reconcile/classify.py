@@ -228,8 +228,9 @@ def classify(
 def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     """SQL for the special groups: with several rows on one side, with a batch, or with certain rows of an earlier run.
 
-    An earlier run makes a group special by a row that it settled, a duplicate, or an open row that is not completed.
-    `rows` and `batches` count the group's rows, and those with a batch, on each side that makes the group special.
+    An earlier run makes a group special by a row that it settled, a duplicate, or an open row that is not completed;
+    `carried` is true if there are rows of an earlier run. `rows` and `batches` count the group's rows, and those with a
+    batch, on each side that makes the group special.
     """
     # Each side by itself: one aggregation over both takes a third longer.
     marks = [

@@ -334,7 +334,10 @@ def _rows(decisions: pd.DataFrame) -> list[Row]:
 
 
 def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str]], accounts: Collection[str]) -> str:
-    """The state of a decision; `open_` is True for each of its breaks that is still open and unchanged."""
+    """The state of a decision; `open_` is True for each of its breaks that is still open and unchanged.
+
+    `open_keys` has the account and bare key of every open break; `accounts` are those of this run.
+    """
     if all(open_):
         return APPLIED
     if row["account"] and row["account"] not in accounts:
@@ -550,7 +553,10 @@ class DecisionTable:
         self.write([{"break": name, **given} for name in names], replace=replace)
 
     def write(self, given: Sequence[Mapping[str, str | None]], *, replace: bool = False) -> None:
-        """Write down all the decisions or none; each has break, verdict, partner, who and why. Raises: see `decide`."""
+        """Write down all the decisions or none; each has break, verdict, partner, who and why.
+
+        Only `replace` replaces another person's decision. Raises as `decide` does.
+        """
         about = {row[0]: row[1:] for row in python_rows(self._all, "id", "account", "key", "code")}
         before, now = self.decided(), datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         new: dict[str, Row] = {}

@@ -394,7 +394,7 @@ class Inputs:
         return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}
 
     def engine(self, named: str | None) -> Engine:
-        """The engine of this name; without a name Spark if a table is Spark's, else DuckDB.
+        """The engine `named` `duckdb` or `spark`; for None Spark if a table is Spark's, else DuckDB.
 
         Raises ReconcileRefused: no such engine, or it is not installed.
         """
@@ -411,7 +411,8 @@ class Inputs:
 def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes | None = None) -> Inputs:
     """Recognise the ledger and the statements, and read those that are files.
 
-    Raises ReconcileRefused: no table, no statement at all, or the same file twice. Raises StatementRefused: see _read.
+    `phone_key` hashes the customers' numbers in files. Raises ReconcileRefused: no table, no statement at all, or the
+    same file twice. Raises StatementRefused: see _read.
     """
     listed = list(statement) if isinstance(statement, list | tuple) else [statement]
     given = [_read(table, THE_STATEMENT, phone_key) for table in listed]

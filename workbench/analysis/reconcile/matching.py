@@ -293,7 +293,7 @@ def _number(phone: str | None) -> str | None:
 
 
 def _ends(phone: str | None) -> str | None:
-    """The digits of a customer's number that a mask leaves visible; text that is no number stays as it is."""
+    """The digits of a customer's number that a mask leaves visible; other text, and None, stay as they are."""
     number = _number(phone)
     if number is None or not number.startswith("+"):
         return number

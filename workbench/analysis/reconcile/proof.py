@@ -179,7 +179,10 @@ def _currencies(lines: Totals) -> set[str]:
 
 
 def period_of(file: Statement | None) -> tuple[int | None, int | None]:
-    """The first and the last day of a statement, counted from 1970: declared, else of usable rows, else None."""
+    """The first and the last day of a statement, counted from 1970: declared, else of usable rows, else None.
+
+    Both are None for a statement that is not from a file.
+    """
     days = (file.period if file else None) or (None, None)
     first, last = (None if day is None else day_number(day) for day in days)
     return first, last
@@ -253,7 +256,10 @@ def _known(balance: int | None) -> bool:
 def _end_balances(
     first: Mapping[str, Any] | None, last: Mapping[str, Any] | None, moved: int
 ) -> tuple[int | None, int | None]:
-    """The balance before a statement's earliest row and after its latest; `moved` is the sum of all its rows."""
+    """The balance before a statement's earliest row and after its latest; None where it is unknown.
+
+    `first` and `last` are the first and last row of the file, None without one; `moved` is the sum of all its rows.
+    """
     opening = first["balance_minor"] - first["signed"] if first else None
     closing = last["balance_minor"] if last else None
     if not (first and last and opening is not None and first["order"] > last["order"]):

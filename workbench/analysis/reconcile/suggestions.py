@@ -244,7 +244,8 @@ def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]
 def _differences(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
     """Yields an open row that makes up for the difference of a pair, together with the pair.
 
-    Also an open row that makes up for an account's unexplained difference.
+    Also an open row that makes up for an account's unexplained difference. Names of pairs and accounts with too many
+    such rows go into `left_out`.
     """
     there: dict[tuple[Any, ...], list[_Open]] = defaultdict(list)
     for item in opened:

@@ -68,7 +68,7 @@ signed_text: Final = partial(major_text, signed=True)
 
 
 def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
-    """The text above a column."""
+    """The text above the column `name`: its entry in `headings`, else the name without `_minor` and underscores."""
     return headings.get(name, name.removesuffix("_minor").replace("_", " "))
 
 

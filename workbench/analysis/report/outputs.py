@@ -45,10 +45,10 @@ _TEXTS: Final = ("string", "category")
 
 
 def check(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None = None) -> None:
-    """Check the files to write before the work begins.
+    """Check the files to write before the work begins; `journal`, if any, is the file of the journal.
 
-    Raises ReportRefused: an ending is unknown, a folder is missing, one file is named for two results, or a file is
-    an input.
+    Raises ReportRefused: an ending is unknown, a folder is missing, one file is named for two results, or a file is an
+    input.
     """
     if journal is not None:
         _check_journal(journal)
@@ -268,11 +268,11 @@ def write_journal(
 ) -> list[Path]:
     """Write the lines of `journal` to a .csv file in one of FORMS, and return the paths of the written files.
 
-    If the program takes fewer lines in one file, further entries go into files beside it: `journal-2.csv` follows
-    `journal.csv`. Such files of an earlier, longer journal are deleted. Texts are exact, since they are imported: a
-    spreadsheet may run a text that begins as a formula does.
-    Raises ReportRefused: there is no such form, the file is no .csv or cannot be written, or a form without a column
-    for the currency (all but the general form) would mix currencies.
+    `accounts` and `on` are as for `journal`. If the program takes fewer lines in one file, further entries go into
+    files beside it: `journal-2.csv` follows `journal.csv`. Such files of an earlier, longer journal are deleted. Texts
+    are exact, since they are imported: a spreadsheet may run a text that begins as a formula does. Raises
+    ReportRefused: there is no such form, the file is no .csv or cannot be written, or a form without a column for the
+    currency (all but the general form) would mix currencies.
     """
     _check_journal(Path(path))
     if form not in FORMS:

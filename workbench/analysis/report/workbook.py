@@ -263,7 +263,10 @@ def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -
 def _write_frame(
     book: Workbook, name: str, frame: pd.DataFrame, cells: Cells, fixed: Sequence[int] = ()
 ) -> list[Worksheet]:
-    """Writes a frame on one sheet, or on as many as its rows need."""
+    """Writes a frame on one sheet, or on as many as its rows need; returns the sheets.
+
+    `fixed` has the columns' widths; without it, the widths fit the first rows.
+    """
     room, made = MAX_ROWS - 1, []
     for number, start in enumerate(range(0, max(len(frame), 1), room), start=1):
         sheet, rows = book.add_worksheet(name if number == 1 else f"{name} {number}"), frame.iloc[start : start + room]

@@ -258,7 +258,7 @@ KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
 
 
 def checked(breaks: Mapping[str, int] | None) -> dict[str, int]:
-    """The number of each kind to plant, by default some of every kind; `all` stands for the kinds not named.
+    """The number of each kind to plant, by default (None) some of every kind; `all` stands for the kinds not named.
 
     Raises SimulationRefused: there is no such kind, or its number is not a whole number from 0.
     """
@@ -521,7 +521,10 @@ def simulate(  # noqa: PLR0913  settings of the month
     traffic: Traffic | None = None,
     show_progress: bool = False,
 ) -> Simulation:
-    """Simulate a month, and write its ledger, statements and answers to `out`: see `Workbench.simulate`."""
+    """Simulate a month, and write its ledger, statements and answers to `out`.
+
+    The arguments and errors are those of `Workbench.simulate`.
+    """
     for name, given, least, most, hint in (
         ("payments", payments, 0, MAX_PAYMENTS, "An operator's workbook holds no more."),
         ("days", days, 1, MAX_DAYS, ""),

@@ -79,7 +79,7 @@ class Column:
 
     @classmethod
     def of(cls, values: pa.Array | pa.ChunkedArray, *, is_number: bool = False) -> "Column":
-        """An Arrow array of texts, of exact numbers as texts, or of moments as a column."""
+        """An Arrow array of texts, of moments or, if `is_number`, of exact numbers as texts, as a column."""
         whole = in_one_piece(values)
         if pa.types.is_dictionary(whole.type):
             if not whole.null_count:
@@ -310,7 +310,10 @@ def distinct_rows(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], ND
 
 
 def refused(name: str, why: str, *, hint: str = "", **facts: object) -> StatementRefused:
-    """The exception that refuses a file; its message is the file's name and `why`."""
+    """The exception that refuses the file `name`; its message is the name and `why`.
+
+    `hint` says what a person can do, `facts` are for programs.
+    """
     return StatementRefused(f"{name} {why}", hint=hint, file=name, **facts)
 
 

@@ -98,7 +98,7 @@ def checked(
 ) -> Check:
     """Check how the named or recognised layout reads a file; if no layout is recognised, check a draft.
 
-    Raises StatementRefused: see `read_statement`.
+    `layout`, `layouts` and `options` are as for `read_statement`, and so are the errors.
     """
     source = Path(path)
     digest_of(source)

@@ -299,7 +299,7 @@ def _columns(draft: Draft, columns: Columns) -> None:
 
 
 def _sections(draft: Draft) -> None:
-    """Declares the accounts that stand in lines of their own above their rows."""
+    """Declares in `draft` the accounts that stand in lines of their own above their rows."""
     named: dict[str, int] = {}
     for line, cells in draft.file.rows:
         if (text := text_of(cells[0]).strip()) and not TOTAL.match(text):
@@ -400,7 +400,8 @@ def _out_of_order(
 ) -> str:
     """The proof, in words, that a format is wrong: it puts a row out of order.
 
-    `read` is line → milliseconds by the format, `texts` line → text. Empty if rows are in order, or too few to tell.
+    `read` is line → milliseconds by the format, `texts` line → text; `newest_first` is the order, None if unknown.
+    Empty if rows are in order, or too few to tell.
     """
     moments = [*read.values()]
     if in_order(moments, newest_first=newest_first) or (newest_first is None and len({*moments}) < _LEAST_DAYS):
@@ -473,7 +474,7 @@ def _is_like(own: str, party: str) -> bool:
 
 
 def _alike(texts: Sequence[str], *, from_end: bool) -> str:
-    """The text that all `texts` share next to a number, at their end or their beginning.
+    """The text that all `texts` share next to a number: at their end if `from_end`, else at their beginning.
 
     `*` stands for a part that differs, or is a customer's name.
     """

@@ -256,7 +256,7 @@ class _Fields:
         return self.cells[field].read(self.readers[field], _KINDS.get(field, pa.string()), _QUICK.get(field, {}))
 
     def all_are(self, value: object, kind: pa.DataType | None = None) -> pa.Array:
-        """A column that repeats one value in every row; of type text by default."""
+        """A column that repeats one value in every row; its Arrow type is `kind`, by default text."""
         return spread(pa.array([value], kind or pa.string()), np.zeros(self.count, np.int32))
 
     def money(self, field: str, *, by: str = "", absent: int | None = None) -> pa.Array:
@@ -480,7 +480,7 @@ def read_rows(
 ) -> Rows:
     """The rows of a file on this account, in this currency if they name no other.
 
-    A ledger has further fields, and in the formats ISO_DATES its moments may be any of ISO 8601.
+    If `is_ledger`, the file has further fields, and in the formats ISO_DATES its moments may be any of ISO 8601.
     """
     layout, by = found.layout, [*map(DateFormat, formats)]
     body, joined = _body_of(found)

@@ -417,7 +417,10 @@ def _are_days(column: Column, layout: Layout) -> bool:
 
 
 def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool) -> tuple[str, str] | None:
-    """The reason why a column cannot be read, and a hint what to write instead; None if it can be read."""
+    """The reason why a column cannot be read, and a hint what to write instead; None if the column can be read.
+
+    `is_money` is true for a column of amounts.
+    """
     called, of = field.name, pa.types
     numeric = _AS_NUMERIC.format(called)
     if of.is_floating(kind) and not is_money:

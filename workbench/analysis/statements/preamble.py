@@ -57,7 +57,10 @@ def _agreed(name: str, what: str, passed: str | None, told: str | None, otherwis
 
 
 def _preamble(name: str, layout: Layout, above: Sequence[Line], currency: str | None) -> tuple[Preamble, int]:
-    """The values of the labels above the header, and the line of the closing balance, or 0 without one."""
+    """The values of the labels above the header, and the line of the closing balance, or 0 without one.
+
+    `currency` is the caller's; for None, the currency is the file's or the layout's.
+    """
     labels = {field: heading_key(label) for field, label in layout.preamble.items()}
     made: dict[str, tuple[int, Any]] = {}
     named: set[str] = set()

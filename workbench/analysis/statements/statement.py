@@ -333,8 +333,8 @@ def reasons_in(problems: Iterable[tuple[int, str]]) -> dict[str, tuple[int, int]
 def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:
     """The keys of the rows; a usable row without a key gets a hash of its fields, equal in every export of the day.
 
-    Equal rows of an account are numbered from the oldest. The description's numbers are masked, since hashes can be
-    tried out.
+    Equal rows of an account are numbered from the oldest, which comes last if `newest_first`. The description's numbers
+    are masked, since hashes can be tried out.
     """
     keys, count = rows["key"].to_pylist(), Counter[tuple[str, ...]]()
     is_without = pc.and_(rows["key"].is_null(), rows["problem"].is_null())

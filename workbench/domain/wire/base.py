@@ -19,7 +19,7 @@ Rule = Callable[[Gaps], Schema]
 
 
 def meaning(says: str = "", /, **schema: object) -> Meta:
-    """The description of a field, and keywords that replace or join its schema."""
+    """A field's description `says`, if not empty, and keywords that replace or join the schema of the field's type."""
     return Meta(extra_json_schema={**schema, **({"description": says} if says else {})})
 
 

@@ -211,8 +211,8 @@ class _FormerHandler(JupyterHandler):
 def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Callable[[str], None]) -> None:
     """Serve JupyterLab at this address of the machine until somebody interrupts it, which ends its kernels too.
 
-    JupyterLab opens the course's first notebook, or else the folder's first by name. `pages` are the documentation;
-    `tell` receives the address to open.
+    JupyterLab opens the course's first notebook, or else the folder's first by name; with `browser`, in a browser.
+    `pages` are the documentation; `tell` receives the address to open.
 
     Raises LabRefused: no notebook is in the folder.
     """

@@ -122,7 +122,7 @@ class Resource(NamedTuple, Generic[R, W]):
     """The state of an object that is no longer found."""
 
     def find(self, tx: Transaction, caller: Caller, key: str, *, param: str = "id") -> R:
-        """The caller's object of this id. Raises NotFound."""
+        """The caller's object of this id. Raises NotFound, which names the parameter `param`: there is none."""
         row: Any = self.table(tx).get(key)
         if row is None or row.account != caller.account or (self.gone and row.status == self.gone):
             raise NotFound(f"There is no {self.name} {key[:60]!r}.", code=self.code, param=param)
@@ -193,7 +193,7 @@ class EveryFault:
             return cast("T", None)  # never seen: the block raises
 
     def check(self, holds: object, message: str, *, param: str, code: str = "parameter_invalid") -> None:
-        """Add a fault of the field `param`, unless the condition `holds`."""
+        """Add a fault of the field `param`, with this error code, unless the condition `holds`."""
         if not holds:
             self._faults.append(InvalidRequest(message, code=code, param=param))
 
@@ -258,7 +258,7 @@ def whole_units(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
 
 
 def read_phone(gaps: Gaps, text: str, *, param: str = "phone") -> Msisdn:
-    """The customer's number. Raises InvalidRequest: not a number, or not a wallet's."""
+    """The customer's number in the field `param`. Raises InvalidRequest: not a number, or not a wallet's."""
     return msisdn_from(text, param=param, zed=gaps.zed_mobile, form=gaps.phone_format)
 
 
@@ -296,7 +296,10 @@ def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tup
 def check_known(
     asked: Iterable[str], known: Collection[str], says: str, *, param: str, code: str = "parameter_invalid"
 ) -> None:
-    """Raises InvalidRequest: a name is unknown; `says` stands between the name and the known names in the message."""
+    """Raises InvalidRequest, with this `code`, if a name of `asked` is unknown.
+
+    `says` stands between the name and the known names in the message.
+    """
     for name in asked:
         if name not in known:
             raise InvalidRequest(f"{name[:40]!r} {says} {', '.join(known)}.", code=code, param=param)

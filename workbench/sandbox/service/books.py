@@ -93,7 +93,10 @@ def _cut_page(found: Iterator[JournalEntry], limit: int | None, rows: Callable[[
 
 
 def _rows_of_entry(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]] = ({},)) -> Iterator[R]:
-    """Yields a `shape` for each part of an entry; each of its fields comes from the part, or else from the entry."""
+    """Yields a `shape` for each of `parts`, by default for the entry as a whole.
+
+    Each field of the shape comes from the part, or else from the entry.
+    """
     whole = {
         **asdict(entry),
         "entry": entry.id,

@@ -212,7 +212,10 @@ def sending_for(tx: Transaction, job: Job) -> Sending | None:
 
 
 def _receivers_now_s(tx: Transaction, *, by_sandbox_clock: bool) -> int:
-    """The moment by the receiver's clock: the sandbox's, or that of this machine, where a merchant's receiver runs."""
+    """The moment by the receiver's clock, in seconds since 1970: with `by_sandbox_clock` the sandbox's.
+
+    Otherwise that of this machine, where a merchant's receiver runs.
+    """
     return tx.now_ms // 1000 if by_sandbox_clock else int(time.time())
 
 

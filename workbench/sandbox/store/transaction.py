@@ -515,9 +515,9 @@ class Transaction:
             raise
 
     def begin_in_turn(self, *, reads_only: bool) -> None:
-        """Begin a command or read after waiting for other threads and processes.
+        """Begin a command or, with `reads_only`, a read, after waiting for other threads and processes.
 
-        A wait for a process holds up no thread. Raises as UnitOfWork does.
+        A wait for a process holds up no thread. Also raises what UnitOfWork raises.
         """
         until_s, pause_s = time.monotonic() + BUSY_S, _SHORTEST_PAUSE_S
         while True:
@@ -563,7 +563,10 @@ class Transaction:
             self._cursor.execute("ROLLBACK")
 
     def begin(self, *, reads_only: bool = False) -> None:
-        """Read the clock for a new command or read; in a command, write the calls that wait for the trace."""
+        """Read the clock for a new command or, with `reads_only`, a read.
+
+        In a command, write the calls that wait for the trace.
+        """
         self.now_ms = self._look()
         self.reads_only = reads_only
         if not reads_only:
@@ -752,7 +755,9 @@ class Transaction:
     ) -> JournalEntry:
         """Append a balanced entry to the ledger and return it; without `occurred_ms`, it occurred now.
 
-        `reference` is the id by which an operator or the bank knows the movement.
+        `payment` is the id of the payment that the entry is about, None for no payment; `reference` the id by which an
+        operator or the bank knows the movement. `reverses` or `settles` is the id of the entry that this entry undoes,
+        or settles without undoing it.
         """
         return self.journal.append(
             JournalEntry(
@@ -797,8 +802,9 @@ class Transaction:
     ) -> JournalEntry:
         """Append a recipe's entry and return it.
 
-        `amounts` are minor units by the names in the recipe, `party` is `operator`, `merchant` or both. `reference` is
-        the id by which an operator or the bank knows the movement.
+        `amounts` are minor units by the names in the recipe, `party` is `operator`, `merchant` or both. `payment` is
+        the id of the payment that the entry is about, None for no payment; `reference` is the id by which an operator
+        or the bank knows the movement.
         """
         postings = postings_for(recipe, amounts, currency, **party)
         return self.post(recipe, postings, description=description, payment=payment, reference=reference)
