@@ -43,7 +43,7 @@ FOLDER: Final = "WORKBENCH_RUN_FOLDER"
 FIRST_S: Final = 600.0
 """The usual time limit of the first run, in seconds."""
 _TIMES, _MORE_S = 10, 10.0
-"""The usual time limit of a later run: this many times the duration of the first run, and these seconds more."""
+"""The usual time limit of a later run: `_TIMES` times the duration of the first run, and `_MORE_S` seconds more."""
 _TELLS_S: Final = 10.0
 _MOST_SAID: Final = 2_000
 """The most characters that are kept of a report's text about a failed test."""

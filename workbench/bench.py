@@ -208,7 +208,7 @@ class Workbench(Session):
         self._mount(app, url or self.webhook_url or APP_URL)
 
     def _mount(self, app: object, url: str) -> None:
-        """Register a URL and mount an application there; `app` is None if the application follows later."""
+        """Register a URL and mount an application there; `app` is None if the application is mounted later."""
         if self._engine is None:
             raise ServeRefused(
                 "A served sandbox sends webhooks to a URL.",

@@ -345,7 +345,10 @@ _LETTERS, _LETTER, _LINE = 88, 7.25, 18
 
 
 def _block(name: str, lines: Sequence[str], marks: Mapping[str, str], y: int) -> Iterator[str]:
-    """Lines in a monospaced font under their name; `marks` is part of the text → its colour, across line ends too."""
+    """Draws lines in a monospaced font under their name.
+
+    `marks` maps parts of the text to the colours that mark them, across line ends too.
+    """
     yield svg.text(svg.EDGE, y + 12, name, svg.INK, font_weight=600)
     yield svg.box(svg.EDGE, y + 20, svg.WIDTH - 2 * svg.EDGE, _LINE * len(lines) + 12, svg.GROUND, svg.RULE)
     whole = "".join(lines)
@@ -438,10 +441,11 @@ def _final_heights(exits: Sequence[_Exit]) -> dict[str, int]:
 
 
 def _lines(exits: Sequence[_Exit], heights: Mapping[str, int], xs: tuple[int, int, int], label: int) -> Iterator[str]:
-    """The lines to each target in `heights`, target → y of its end, and the names of their events.
+    """Draws the lines to each target in `heights`, target → y of the lines' end, and the names of their events.
 
     `xs` are the x of the states' edge, of the first lane and of the ends. `label` is the distance of a name from the
-    edge; a name at its left ends there. Lines to one target share a lane; dots show where they meet, not only cross.
+    edge; a negative one puts the name at the left. Lines to one target share a lane; dots show where they meet, not
+    only cross.
     """
     edge, lane, end = xs
     for target, y in heights.items():
@@ -509,7 +513,7 @@ def _booked(entry: LedgerEntry, postings: Sequence[LedgerPosting]) -> _Booked:
 def _flows(postings: Sequence[LedgerPosting]) -> Iterator[tuple[_Lane, _Lane, str]]:
     """Yields (from, to, amount) for each posting on an account that holds money.
 
-    A movement between two such accounts is yielded once.
+    A movement between two accounts that hold money is yielded once.
     """
     for posting in (posting for posting in postings if posting.code in _PLACES):
         here, amount = _PLACES[posting.code], money_text(posting.amount_minor, posting.currency)

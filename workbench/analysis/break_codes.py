@@ -378,7 +378,8 @@ STATEMENT, BOOKS = "statement", "books"
 class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The words for a code's breaks that raise a balance and, if they differ, for those that lower it.
 
-    `adjusts` names the balance that a break adjusts: STATEMENT or BOOKS. None stands for the side that lacks the row.
+    `adjusts` is the balance that a break adjusts: the constant STATEMENT or BOOKS. None stands for the side that lacks
+    the row.
     """
 
     plus: str

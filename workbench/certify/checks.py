@@ -488,7 +488,7 @@ def _refund_first(exam: Exam) -> Payment:
 
 
 def _with_future_signature(exam: Exam) -> str:
-    """A header's value with a future version's signature; `{}` stands for the known one.
+    """A header's value with a signature of a future version; `{}` stands for the signature of the known version.
 
     Raises NotExamined: the scheme's header holds only one signature.
     """

@@ -378,9 +378,10 @@ def _statement(path: Path, options: Mapping[str, Any]) -> "Statement | Path":
 
 
 def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ...]]:
-    """The ledger, which comes first in `given` unless `named` is the ledger, and the statements.
+    """The ledger, and the statements: the ledger is `named` or, for None, the first of `given`.
 
-    Raises UsageError: no statement is given, or a statement is the address of a database.
+    All others of `given` are statements. Raises UsageError: no statement is given, or a statement is the address of a
+    database.
     """
     from workbench.analysis.statements.own_ledger import is_address
 

@@ -49,7 +49,7 @@ class SignedHeaders(NamedTuple):
 
 
 class Mistake(NamedTuple):
-    """A usual mistake in signing: its reason, and what the signer does in another way than the scheme."""
+    """A usual mistake in signing: its reason, and what the mistaken signer does differently from the scheme."""
 
     reason: str
     keys: Callable[[str], list[bytes]] | None = None

@@ -227,7 +227,7 @@ class Balance(Group):
 
 
 class Payouts(Retrieved[Payout]):
-    """Available money on its way to the merchant's bank."""
+    """Payouts: send available money to the merchant's bank, and read or list payouts."""
 
     _path, _shape = "/payouts", Payout
 
@@ -418,7 +418,10 @@ class Refunds(Retrieved[Refund]):
 
 
 class WebhookEndpoints(Retrieved[WebhookEndpoint]):
-    """URLs that receive events; the interface does not show how an endpoint is registered."""
+    """URLs that receive events: register, change and list them.
+
+    The interface does not show how an endpoint is registered: assumed.
+    """
 
     _path, _shape = "/webhook_endpoints", WebhookEndpoint
 
@@ -491,7 +494,7 @@ class Events(Retrieved[Event]):
 
 
 class Deliveries(Retrieved[Delivery]):
-    """Events on their way to endpoints; `list` and `each` take `status`, `event` and `endpoint`."""
+    """Deliveries of events to endpoints; `list` and `each` take `status`, `event` and `endpoint`."""
 
     _path, _shape = "/deliveries", Delivery
 
@@ -655,7 +658,7 @@ class PaymentsClient(Closing):
             slept_s += min(pause_s, left_s)
 
     def _why_it_stands(self, passed_s: float, timeout_s: float) -> str:
-        """A hint if real time passed and the sandbox's clock is manual; otherwise empty."""
+        """A hint, for a wait that expired, if real time passed and the sandbox's clock is manual; otherwise empty."""
         if passed_s < timeout_s or not self.calls.is_sandbox:
             return ""
         try:

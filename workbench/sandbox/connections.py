@@ -40,7 +40,10 @@ from workbench.sandbox.store.transaction import BUSY_S
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.01
-"""Ticks are this many seconds apart for each open stream, and at most `_TICK_S`; without streams, `_TICK_S`."""
+"""Seconds between two ticks for each open stream: n streams have n times as long, and at most `_TICK_S`.
+
+Without streams, ticks are `_TICK_S` apart.
+"""
 _COMMENT_S: Final = 15
 """Seconds between comments on a stream without news, which show both ends that the connection is alive."""
 BODY_S: Final = 10
@@ -544,7 +547,7 @@ def _resumed(arrived: Arrived) -> Arrived:
 
 
 def _streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
-    """The page in `answer` as events, the request for the page after it, and True if that page has rows already."""
+    """The page in `answer` as events; the request for the page after it; True if more rows follow already."""
     page = msgspec.json.decode(answer.body, type=Changes)
     headers = [header for header in answer.headers if header[0] not in {"content-type", "content-length"}]
     headers += [("content-type", _EVENTS), ("cache-control", "no-store")]

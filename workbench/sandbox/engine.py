@@ -169,7 +169,10 @@ class Door:
         return f"{self._base_url}/?code={self._draws.token('code', self._used.value)}"
 
     def page(self, arrived: Arrived, request: Request, choices: InForce) -> Response:
-        """GET /: the console, if the request has the cookie; exchanges a code for it; else shows a field for a code."""
+        """GET /: the console, if the request has the cookie, or a code, which it exchanges for the cookie.
+
+        Any other request gets a page with a field for a code.
+        """
         code = request.query.get("code") if arrived.method == "GET" else None
         was_let_in, headers = self._was_let_in(arrived.headers), {"Location": "/", **pages.ONCE}
         if code is None:
@@ -389,7 +392,7 @@ def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, ApiError | None]:
-    """The request, the operations and pages of its path by method, and the fault if it did not arrive whole."""
+    """The request, the operations and pages of its path by method, and the fault if it arrived only in part."""
     raw, _, asked = arrived.target.partition(b"?")
     path = (unquote_to_bytes(raw) if b"%" in raw else raw).decode("utf-8", "replace") or "/"
     text = asked.decode("latin-1")

@@ -86,7 +86,7 @@ Under `none`, which is missing here, nothing is counted.
 
 
 class _Call(msgspec.Struct):
-    """A request in progress; its number, caller and key scope are filled in on the way.
+    """A request in progress; its number, caller and key scope are set while the request is handled.
 
     If the call fails, a second transaction records the refusal, for this caller and scope, under a new number.
     """

@@ -229,7 +229,7 @@ class Outbound:
     ) -> Reply:
         """Send one POST, and return the reply, or a fault after `timeout_s` seconds; no redirects, and never raises.
 
-        A WSGI application is not interrupted: its late reply is dropped, unless it goes `by_sandbox_clock`. If an
+        A WSGI application is not interrupted: its late reply is dropped, unless `by_sandbox_clock` is set. If an
         application raises, the reply is a 500 with the traceback, which the trace and the delivery show; the traceback
         is logged too.
         """

@@ -134,7 +134,7 @@ def relied_by(operation: Operation, result: object, body: object = None) -> Rows
 _OPERATOR_CODES: Final = tuple(
     f'code":"{code}"' for scenario in SCENARIOS.values() for code in (scenario.refusal, scenario.rejection) if code
 )
-"""Pieces of JSON: a body with one of them has a failure by the operator, not by the customer at the handset."""
+"""Parts of JSON: a body with one of them reports a failure by the operator, not by the customer at the handset."""
 
 
 def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:

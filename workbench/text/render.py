@@ -344,7 +344,7 @@ class Heading(NamedTuple):
 
 
 def headings(html: str, depth: int = 3) -> list[Heading]:
-    """The headings with an id in this HTML, in their order, down to the level `depth`."""
+    """The headings with an id in this HTML, in their order, down to the level `depth`: 3 for h3."""
     all_levels = (Heading(int(level), anchor, _TAG.sub("", text)) for level, anchor, text in _HEADING.findall(html))
     return [heading for heading in all_levels if heading.level <= depth]
 
@@ -380,6 +380,6 @@ def templates(package: str = "workbench", finalize: Callable[[Any], Any] | None 
 def page(title: str, kind: str, content: str, **values: object) -> str:
     """HTML `content` as a page to read offline: one file without a script, which loads nothing from a network.
 
-    `kind` is the kind of page, which stands at its top; `values` are further values for base.html.
+    `kind` is a word for the kind of page, which is shown at its top; `values` are further values for base.html.
     """
     return templates().get_template("base.html").render(title=visible(title), kind=kind, content=content, **values)

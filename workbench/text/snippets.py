@@ -38,7 +38,7 @@ class Snippet(NamedTuple):
     python: str
     """A call of `bench`, or of `pay`, its client; equals `httpx` if no call sends this request."""
     httpx: str
-    """A call of `bench.http`, which holds no credentials."""
+    """A call of `bench.http`, the httpx client that holds no credentials."""
     curl: str
     """A command for a shell with SECRET_KEY set and, for a sandbox in this process, BASE_URL."""
     javascript: str
@@ -208,7 +208,7 @@ _WITH_BODY = ("POST", "PUT", "PATCH")
 
 
 def _python_key(key: str) -> str:
-    """The key as Python names it."""
+    """The Python expression for the key named `key`."""
     return f"bench.{key}" if key in ("secret_key", "publishable_key") else key
 
 

@@ -457,9 +457,9 @@ _TEXT: Final = pa.schema({"place": pa.uint64(), **dict.fromkeys(("id", "reason",
 
 
 def _rows_of(pairs: pa.Table, members: pa.Table) -> pa.Table:
-    """Each row of either side that is part of a break, in the shape _BROKEN, with the place of its pair.
+    """Each row of either side that is part of a break, with the columns _BROKEN and the `place` of its pair.
 
-    `first` marks the row that stands for its side in the break.
+    `first` marks the row whose values the break shows for its side.
     """
     is_grouped = pairs["grouped"]
     single, made = pairs.filter(pc.invert(is_grouped)), []
@@ -483,7 +483,7 @@ _REPORTED: Final = SHARED | OWN[STATEMENT]
 _FEW: Final = 1_000
 """The most line numbers that a query names: the engine then reads little else of a file."""
 _CHARGES: Final = ("fee", "interest")
-"""Values of `kind`, in your own rules, that mark a charge or interest, which only the statement shows."""
+"""Values of `kind`, in your own rules, for a charge or interest, which only the statement shows."""
 
 
 def _lines_of(pairs: pa.Table) -> pa.Table:
@@ -495,8 +495,8 @@ def _lines_of(pairs: pa.Table) -> pa.Table:
 def _without_late_bookings(pairs: pa.Table, settled: pa.Table, carried: CarryForward) -> tuple[pa.Table, pa.Table]:
     """Settles each `date_mismatch` whose statement line an earlier run left open, if its ledger entry is a later one.
 
-    The entry has a later day than the line, and was not open itself. Such a pair goes to `settled`; if its amounts
-    differ, within the tolerance, it stays in `pairs` too, as TOLERATED.
+    The entry has a later day than the line, and was not open itself. Returns the remaining `pairs`, and `settled` with
+    these pairs; a pair whose amounts differ within the tolerance is in both, with the code `tolerated` in the first.
     """
     is_late = pc.and_(pc.equal(pairs["code"], "date_mismatch"), pc.greater(pairs["l_day"], pairs["s_day"]))
     is_late = pc.fill_null(is_late, fill_value=False)

@@ -103,7 +103,7 @@ _OF_GROUP: Final = "partition by account, g"
 _SETTLED: Final = f"coalesce(was = '{codes.MATCHED}', false)"
 """SQL that is true for a line that an earlier run matched."""
 _IS_NEW: Final = f"(was is null or was = '{codes.MATCHED}')"
-"""SQL that is true for a row that stands in a file of this run."""
+"""SQL that is true for a row that is in a file of this run."""
 _IN_ORDER: Final = ", ".join(f'"{name}" nulls first' for name in _TIES)
 _LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "problem", "entry", "state"}}
 NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names in _LEFT_OUT.items()}
@@ -152,7 +152,7 @@ class Classified:
     def settled_later(self, engine: Engine, ends: Mapping[str, int]) -> pa.Table:
         """The statement lines that agree with the ledger by key, but are dated after the last day of their account.
 
-        `ends` is account → its last day, counted from 1970; other accounts have no lines here.
+        `ends` is account → its last day, counted from 1970; lines of other accounts are left out.
         """
         shape = {name: ROW[name] for name in ("account", "key", "day", "signed")}
         if not ends:
@@ -282,7 +282,7 @@ def _within(rows: Frame, allowed: Allowed) -> Frame:
 def code_of(allowed: Allowed) -> str:
     """SQL for the code of a pair; null if both sides agree and their days are near enough, or a lone row moved nothing.
 
-    The code is TOLERATED if amounts or fees differ by no more than `allowed` says.
+    The code is TOLERATED, `tolerated`, if amounts or fees differ by no more than `allowed` says.
     """
     fields = {
         "currency_mismatch": "l_currency <> s_currency",
@@ -467,7 +467,7 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _is_further(row: dict[str, object], stands: Counter[tuple[object, ...]]) -> bool:
-    """True if the row repeats another row of its side, key and direction: one that is paired, or is in `stands`.
+    """True if the row is a duplicate: another row of its side, key and direction is paired, or counted in `stands`.
 
     Also if an earlier run carried the row forward as a duplicate. `stands` counts rows by side, key and direction.
     """

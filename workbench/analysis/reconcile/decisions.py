@@ -117,9 +117,9 @@ def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
 
 
 def _tables(path: Path) -> list[Iterator[Line]]:
-    """The lines of each sheet, or of each way to read a text file, whose header has `break` and `verdict`.
+    """The lines of each sheet of a workbook, or of each reading of a text file, whose header has `break` and `verdict`.
 
-    Without such a header, the lines of the sheet or way with the most columns.
+    Without such a header, the lines of the sheet or reading with the most columns.
     """
     heads: list[tuple[set[str], Callable[[], Iterator[Line]]]] = []
     # A file that is not UTF-8 was saved by a spreadsheet in the code page of western Europe.
@@ -139,11 +139,12 @@ def _column(heading: Cell) -> str:
 
 
 def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = None) -> list[Row]:
-    """The decisions in a table, whose first line is the header; a decision that stands in two rows counts once.
+    """The decisions in a table, whose first line is the header; a decision that is in two rows counts once.
 
     `name` and `unit` (`row` or `line`) name the table and a place in it in messages. A table with a column `id` is one
-    of breaks: rows without a person's verdict are passed over, and a decision without a day is dated `saved`.
-    Raises ReconcileRefused: the columns are not those of decisions, or rows cannot be used, each with the reason.
+    of breaks: rows without a person's verdict are passed over, and a decision without a day is dated `saved`; None
+    leaves the day empty. Raises ReconcileRefused: the columns are not those of decisions, or rows cannot be used, each
+    with the reason.
     """
     header = [text_of(title).strip() for title in next(lines, (0, []))[1]]
     while header and not header[-1]:
@@ -578,7 +579,7 @@ class DecisionTable:
             files.write(frame(safe, DECIDED), unfinished, DECIDED, marked=True)
 
     def decided(self) -> dict[str, Row]:
-        """People's decisions by break: the result's decisions, replaced by those that stand in the file now."""
+        """People's decisions by break: the result's decisions, replaced by those that the file has now."""
         known = _rows(self._breaks[self._breaks["who"].notna()].rename(columns={"id": "break"}))
         told = [
             {**row, "break": name, "partner": "; ".join(other for other in ids_of(row) if other != name) or None}
@@ -718,7 +719,7 @@ def _keyboard_guard() -> "ipywidgets.Widget":
 
 
 def _parts(breaks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The breaks by code, in pieces of up to _AT_ONCE, each with its title."""
+    """The breaks by code, each code in parts of at most _AT_ONCE breaks; yields a title and the breaks of each part."""
     for code, mine in breaks.groupby("code", observed=True, sort=False):
         for start in range(0, len(mine), _AT_ONCE):
             piece = mine.iloc[start : start + _AT_ONCE]

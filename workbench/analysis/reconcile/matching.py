@@ -35,7 +35,7 @@ _REACH_MS: Final = 15 * 60 * 1_000
 _NAMED: Final = 5
 """The most candidates of a side that are looked for and named."""
 _LONG_ENOUGH: Final = 4
-"""The fewest letters and digits of a key that is looked for in narratives: a shorter key may be there by chance."""
+"""The fewest letters and digits of a key that is looked for in narratives; a text may hold a shorter one by chance."""
 
 
 class Like(NamedTuple):

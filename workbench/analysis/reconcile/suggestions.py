@@ -43,9 +43,9 @@ _OTHER: Final = {LEDGER: STATEMENT, STATEMENT: LEDGER}
 class _Open(NamedTuple):
     """An open break. `apart` is the ledger's net less the statement's; `amount` is gross, with the sign of its effect.
 
-    `is_further` marks a duplicate, a further row with the key of another row of its side; the key may be mistyped.
-    `is_unread` marks a row that cannot be read. The `amount` of a batch is net; it is None for a row that moves
-    nothing, and for a break with both sides.
+    `is_further` marks a duplicate: another row of its side has the same key, which may be mistyped. `is_unread` marks a
+    row that cannot be read. The `amount` of a batch is net; it is None for a row that moves nothing, and for a break
+    with both sides.
     """
 
     name: str

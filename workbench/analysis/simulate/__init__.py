@@ -78,7 +78,10 @@ class Making(NamedTuple):
         return self.chances.between((low, high), "plant", why, row.natural_key)
 
     def later(self, row: Row, low_ms: int, high_ms: int, why: str) -> Row:
-        """The row moved later by a random time from `low_ms` to `high_ms`, at most to the end of the statement."""
+        """The row at a later moment, by a random time from `low_ms` to `high_ms`; at most at the end of the statement.
+
+        `why` names the purpose: equal rows and purposes give equal times.
+        """
         return row._replace(at_ms=min(self.end_ms, row.at_ms + self.between(low_ms, high_ms, why, row)))
 
     def marked(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
@@ -96,7 +99,7 @@ Plant = Callable[[Row, Making], tuple[Row, ...]]
 
 
 class Kind(NamedTuple):
-    """A kind of break or decoy: `plant` changes a movement's rows, `fits` tells if it can be planted on a movement.
+    """A kind of break or decoy: `plant` changes a movement's rows, `fits` is true for a movement that it may change.
 
     `of` has the kinds of entries whose movements qualify. `is_alone` is true if the planted row has no partner, so that
     no other row may look like its partner. `lacks_line` is true if the statement has no line for the ledger's row.
@@ -248,11 +251,11 @@ DECOYS: Final[Mapping[str, Kind]] = {
     "national": Kind(_changed(lambda row, _: {"phone": f"0{str(row.phone)[4:]}"}), says="the number in national form"),
     "other_word": Kind(_changed(lambda *_: {"cells": {"status": "Completed"}}), says="another word for completed"),
 }
-"""Name → how a decoy is planted, two of each if there are rows for it.
+"""Name → how a decoy is planted: two of each kind, if enough movements fit.
 
-Other decoys come with the traffic: the same customer and amount within the minute under two right keys, attempts
-that failed and were paid after, a repeated payment whose first try the ledger does not know, fees of zero,
-a night's sweeps that the bank credits as one, and a payout that the bank sends in tranches.
+Other decoys come with the traffic: the same customer and amount within the minute under two right keys, attempts that
+failed and were paid after, a repeated payment whose first try the ledger does not know, fees of zero, a night's sweeps
+that the bank credits as one, and a payout that the bank sends in tranches.
 """
 KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
 

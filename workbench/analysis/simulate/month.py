@@ -42,7 +42,7 @@ def day_of(at_ms: int) -> date:
 
 
 class Chances(Draws):
-    """Numbers and choices drawn by a natural key; a further draw changes no other draw."""
+    """Numbers and choices drawn by a natural key: a further draw, under another key, changes no other draw."""
 
     def share(self, *natural_key: str | int) -> float:
         """A number above 0 and below 1, drawn for the key."""
@@ -367,7 +367,7 @@ class Month:
         self._now_ms = at_ms
 
     def _later(self, at_ms: int, happen: Happens) -> None:
-        """Queues an event; an event after the month's end is dropped."""
+        """Queues an event at `at_ms`; an event after the month's end is dropped."""
         if at_ms <= self.plan.end_ms:
             heapq.heappush(self._waiting, (at_ms, next(self._places), happen))
 

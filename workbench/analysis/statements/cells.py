@@ -198,10 +198,10 @@ Line = tuple[int, list[Cell]]
 
 
 class CellRows(NamedTuple):
-    """One way to cut a file into cells."""
+    """One reading of a file: a way to cut it into cells."""
 
     says: str
-    """The name of this way in messages, such as `sheet 'October'`."""
+    """The name of this reading of the file in messages, such as `sheet 'October'`."""
     kind: str
     """The kind of file, one of `layouts.KINDS`."""
     delimiter: str | None
@@ -209,7 +209,7 @@ class CellRows(NamedTuple):
     lines: Callable[[], Iterator[Line]]
     """Returns the lines that have anything in them, from the first again at each call."""
     encoding: str | None = None
-    """The encoding that a layout must have to use this way; None if the file shows its own."""
+    """The encoding that a layout must declare to use this reading; None if the file shows its own."""
     name: str = ""
     """The file's name."""
     columns: Callable[[int, int], "Body | None"] | None = None

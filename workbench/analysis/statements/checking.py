@@ -41,7 +41,7 @@ class Check(Tabular):
 
     @property
     def is_sound(self) -> bool:
-        """True if there are rows, all can be used, and the running balance follows if the file has one."""
+        """True if there are rows, all can be used, and the running balance, if there is one, agrees in every row."""
         rows = self.statement.rows
         return len(rows) > 0 and bool(rows["problem"].isna().all()) and self.statement.findings.empty
 

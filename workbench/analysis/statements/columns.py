@@ -321,7 +321,7 @@ class Columns:
     directions: dict[str, str] = field(default_factory=dict)
     """A word → the direction that the balance gives it."""
     newest_first: bool | None = None
-    """True if the balance proves that the newest row stands first; None if it proves no order."""
+    """True if the balance proves that the newest row comes first; None if it proves no order."""
 
     def doubt(self, where: str, text: str) -> None:
         """Adds a doubt about a place in the layout."""
@@ -404,7 +404,7 @@ def _settle_ways(sample: _Sample, found: dict[str, str]) -> None:
 
 
 class _Proof(NamedTuple):
-    """Columns that explain a balance, and the rows whose balance is the one before plus the row's effect."""
+    """Columns that explain a balance, and the rows whose balance is the balance before plus the row's effect."""
 
     columns: dict[str, str]
     """Field → heading."""
@@ -424,7 +424,7 @@ class _Proof(NamedTuple):
 
     @property
     def between(self) -> NDArray[np.bool_]:
-        """True for rows between two balances that agree: the oldest balance tells nothing of its own row."""
+        """True for each row between two balances that agree; the oldest balance proves nothing about its own row."""
         told = np.zeros(len(self.moves), bool)
         for before, place in self.steps:
             told[min(before + 1, place) : max(before, place + 1)] = True

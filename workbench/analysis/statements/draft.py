@@ -375,7 +375,8 @@ def _is_day_first(pattern: str) -> bool | None:
 def _outside_of_period(above: Sequence[Line], by: DateFormat, read: Mapping[int, int]) -> str:
     """The proof, in words, that the format `by` is wrong: a day above the header or the period there contradicts it.
 
-    `read` is line → milliseconds by this format. Empty if nothing contradicts the format.
+    `read` is line → milliseconds by this format, `above` the lines above the header. Empty if nothing contradicts the
+    format.
     """
     is_day_first = _is_day_first(by.pattern)
     # Eight digits are more likely an account's number than a day.

@@ -209,7 +209,7 @@ Made = dict[str, Any]
 
 
 def _everywhere(holds: Mask, words: str) -> list[tuple[int, str]]:
-    """The place of each row that the mask marks, with these words."""
+    """(index of a row, `words`) for each row that the mask marks."""
     return [(place, words) for place in np.flatnonzero(holds).tolist()]
 
 

@@ -477,10 +477,10 @@ def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tu
 def _declared_opening(
     found: Found, groups: Sequence[tuple[Cell, ...]], minor: int, currency: str, told: str | None
 ) -> dict[int, int]:
-    """Place of an account and currency in `groups` → the opening balance above the header, `minor`.
+    """Index of an account and currency in `groups` → the opening balance above the header, `minor`.
 
-    `told` is the currency named by the caller or above the header; None if only the layout names one.
-    Raises StatementRefused: there are rows of several accounts.
+    `told` is the currency named by the caller or above the header; None if only the layout names one. Raises
+    StatementRefused: there are rows of several accounts.
     """
     if len(named := {of for of, _ in groups}) > 1:
         text = f"has an opening balance above its header, and the rows of {len(named):,} accounts below."

@@ -301,7 +301,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
 
 
 def newest_first(local: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
-    """True if the newest row stands first, and the balance followed in that order.
+    """True if the newest row is the first of the file, and the balance followed in that order.
 
     The order of most dates decides, unless the balances disprove it. `local` has the moments of the rows, ABSENT where
     a row has none; `followed` follows the balance, given `newest_first`.

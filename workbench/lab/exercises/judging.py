@@ -171,7 +171,7 @@ class Cell(NamedTuple):
     source: str
 
     def line_with(self, piece: str) -> str:
-        """The last line that contains `piece`, with its number; empty without such a line, or in a script of cells."""
+        """The last line that contains `piece`, with its number; empty without such a line, or in a script."""
         lines = self.source.splitlines()
         checks = {line.rstrip() for line in lines if line.lstrip().startswith(_CHECK)}
         # A script of several exercises, or a script that checks in a loop, is no cell.

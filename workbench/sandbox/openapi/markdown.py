@@ -64,10 +64,10 @@ def rendered(text: str, link: Link) -> Document:
 
 
 def in_lines(text: str, width: int, reached_by: Link) -> str:
-    """The text for a terminal: its tables in columns, other lines wrapped; code stays as it is.
+    """The text for a terminal: its tables in columns, other lines wrapped to `width` columns; code stays as it is.
 
-    A link is its text, followed by what `reached_by` gives for its target. A picture is the text that describes it, and
-    a comment is left out.
+    A link is its text, followed by what `reached_by` returns for the link's target, if that is not None. A picture is
+    the text that describes it, and a comment is left out.
     """
 
     def linked(part: re.Match[str]) -> str:

@@ -188,7 +188,7 @@ def markdown(name: str) -> str:
 
 
 def alone(name: str, *, linked: bool) -> str:
-    """A page of the documentation as HTML in one file; `linked` adds links to the other pages, beside it."""
+    """A page of the documentation as HTML in one file; `linked` adds links to the other pages' files beside it."""
     link = partial(_leads_to, address="{}.html".format) if linked else _leads_to
     return _rendered("guide.html", document=rendered(markdown(name), link), asset=None)
 

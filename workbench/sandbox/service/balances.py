@@ -164,7 +164,7 @@ def _request_payout(tx: Transaction, caller: Caller, money: Money, **more: objec
 
 
 def request_daily_payouts(tx: Transaction) -> bool:
-    """Request a payout of all available money, if the register makes payouts daily. True if there was any."""
+    """Request a payout of all available money, if the register makes payouts daily; True if money was available."""
     asked = False
     for account in tx.accounts.all(order="id") if tx.gaps.payouts == "daily" else ():
         for currency in currencies(tx):
@@ -193,7 +193,7 @@ def balance(tx: Transaction, caller: Caller) -> wire.Balance:
 
 
 def pay_payouts_due(tx: Transaction) -> bool:
-    """Pay, or fail, the payouts that were asked for before today; True if there was any."""
+    """Pay, or fail, the payouts that were asked for before today; True if there was any such payout."""
     midnight_ms = day_start_ms(tx.now_ms)
     due = [payout for payout in tx.payouts.all(status=payments.PENDING) if payout.created_ms < midnight_ms]
     for payout in due:
@@ -249,7 +249,7 @@ _PAID_BEFORE: Final = {WAITING: "waits in suspense", "credited": "was credited t
 
 
 class Late(NamedTuple):
-    """Late money: the entry that brought it, the attempt that it was for, and the entry that settled it, if any."""
+    """Late money: the entry that brought it, the attempt that paid it, and the entry that settled it, if any."""
 
     entry: JournalEntry
     charge: Charge

@@ -252,7 +252,8 @@ def _begin(
 ) -> tuple[Charge, UssdSession]:
     """Begin an attempt: store the charge, hold its amount, send the prompt, and schedule the prompt's time-out.
 
-    `asked` is the operator that the merchant named. The prompt shows `words`. `columns` are more columns of the charge.
+    `asked` is the operator that the merchant named. The prompt shows `words`, or no text for None. `columns` are more
+    columns of the charge.
     """
     charge = tx.charges.create(
         account=caller.account,
@@ -672,9 +673,10 @@ def _fee_in(entry: JournalEntry) -> int:
 
 
 def top_up(tx: Transaction, charge: Charge, amount_minor: int, seq: int) -> None:
-    """Give an operator the money to pay out: a sweep on its way is called back, and the bank fills the rest.
+    """Give an operator the money to pay out `amount_minor`.
 
-    `seq` is the place of the refund or late money to pay; the ids of these movements are made from it.
+    A sweep on its way to the bank is called back, and the bank pays in the rest. `seq` is the place, in the order of
+    all that happens, of the refund or late money to pay; the ids of these movements are made from it.
     """
     held, on_its_way = (
         max(0, balances.balance_of(tx, kind, charge.currency, operator=charge.provider))

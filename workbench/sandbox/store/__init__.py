@@ -94,7 +94,7 @@ def _empty_store() -> bytes:
 
 
 class Store:
-    """One sandbox's file. The threads of a process take turns; other processes wait for the file.
+    """One sandbox's file. Threads of one process use it one at a time; other processes wait for the file.
 
     Raises StoreRefused: SQLite is too old, or the file cannot be used with these settings.
     """
