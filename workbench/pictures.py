@@ -385,7 +385,10 @@ class _Exit(NamedTuple):
 
 
 def _states(of: str, transitions: Transitions) -> Drawing:
-    """Draws the states with exits from top to bottom, as high as their lines need, and final states beside them."""
+    """Draws the states with exits from top to bottom, as high as their lines need, and final states beside them.
+
+    `of` is the name of the object in the title, such as `payment_intent`.
+    """
     sources = list(dict.fromkeys(state for state, _ in transitions))
     following = dict(zip_longest(sources, sources[1:]))
     entered = {target for (state, _), target in transitions.items() if target != following[state]}

@@ -553,7 +553,11 @@ def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
 
 
 def _named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
-    """Statement → its value of the option `what` (layout or account), by STATEMENT=… or for all; None without one."""
+    """Statement → the value of the option `what` (layout or account): its own STATEMENT=VALUE, else the VALUE for all.
+
+    None for a statement without a value, and for a .parquet table. Raises UsageError: two values for one statement or
+    for all, or a value for tables alone.
+    """
     made: dict[Path, str | None] = {}
     bare: list[str] = []
     for text in named:

@@ -214,7 +214,8 @@ def respellings(body: bytes, number: Callable[[str], object] | None = None) -> l
     """Writes the JSON of a body again in eight ways, as libraries do; an empty list if the body is no JSON.
 
     The ways differ in blanks, in escapes of letters beyond ASCII, and in amounts with or without two decimals; their
-    order is the same for all bodies. `number` converts the text of a decimal, as another language would.
+    order is the same for all bodies. `number` converts the text of a decimal, as another language would; None makes a
+    float.
     """
     try:
         value = json.loads(body, parse_float=number)

@@ -379,7 +379,10 @@ def _once(tx: Transaction, call: _Call, operation: Operation, caller: Caller) ->
 
 
 def _keep(tx: Transaction, call: _Call, scope: str, response: Response) -> None:
-    """Keep the first response of a scope, but never a 409, and no error at all if the register keeps none."""
+    """Keep the response for a scope, unless one is kept already; never a 409.
+
+    No error is kept at all if the register's `idempotency_keeps_errors` is `none`.
+    """
     if response.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none":
         return
     # A conflict is never kept, so that the same request may come again; the first response stays.

@@ -235,7 +235,7 @@ def bundle(text: str, html: str) -> dict[str, str]:
 
 
 class Saved(NamedTuple):
-    """A record of a live display in an executed notebook: text and HTML without a script, with the same facts."""
+    """A live display as an executed notebook keeps it: text and HTML without a script, with the same facts."""
 
     text: str
     html: str

@@ -337,7 +337,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
 
     @property
     def saved(self) -> Saved:
-        """The latest rows as a record: the sequence, the ledger, the phone's last screen, and the table."""
+        """A record of the latest rows: the sequence, the ledger, the phone's last screen, and the table."""
         latest, steps = [*self._rows[-MOST_ROWS:]], self._table()
         texts, came = [str(steps)], ""
         if entries := [row for row in latest if row["kind"] == wire.ENTRY]:

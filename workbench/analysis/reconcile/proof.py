@@ -118,7 +118,7 @@ class Run:
         return first is not None and any(day is not None and day < first for day in days)
 
     def ends_before(self, side: str) -> dict[str, int]:
-        """Account → its last day, for the accounts that have rows of a later day on this side."""
+        """Account → its closing day, counted from 1970, for the accounts that have rows of a later day on this side."""
         lines = self.totals[side]
         return {at: self.closing[at] for line in lines if (line["day"] or 0) > self.closing[at := line["account"]]}
 
@@ -127,7 +127,10 @@ _BALANCE: Columns = {name: ROW[name] for name in ("account", "source", "no", "or
 
 
 def last_day(run: Run, account: str) -> int:
-    """The last day of an account: of its statements, else the earlier closing date, else the ledger's last day."""
+    """The last day of an account, counted from 1970: of its statements, else the earlier closing date.
+
+    Without either, the ledger's last day up to `as_of`; without such a row `as_of`, or 0 if the caller gave none.
+    """
     last = [book.last_day for book in run.books_of(account) if book.last_day is not None]
     if not last and account in run.carried.ends:
         return run.carried.ends[account]

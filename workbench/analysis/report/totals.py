@@ -246,7 +246,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def nets(result: Reconciled, currency: str, by: str) -> dict[Any, Net]:
-    """The breaks of the accounts in one currency, by `bucket` of ages or by `business_date`, sorted.
+    """The breaks of the accounts in one currency, summed by `by`: `bucket` of ages or `business_date`; sorted.
 
     Breaks without a date are left out. A break may itself be about another currency than its account.
     """

@@ -232,9 +232,10 @@ class Plan:
 
 
 def phone_of(start: str, end: str, chances: Chances) -> str:
-    """A whole phone number from the visible `start` and `end` of a masked one; they decide the four digits between.
+    """A whole phone number from the visible `start` and `end` of a masked one; the four digits between are drawn.
 
-    The four digits never begin with 0: that would make a test number, which triggers a scenario of its own.
+    `start` and `end` are the key of the draw. The four digits never begin with 0: that would make a test number, which
+    triggers a scenario of its own.
     """
     return f"{start}{1000 + chances.below(9000, 'phone', start, end)}{end}"
 
@@ -327,7 +328,7 @@ class Known(NamedTuple):
 
 
 _AT_ONCE: Final = 200
-"""The most commands in a call. The sandbox runs as many as it has time for; it would read more for nothing."""
+"""The most commands in a call; the sandbox runs as many as it has time for, and would read more in vain."""
 Happens = Callable[[], Iterable[SimulatedCommand] | None]
 """An event of the month, which returns the commands to send then."""
 

@@ -208,7 +208,10 @@ def time_of(text: str) -> str:
 
 
 def in_order(moments: Sequence[int], *, newest_first: bool | None = None) -> bool:
-    """True if the moments are sorted as `newest_first` says; None accepts either order."""
+    """True if the moments are sorted: the newest first if `newest_first`, the oldest first if it is False.
+
+    None accepts either order.
+    """
     ways = (False, True) if newest_first is None else (newest_first,)
     return any(all(a >= b if way else a <= b for a, b in pairwise(moments)) for way in ways)
 
@@ -358,7 +361,7 @@ def columns_of(file: Cut) -> Columns:
 
 _WAY: Final = frozenset(("amount", "debit", "credit", "direction", "from", "to"))
 _INSTEAD: Final = {"amount": {"debit"}, "direction": {"debit", "from"}, "phone": {"from", "to"}}
-"""Field → the fields that make it needless once they are found."""
+"""Field → the fields that, once found, make it needless."""
 
 
 def _one_of_two(columns: Columns, sample: _Sample) -> None:

@@ -460,8 +460,8 @@ def _of_one_currency(pairs: Sequence[tuple[Cell, ...]], codes: Whole, is_opening
 def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tuple[pa.Array, dict[int, int]]:
     """The balance after each row that an opening row states, null elsewhere; and the opening balances by code.
 
-    An opening row states the balance after the row of its code that comes before it, in the order of `places`; without
-    one it states the opening balance.
+    An opening row states the balance after the row of its code that comes before it, in the order of `places`; if no
+    such row comes before, it states the opening balance.
     """
     by = np.lexsort((places, codes))
     before = np.maximum.accumulate(np.where(is_opening[by], -1, np.arange(len(by))))
@@ -582,7 +582,10 @@ _ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]+://")
 _DRIVERS: Final = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
 """Scheme of an address, before `://` → the driver."""
 _ROWS_AT_ONCE: Final = str(1 << 24)
-"""The rows of a batch. SQLite's columns have no type: the driver goes by the first batch, so it must hold all rows."""
+"""The rows of a batch, more than a result has.
+
+SQLite's columns have no type, and the driver takes the types from the first batch: it must hold all rows.
+"""
 _PATIENCE_S: Final = 10
 _OPENS_WITH: Final = ("SELECT", "WITH", "VALUES")
 _UNREAD: Final = re.compile(

@@ -206,7 +206,8 @@ def whole_of(rows: pa.Table, name: str) -> Whole:
 def effects_of(rows: pa.Table) -> tuple[Whole, Mask, Whole]:
     """The signed effect of each row on the account, in minor units, and a mask of the rows whose effect is known.
 
-    The third array has the amounts to add to the effects of rows whose direction turns out reversed; fees stay.
+    The third array has what to add to a row's effect if its direction turns out to be the opposite; the fee stays as it
+    is.
     """
     status, told = rows["status"], ("direction", "amount_minor", "fee_minor", "status")
     complete = np.all([mask_of(rows[name].is_valid()) for name in told], axis=0)

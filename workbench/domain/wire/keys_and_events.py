@@ -47,7 +47,10 @@ BEARER: Final = "Bearer"
 
 
 def _who(anybody: str) -> Meta:
-    """The description of an e-mail address or password: `anybody`, unless the register allows one account alone."""
+    """The description of an e-mail address or password: `anybody`, if the register lets any log in.
+
+    If the register allows one account alone, the description says where to find it.
+    """
     says = {
         "any": anybody,
         "one_account": "The e-mail address, or the password, that the sandbox printed when it started.",
@@ -198,7 +201,7 @@ def _event_types(gaps: Gaps) -> Schema:
 
 
 def _event_names(gaps: Gaps) -> Schema:
-    """The names that a filter accepts: `*`, families and types of events."""
+    """The schema of the names that a filter accepts: `*`, families and types of events."""
     types = webhooks.types_of(gaps.event_types)
     return {"enum": ["*", *dict.fromkeys(webhooks.names_of(each)[1] for each in types), *types]}
 

@@ -64,7 +64,7 @@ MobileMoneyType = Annotated[str, meaning(const=payments.MOBILE_MONEY)]
 
 
 def states_of(table: payments.Transitions | Callable[[Gaps], payments.Transitions]) -> Meta:
-    """A state of a table of transitions, which may depend on the register."""
+    """The schema of a state in a table of transitions, which may depend on the register."""
 
     def rule(gaps: Gaps) -> Schema:
         transitions = table(gaps) if callable(table) else table
@@ -275,7 +275,10 @@ class CreateCharge(View):
 
 
 def _charge_amount(gaps: Gaps) -> Schema:
-    """A whole number; where charges count in major units, an intent's charge may have decimals."""
+    """The schema of a charge's amount: a whole number.
+
+    Where charges count in major units, an intent's charge may have decimals.
+    """
     said: Schema = {"minimum": 1, "description": f"In {gaps.charge_amount_unit} units."}
     if gaps.charge_amount_unit == "minor":
         return {"type": "integer", **said}

@@ -126,7 +126,8 @@ def _to_open(content: bytes) -> bytes:
 def _retire(folder: Path, name: str, brought: str | None) -> bool:
     """Move a notebook of an earlier course to `earlier` if it was changed, else delete it; True if it was moved.
 
-    It was changed if its hash is not `brought`. A link, and a notebook whose name is in `earlier` already, stay.
+    A notebook was changed if its hash is not `brought`; None stands for an unknown hash. A link, and a notebook whose
+    name is in `earlier` already, stay.
     """
     old, kept = folder / name, folder / EARLIER / name
     if old.is_symlink() or not old.is_file() or os.path.lexists(kept):
@@ -155,7 +156,10 @@ def _renamed_in_layouts(folder: Path, was: Mapping[str, Sequence[str]]) -> None:
 
 
 def _outcome(target: Path, shipped: str, brought: str | None) -> str:
-    """The field of Copies for the notebook at `target`, whose hash is compared with `shipped` and `brought`."""
+    """The field of Copies for the notebook at `target`.
+
+    `shipped` is the shipped notebook's hash, `brought` that of the copy as it was last brought; None if never.
+    """
     if not os.path.lexists(target):
         return "new"
     found = _hash(target.read_bytes()) if target.is_file() and not target.is_symlink() else None

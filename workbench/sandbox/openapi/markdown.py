@@ -91,7 +91,7 @@ def in_lines(text: str, width: int, reached_by: Link) -> str:
 
 
 def _anchor(heading: str) -> str:
-    """The anchor of a heading: the place that it names, or its words as code-hosting sites write them."""
+    """The anchor of a heading: one that the heading names itself, else its words as code-hosting sites write them."""
     named = _PLACE.search(heading)
     return named[1] if named else re.sub(r"[^\w -]", "", _plain(heading).lower()).replace(" ", "-")
 

@@ -221,9 +221,7 @@ def return_payout(tx: Transaction, payout_id: str) -> None:
 def returned_payout(tx: Transaction, payout_id: str) -> Payout:
     """Mark a paid payout as returned, send its event, and return the payout as it was before.
 
-    A return by the bank that is still scheduled then does nothing.
-
-    Raises StateConflict: the payout is not paid.
+    A return by the bank that is scheduled for later then does nothing. Raises StateConflict: the payout is not paid.
     """
     payout = tx.payouts[payout_id]
     if payout.status != payments.PAID:

@@ -352,7 +352,7 @@ def _let_act(tx: Transaction, session: UssdSession) -> None:
 
 
 def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
-    """Give the answers of the session's scenario, through the same inputs as a person."""
+    """Give the answers of the session's scenario, through the same functions as a person's inputs."""
     if session.screen == ussd.UNSENT:
         press(tx, cause, session, "reject")
         return
@@ -376,8 +376,9 @@ def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) ->
 def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, shown: str | None = None) -> UssdSession:
     """Apply an input to a session, its charge and its intent; returns the changed session.
 
-    Inputs are a judged PIN, `cancel` or `ignore` by the customer, `timeout` by the clock, `reject` by the operator
-    and `withdraw` by the service. The stored screen has `shown` in place of the input, to hide a PIN.
+    Inputs are a judged PIN (see `ussd.judged_pin`), `cancel` or `ignore` by the customer, `timeout` by the clock,
+    `reject` by the operator and `withdraw` by the service. The stored screen has `shown` in place of the input, to hide
+    a PIN; None stores the input.
     """
     scenario = SCENARIOS[session.scenario]
     refused = given == "right_pin_refused" and scenario.refusal
@@ -409,7 +410,7 @@ def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
 
 
 def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int | None = None) -> None:
-    """Post the money that the operator confirms for a pending charge, moved at `moved_ms` or else now.
+    """Post the money that the operator confirms for a pending charge, moved at `moved_ms` or, for None, now.
 
     A second confirmation changes nothing.
     """
@@ -487,7 +488,7 @@ def _change_intent(
 ) -> wire.PaymentIntent:
     """Change an intent, its status among the `changes`, and send an event of `event_type`; returns the intent's view.
 
-    The view shows `prompt`, and `late`, the intent's late money, which is looked up for None.
+    The view shows the open `prompt`, if any, and `late`, the intent's late money, which is looked up for None.
     """
     late = _late_money(tx, intent.id) if late is None else late
     shown = _intent_view(tx, tx.intents.put(intent, **changes), prompt, late)

@@ -810,7 +810,7 @@ class Transaction:
         return self.post(recipe, postings, description=description, payment=payment, reference=reference)
 
     def latest_amounts(self, account: str, currency: str, most: int) -> list[int]:
-        """The amounts, in minor units, of the charges in a currency among an account's latest `most` charges."""
+        """The amounts, in minor units, of charges in a currency, among the `most` latest charges of an account."""
         # Charges of any currency: to look for a rare currency would go through all charges.
         rows = self._connection.execute(
             "SELECT amount_minor, currency FROM charge WHERE account = ? ORDER BY seq DESC LIMIT ?", (account, most)
@@ -887,7 +887,7 @@ class Transaction:
         return str(self._clock_row()[0])
 
     def count_up(self, kind: str) -> int:
-        """The next number of a kind, from 1; no number is given twice."""
+        """The next number of a kind, from 1; no number is given twice. The commit writes the counter."""
         self._counters[kind] = self.last(kind) + 1
         self._counted.add(kind)
         return self._counters[kind]
@@ -917,7 +917,10 @@ class Transaction:
         self._counted.add(kind)
 
     def last(self, kind: str) -> int:
-        """The latest number of a kind, 0 before the first; of `seq`, the latest place that was taken."""
+        """The latest number of a kind, as `count_up` gave it or `note` kept it; 0 before the first.
+
+        Of `seq`, the latest place that was taken.
+        """
         if kind not in self._counters:
             row = self._connection.execute("SELECT value FROM counter WHERE kind = ?", (kind,)).fetchone()
             self._counters[kind] = int(row[0]) if row else 0
