@@ -507,7 +507,15 @@ UNUSABLE = {
     "half a ngwee": (["{ledger}", "{statement}", "--tolerance", "fee", "0.005"], "0.005"),
     "days": (["{ledger}", "{statement}", "--tolerance", "days", "3"], 'match = [{ on = ["key"], days = 3 }]'),
     "minutes": (["{ledger}", "{statement}", "--tolerance", "minutes", "9"], '["amount", "phone"], minutes = 9 }'),
-    "fields": (["{ledger}", "{statement}", "--pair-by", "amount,day"], '{ on = ["amount"], days = 2 }'),
+    "fields": (["{ledger}", "{statement}", "--pair-by", "amount,day"], '{ on = ["amount"], days = 1 }'),
+    "more fields": (
+        ["{ledger}", "{statement}", "--pair-by", "phone, fee, time"],
+        '{ on = ["amount", "phone", "fee"], minutes = 15 }]',
+    ),
+    "where a rule is written": (
+        ["{ledger}", "{statement}", "--pair-by", "phone"],
+        "under [match] in the file of",
+    ),
     "no day": (["{ledger}", "{statement}", "--as-of", ""], "'' is not a day"),
     "a cut-off": (["{ledger}", "{statement}", "--cut-off", "-1"], "--cut-off"),
     "nothing carried": (["{ledger}", "{statement}", "--carry-forward", "nowhere"], "--carry-to"),
@@ -515,6 +523,19 @@ UNUSABLE = {
     "a journal's account": (
         ["{ledger}", "{statement}", "--out", "b.csv", "--journal", "j.csv", "--journal-account", "7901"],
         "NAME=CODE",
+    ),
+    "a journal's account twice": (
+        [
+            "{ledger}",
+            "{statement}",
+            "--journal",
+            "j.csv",
+            "--journal-account",
+            "charges=1",
+            "--journal-account",
+            "charges=2",
+        ],
+        "charges is given twice",
     ),
     "no statement": (["{ledger}"], "STATEMENT"),
 }

@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
@@ -28,12 +29,14 @@ _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the ship
 
 
 def _by_name(form: str) -> Callable[[click.Context, click.Parameter, Sequence[str]], dict[str, str]]:
-    """A callback that reads texts NAME=VALUE as a mapping, and raises BadParameter for a text of another `form`."""
+    """A callback that reads texts NAME=VALUE as a mapping; BadParameter for another `form`, or a name given twice."""
 
     def read(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
         parts = {text: text.rpartition("=") for text in given}
         if wrong := [text for text, (name, _, value) in parts.items() if not (name and value)]:
             raise click.BadParameter(f"{wrong[0]!r} is not {form}.")
+        if twice := [name for name, many in Counter(name for name, *_ in parts.values()).items() if many > 1]:
+            raise click.BadParameter(f"{twice[0]} is given twice.")
         return {name: value for name, _, value in parts.values()}
 
     return read
@@ -100,14 +103,21 @@ _NOW_RULES: Final = {
     "minutes": '[{{ on = ["key"] }}, {{ on = ["amount", "phone"], minutes = {} }}]',
 }
 """Former word of `--tolerance` → the rules that do the same, with its value."""
+_WRITE_RULES: Final = (
+    "{} is a rule now. Write match = {} in the layout, or the same after an account's name under [match] in the file "
+    "of --rules."
+)
 
 
 def _now_a_rule(_: click.Context, __: click.Parameter, fields: str | None) -> None:
     """Refuses the former `--pair-by`: BadParameter names the rules that do the same."""
     if fields is not None:
-        on = [name for name in ("amount", "phone") if name in fields] or ["amount"]
-        rules = f'[{{ on = ["key"] }}, {{ on = {json.dumps(on)}, days = 2 }}]'
-        raise click.BadParameter(f"This is a rule now. Write match = {rules} in the layout.")
+        from workbench.analysis.rules import AMOUNT, FIELDS, USUAL_DAYS
+
+        names = {AMOUNT, *(name.strip() for name in fields.split(","))}
+        on, window = json.dumps([name for name in FIELDS if name in names]), f"days = {USUAL_DAYS}"
+        rules = f'[{{ on = ["key"] }}, {{ on = {on}, {"minutes = 15" if "time" in names else window} }}]'
+        raise click.BadParameter(_WRITE_RULES.format("This", rules))
 
 
 def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
@@ -420,9 +430,7 @@ def _tolerance(given: Sequence[tuple[str, str]], currencies: Iterable[str]) -> "
     for what, value in given:
         if what in _NOW_RULES:
             rules = _NOW_RULES[what].format(_whole_number_of(value, 0))
-            raise click.BadParameter(
-                f"{what} is a rule now. Write match = {rules} in the layout.", param_hint="--tolerance"
-            )
+            raise click.BadParameter(_WRITE_RULES.format(what, rules), param_hint="--tolerance")
         if what not in _TOLERANCES:
             raise click.BadParameter(f"{what!r} is none of {', '.join(_TOLERANCES)}.", param_hint="--tolerance")
         if len(decimals) > 1:

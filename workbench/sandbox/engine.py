@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import Draws
+from workbench.domain.webhooks import ENABLED, Endpoint
 from workbench.domain.wire.keys_and_events import CreateWebhookEndpoint
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.domain.wire.sandbox_controls import DASHBOARD
@@ -36,7 +37,7 @@ from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.outbound import Outbound, Post, is_asgi, post_to_nobody, post_to_wsgi
 from workbench.sandbox.service import LIVE_KEY, Caller, webhooks
-from workbench.sandbox.store import MERCHANT_ID, Settings, Store
+from workbench.sandbox.store import MERCHANT_ID, Settings, Store, Transaction
 from workbench.sandbox.store.transaction import UNWRITTEN
 from workbench.watching import Watchers
 
@@ -88,7 +89,7 @@ class Engine:
     def signing_secret(self, url: str) -> str | None:
         """The signing secret of the merchant's enabled endpoint for a URL, or None."""
         with self.store.transaction() as tx:
-            endpoint = tx.endpoints.first(order="seq", url=url, status="enabled", account=MERCHANT_ID)
+            endpoint = _endpoint_for(tx, url)
         return endpoint.secret if endpoint else None
 
     def registered(self, url: str) -> str:
@@ -96,10 +97,10 @@ class Engine:
 
         Raises InvalidRequest: this URL may not be called. Raises StateConflict: no further endpoint is allowed.
         """
-        if known := self.signing_secret(url):
-            return known
+        # In one command: of two processes that start at once, the second finds the endpoint of the first.
         with self.store.transaction() as tx:
-            made = webhooks.create_endpoint(tx, Caller("secret", MERCHANT_ID), CreateWebhookEndpoint(url))
+            known = _endpoint_for(tx, url)
+            made = known or webhooks.create_endpoint(tx, Caller("secret", MERCHANT_ID), CreateWebhookEndpoint(url))
         return str(made.secret)
 
     def run_due(self) -> None:
@@ -115,6 +116,10 @@ class Engine:
         self._driver.close(patience_s)
         self._outbound.close()
         self.store.close()
+
+
+def _endpoint_for(tx: Transaction, url: str) -> Endpoint | None:
+    return tx.endpoints.first(order="seq", url=url, status=ENABLED, account=MERCHANT_ID)
 
 
 def _called(app: object) -> tuple[Post, Callable[[], object]]:

@@ -183,6 +183,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     Raises PortTaken: the port is in use. Raises ServeRefused: `host` is no address of this machine, or an allowed host
     or origin is malformed.
     Raises StoreRefused: the file cannot be used. Raises InvalidRequest: `webhook` may not be called.
+    Raises StateConflict: the store has another endpoint, and the register allows no second.
     """
     with ExitStack() as at_end:
         bound, address = listener(host, port)

@@ -12,13 +12,14 @@ global one has it too). In the United Kingdom the like is called "No VAT", in Au
 
 import csv
 import difflib
+import io
 import json
 import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import count, groupby
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
@@ -254,8 +255,8 @@ _MOST: Final = {"xero": 300}
 """Form → the most lines that one file may have."""
 
 
-_HEADS: Final = {",".join(form).encode() for form in FORMS.values()}
-"""The header lines of all forms: a file that begins with one is a journal, and may be deleted."""
+_LONGEST_ENTRY: Final = 5
+"""The most lines of an entry: the account's own, and one for each account that it may be booked against."""
 
 
 def write_journal(
@@ -269,10 +270,10 @@ def write_journal(
     """Write the lines of `journal` to a .csv file in one of FORMS, and return the paths of the written files.
 
     `accounts` and `on` are as for `journal`. If the program takes fewer lines in one file, further entries go into
-    files beside it: `journal-2.csv` follows `journal.csv`. Such files of an earlier, longer journal are deleted. Texts
-    are exact, since they are imported: a spreadsheet may run a text that begins as a formula does. Raises
-    ReportRefused: there is no such form, the file is no .csv or cannot be written, or a form without a column for the
-    currency (all but the general form) would mix currencies.
+    files beside it: `journal-2.csv` follows `journal.csv`. Files that went on with an earlier, longer `journal.csv` are
+    deleted. Texts are exact, since they are imported: a spreadsheet may run a text that begins as a formula does.
+    Raises ReportRefused: there is no such form, the file is no .csv or cannot be written, or a form without a column
+    for the currency (all but the general form) would mix currencies.
     """
     _check_journal(Path(path))
     if form not in FORMS:
@@ -288,19 +289,37 @@ def write_journal(
             parts.append([])
         parts[-1] += rows
     whole, paths = Path(path), []
+    further = _further_parts(whole)
     for part, rows in enumerate(parts, start=1):
         paths.append(whole if part == 1 else whole.with_stem(f"{whole.stem}-{part}"))
         with files.written_whole(paths[-1]) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([[*FORMS[form]], *rows])
-    try:
-        for part in count(len(parts) + 1):
-            before = whole.with_stem(f"{whole.stem}-{part}")
-            if not before.is_file() or before.read_bytes().partition(b"\r\n")[0] not in _HEADS:
-                break
-            before.unlink()
-    except OSError as error:
-        raise ReportRefused(f"{before} is of an earlier journal and cannot be deleted: {error.strerror}.") from None
+    for before in further:
+        if before not in paths:
+            try:
+                before.unlink()
+            except OSError as error:
+                text = f"{before} is of an earlier journal and cannot be deleted: {error.strerror}."
+                raise ReportRefused(text) from None
     return paths
+
+
+def _further_parts(whole: Path) -> list[Path]:
+    """The files that go on with the journal `whole` on the disk: each file before them is full.
+
+    A journal of another month may have such a name, too: it follows a file that is not full, and is none of these.
+    """
+    parts, most = [whole], {(*FORMS[form],): most for form, most in _MOST.items()}
+    while True:
+        after = whole.with_stem(f"{whole.stem}-{len(parts) + 1}")
+        try:
+            tables = [[*csv.reader(io.StringIO(file.read_text("utf-8")))] for file in (parts[-1], after)]
+        except (OSError, ValueError, csv.Error):
+            return parts[1:]
+        (head, *rows), (then, *_) = ([*map(tuple, lines)] or [()] for lines in tables)
+        if head != then or len(rows) <= most.get(head, sys.maxsize) - _LONGEST_ENTRY:
+            return parts[1:]
+        parts.append(after)
 
 
 def _check_journal(path: Path) -> None:
