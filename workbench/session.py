@@ -208,7 +208,7 @@ class Clock:
     def advance(
         self, seconds: Decimal | float | timedelta = 0, *, minutes: int = 0, hours: int = 0, days: int = 0
     ) -> "Clock":
-        """Move the clock and run all that falls due on the way: time-outs, retries, answers.
+        """Move the clock by the sum of the arguments, and run what falls due meanwhile, such as time-outs and retries.
 
         With 0, the sandbox runs what is due now. Seconds are rounded to the millisecond, a timedelta is cut to it.
         Raises InvalidRequest: not a number or timedelta, a negative span, or more than ten years.

@@ -116,7 +116,10 @@ _WHOM: Final = {"operator:": "the operator", "bank:": "the bank"}
 
 
 def proposals_of(pairs: pa.Table) -> Values:
-    """The proposed entries of each pair as a JSON list of bodies; null where none settles it. All have one code."""
+    """The proposed entries of each pair as a JSON list of bodies; null where no entry settles the pair.
+
+    All pairs have one code.
+    """
     proposed = [propose(pairs) for propose in _PROPOSED.get(pairs["code"][0].as_py(), ())]
     bodies = [pc.if_else(pc.is_valid(body), _joined(", ", body), "") for body in proposed]
     listed = _joined("[", *bodies, pa.array([""] * len(pairs)), "]")
@@ -244,7 +247,7 @@ _ESCAPED: Final = r'[^ -~]|["\\]'
 
 
 def _at(pairs: pa.Table) -> Values:
-    """The moment of the statement's row as RFC 3339; null if it has none, or one outside of DAYS."""
+    """The moment of the statement's row as RFC 3339; null if the row has no moment, or one outside of DAYS."""
     at, (first, last) = pairs["s_at"], (day * DAY_MS for day in DAYS)
     is_known = pc.and_(pc.greater_equal(at, first), pc.less(at, last))
     text = pc.if_else(is_known, at, None).cast(pa.timestamp("ms")).cast(pa.string())

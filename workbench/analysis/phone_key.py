@@ -72,7 +72,7 @@ class PhoneKey:
 def key_from(given: str | Path | bytes | None) -> PhoneKey:
     """The key in a file, created if missing; the given bytes as a key; or, for None, a random key of this process.
 
-    Raises PhoneKeyRefused: the file is no key, others can use it, or the bytes are too few.
+    Raises PhoneKeyRefused: the file is no key, others can use the file, or the bytes are too few.
     """
     if given is None:
         return _of_process()
@@ -127,7 +127,8 @@ def _long_enough(secret: bytes, called: str) -> bytes:
 def _read(path: Path) -> bytes:
     """The bytes of a key file.
 
-    Raises PhoneKeyRefused: not a plain file, too long for a key, or others can use it. Raises OSError: no such file.
+    Raises PhoneKeyRefused: not a plain file, too long for a key, or others can use the file. Raises OSError: no such
+    file.
     """
     # A pipe would wait for somebody to write.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))

@@ -275,9 +275,9 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
 
 
 def _columns(draft: Draft, columns: Columns) -> None:
-    """Declares the columns.
+    """Declares the columns in `draft`.
 
-    Doubts columns without a heading, a missing moment or amount, and a statement of several accounts.
+    Adds doubts about columns without a heading, a missing moment or amount, and a statement of several accounts.
     """
     file, draft.doubts = draft.file, columns.doubts
     draft.put(columns.found)
@@ -413,7 +413,7 @@ def _out_of_order(
 
 
 def _amounts(draft: Draft) -> None:
-    """Declares the separators that read most amounts, and the style of debits."""
+    """Declares in `draft` the separators that read most amounts, and the style of debits."""
     texts = [pair for name in AMOUNTS for pair in draft.texts(name).items()]
     unread: dict[tuple[str, str], list[str]] = {}
     for marks in SEPARATORS:
@@ -445,7 +445,7 @@ def _styles(draft: Draft, field: str) -> Counter[str]:
 
 
 def _parties(draft: Draft) -> None:
-    """Declares the account's own party, on one side of each row, and how the other parties write a number."""
+    """Declares in `draft` the account's own party, on one side of each row, and how other parties write a number."""
     sides = [[text_of(cell).strip() for cell in draft.cells(name).values()] for name in ("from", "to")]
     pairs = [*zip(*sides, strict=True)]
     customers = [text for name in ("from", "to", "phone") for text in draft.texts(name).values()]
@@ -502,7 +502,7 @@ _MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]
 
 
 def _words(draft: Draft, directions: Mapping[str, str]) -> None:
-    """Declares the meanings of columns' words, with the number of rows; unknown words are left to be filled in.
+    """Declares in `draft` the meanings of columns' words, with the number of rows; unknown words are left to fill in.
 
     `directions` is a word → the direction that the balance gives it.
     """
@@ -530,9 +530,9 @@ def _words(draft: Draft, directions: Mapping[str, str]) -> None:
 
 
 def _movements(draft: Draft, dated: set[int]) -> set[int]:
-    """The lines of the rows that move money.
+    """The lines of the rows that move money; `dated` are the lines of the rows that have a day.
 
-    Declares how totals below the rows begin, and how rows that only state a balance begin.
+    Declares in `draft` how totals below the rows begin, and how rows that only state a balance begin.
     """
     moments, rows = draft.moments(), draft.file.rows
     # A row with an impossible date is no total, and a narrative that continues the row above neither.
@@ -575,7 +575,10 @@ def _beginning(text: str) -> str:
 
 
 def _keys(draft: Draft, moving: set[int]) -> None:
-    """Adds a doubt if rows share a key, and declares `makes_keys` if rows lack one; `moving` are the rows' lines."""
+    """Adds a doubt to `draft` if rows share a key, and declares `makes_keys` if rows lack one.
+
+    `moving` are the lines of the rows that move money.
+    """
     keys = [text for line, text in draft.texts("key").items() if line in moving]
     of_rows, lacking = f"of {len(moving)} rows", len(moving) - len(keys)
     if repeated := len(keys) - len({*keys}):
@@ -585,7 +588,10 @@ def _keys(draft: Draft, moving: set[int]) -> None:
 
 
 def _preamble(draft: Draft) -> None:
-    """Declares the labels above the header that are known and can be read, and the currency; doubts the others."""
+    """Declares in `draft` the labels above the header that are known and can be read, and the currency.
+
+    Adds doubts about the other labels.
+    """
     labels: dict[str, str] = {}
     days: list[str] = []
     number = ""

@@ -462,7 +462,7 @@ class Rows(NamedTuple):
     """The rows of a file as its layout reads them."""
 
     table: pa.Table
-    """The rows in the shape STATEMENT_ROW, and behind it those columns of a ledger that the file has."""
+    """The rows with the columns STATEMENT_ROW, followed by those columns of a ledger that the file has."""
     problems: list[tuple[int, str]]
     """Problems of a ledger's rows, each with its line; opening rows left out. Empty for a statement."""
     local: Whole

@@ -245,7 +245,7 @@ def _responses(operation: Operation, gaps: Gaps) -> Schema:
 
 
 def _counts(operation: Operation) -> bool:
-    """True if a rate limit counts the operation: a merchant's call with a key."""
+    """True if a rate limit counts calls of the operation: those of a merchant with a key."""
     return operation.traced and bool(operation.schemes)
 
 
