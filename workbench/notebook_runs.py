@@ -246,7 +246,7 @@ def _has_tag(cell: nbformat.NotebookNode, *tags: str) -> bool:
 def _placed(failure: CellFailure, node: nbformat.NotebookNode) -> CellFailure | None:
     """The failure with its cell: the cell that raised, or the last one begun when the kernel died.
 
-    None if only cells that may raise have raised; papermill's notes about the failure then leave the notebook.
+    If only cells that may raise have raised, removes papermill's notes about the failure from `node`, and returns None.
     """
     raising = [cell for _, cell in _own_code(node) if any(output.output_type == "error" for output in cell.outputs)]
     if failure.source and raising and all(_has_tag(cell, _MAY_RAISE) for cell in raising):

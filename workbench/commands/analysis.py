@@ -369,7 +369,10 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
 
 
 def _statement(path: Path, options: Mapping[str, Any]) -> "Statement | Path":
-    """The statement in a file; for a Parquet file its path, since the engine itself reads the file."""
+    """The statement in a file, read with the `options` of `read_statement`.
+
+    For a Parquet file its path, since the engine itself reads the file.
+    """
     from workbench.analysis.statements import read_statement
 
     if path.suffix.lower() == _TABLE:
@@ -532,9 +535,9 @@ def _next_step(*words: object) -> str:
 
 @contextmanager
 def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iterator[None]:
-    """Gives the block's StatementRefused this `hint`, and adds the command that drafts a layout of `file`.
+    """Gives the block's StatementRefused the hint that `hint` returns, and the command that drafts a layout of `file`.
 
-    A refusal that names such a command, or a file without a header to draft from, gets none.
+    A refusal that names such a command, or a file without a header to draft from, gets no such command.
     """
     from workbench.analysis.statements.columns import cut
 

@@ -32,7 +32,7 @@ _LOOK_AGAIN_S = 0.05
 _PUT_OFF_MS = 60_000
 MAX_IN_FLIGHT = 8
 _TOGETHER = 8
-"""The most planned commands in one commit, because a commit takes a tenth of a command's time."""
+"""The most planned commands in one commit; sharing a commit saves a tenth of each command's time."""
 _REPORT_EVERY_S = 1.5
 """Seconds between reports; a part of a simulated month takes less, and shows its own progress."""
 _DRIVES: ContextVar[tuple[object, ...]] = ContextVar("drives", default=())

@@ -131,7 +131,7 @@ def split(url: str) -> tuple[str, int]:
 def _looked_up(host: str, port: int, patience_s: float) -> list[str]:
     """The addresses of a name. A resolver cannot be interrupted, so a separate thread waits for it.
 
-    Raises TimeoutError: the look-up takes too long; a resolver's own limit is many seconds.
+    Raises TimeoutError: the look-up takes over `patience_s` seconds; a resolver's own limit is many seconds.
     """
     result: Future[list[str]] = Future()
 

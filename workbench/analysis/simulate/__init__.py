@@ -478,7 +478,10 @@ def _prepared(out: Path) -> Iterator[Path]:
 
 
 def _fill(session: Session, made: Simulation, planting: Planting, books: Books, out: Path) -> None:
-    """Keep the ledger, plant breaks and decoys, post their entries, and write the statements and answers."""
+    """Writes the ledger, statements and answers to `out`, and fills in `made`.
+
+    Plants the breaks and decoys, and posts their entries in the sandbox of `session`.
+    """
     books.keep(Ledger(session.control).movements(), made.last_day)
     planting.choose()
     for how, entry in planting.posts:

@@ -587,7 +587,10 @@ def _by_share(kind: Callable[[str], object], sample: _Sample, heading: str) -> f
 
 
 def _like_keys(sample: _Sample, heading: str) -> float:
-    """The share of codes times that of different texts; 0 for days, amounts, and a column that only counts its rows."""
+    """The share of codes among the cells, times the share of different texts.
+
+    0 for days, amounts, and a column that only counts its rows.
+    """
     texts = sample.texts[heading]
     if texts and all(re.fullmatch("[0-9]+", text) for text in texts):
         counts = [*map(int, texts)]

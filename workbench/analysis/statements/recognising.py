@@ -53,7 +53,7 @@ class Found(NamedTuple):
 def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
     """The file with its header and the only layout that fits.
 
-    With a layout `named` by the caller the file may have further columns; otherwise the layout must know all columns.
+    If the caller `named` the layout, the file may have further columns; otherwise the layout must know all columns.
     Raises StatementRefused: no layout fits, or several, a heading stands twice, a row stands above the header, or the
     file cannot be cut into cells.
     """

@@ -451,7 +451,7 @@ _WAYS: tuple[tuple[dict[str, object], str, str], ...] = (
     ({"confirm_response": "accepted"}, "airtel", "+260971234567"),
     ({"confirm_response": "accepted", "prompt_timeout_s": 180}, "zamtel", "+260951234567"),
 )
-"""Rows to switch in a sandbox, and its customer's operator and phone."""
+"""(rows of the register to switch in a sandbox, the operator of its customer, the customer's phone)."""
 
 
 def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Verdict]:

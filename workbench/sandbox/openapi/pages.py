@@ -214,7 +214,10 @@ def _leads_to(href: str, address: Callable[[str], str] | None = None) -> str | N
 
 
 def _interface(gaps: Gaps, operations: Mapping[str, list[str]] | None = None) -> str:
-    """The page of the interface in Markdown; `operations` are the ids of operations by section."""
+    """The page of the interface in Markdown.
+
+    `operations` are the ids of operations by section, which the page then names; None leaves them out.
+    """
     rows: dict[str, list[dict[str, Any]]] = {}
     for record in gaps.as_records():
         does, *others = choices_of(record)

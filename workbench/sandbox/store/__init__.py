@@ -96,9 +96,10 @@ def _empty_store() -> bytes:
 
 
 def _connected_without_a_name(connect: Callable[[str], sqlite3.Connection]) -> sqlite3.Connection:
-    """A connection to a file whose name is gone, or to memory where an open file keeps its name or none can be made.
+    """A connection to a new temporary file, whose name is removed at once.
 
-    Not SQLite's own temporary database: SQLite 3.40 damages it in a rollback, once it has moved to its file.
+    On Windows, or if no file can be made, the connection is to memory. SQLite's own temporary database is not used:
+    SQLite 3.40 damages it in a rollback, once it has moved to its file.
     """
     try:
         if os.name == "nt":
