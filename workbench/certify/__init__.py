@@ -212,7 +212,10 @@ def _order_results(exam: Exam, results: Sequence[Result]) -> Iterator[Result]:
 
 
 def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
-    """Check → its payment's order, read until two readings agree and hold the expected fulfilments, or for 5 s."""
+    """Check → its payment's order.
+
+    Reads the orders again until two readings agree and hold the expected fulfilments, for at most 5 s.
+    """
     asked = [
         (result.row.name, result.payment.ids, result.check.order.fulfilled if result.row.verdict == PASSED else 0)
         for result in results if result.check.order and result.payment

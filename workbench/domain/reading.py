@@ -286,7 +286,10 @@ def _as_taken(value: object, takes: Mapping[object, str]) -> object:
 
 
 def _faults(value: object, takes: Mapping[object, str], pointer: str) -> list[FieldProblem]:
-    """Problems of a value: one for each member that is no string in an object or array of strings, else one in all."""
+    """Problems of a value that does not fit its field, whose types are in `takes`; `pointer` is the field's pointer.
+
+    In an object or array of strings, one problem for each member that is no string; for any other value, one problem.
+    """
     members: Iterable[tuple[str | int, object]] = ()
     if isinstance(value, dict) and dict in takes:
         members = ((_escape(name[:_LONGEST_NAME]), member) for name, member in value.items())

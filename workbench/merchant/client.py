@@ -652,12 +652,12 @@ class PaymentsClient(Closing):
             passed_s = time.monotonic() - started
             left_s = timeout_s - max(slept_s, passed_s)
             if left_s <= 0:
-                hint = self._why_it_stands(passed_s, timeout_s)
+                hint = self._clock_hint(passed_s, timeout_s)
                 raise WaitExpired(f"{identifier} is still {status} after {timeout_s:g} s.", hint=hint, status=status)
             self._sleep(min(pause_s, left_s))
             slept_s += min(pause_s, left_s)
 
-    def _why_it_stands(self, passed_s: float, timeout_s: float) -> str:
+    def _clock_hint(self, passed_s: float, timeout_s: float) -> str:
         """A hint, for a wait that expired, if real time passed and the sandbox's clock is manual; otherwise empty."""
         if passed_s < timeout_s or not self.calls.is_sandbox:
             return ""

@@ -219,9 +219,10 @@ def _readings(text: str) -> list[str | None]:
 
 
 def _dated(rows: Mapping[str, Row], days: Collection[str]) -> list[str]:
-    """Sets each `when` to ISO 8601, or returns the problem. One order of day and month holds for a file, never guessed.
+    """Sets each row's `when`, in place, to ISO 8601; returns the problems.
 
-    `days` are other dates of the file, which may show the order.
+    One order of day and month holds for a file, never guessed. `days` are other dates of the file, which may show the
+    order.
     """
     given = {place: (row["when"] or "", _readings(row["when"] or "")) for place, row in rows.items()}
     others = [both for both in map(_readings, days) if any(both)]

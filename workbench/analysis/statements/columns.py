@@ -602,7 +602,7 @@ def _like_keys(sample: _Sample, heading: str) -> float:
 
 
 def _like_money(sample: _Sample, heading: str) -> float:
-    """The number of amounts with more than digits plus twice the negative ones, times the share that is not zero.
+    """A score: the number of amounts with more than digits, plus twice the negative ones, times the nonzero share.
 
     Counts and keys are plain digits, and a column of fees has zeros.
     """

@@ -288,7 +288,8 @@ def _found_in_file(path: Path, layout: Layout | None) -> tuple[Found, Sequence[s
 def _found_in_table(name: str, given: pa.Table, layout: Layout | None) -> tuple[Found, Sequence[str]]:
     """A table as if it were a sheet that the layout had recognised, and the formats of its moments.
 
-    Raises StatementRefused: a column is missing, two have one heading, or a column cannot be read.
+    Without a `layout`, the usual headings of a ledger are looked for. Raises StatementRefused: a column is missing, two
+    have one heading, or a column cannot be read.
     """
     headings = given.column_names
     books = _books(layout) if layout else _named_alike(name, [(headings, None)])
