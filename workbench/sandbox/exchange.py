@@ -354,9 +354,9 @@ def call_within(
 
 
 def _once(tx: Transaction, call: _Call, operation: Operation, caller: Caller) -> Response:
-    """Run an operation, or replay the response that is kept for its idempotency key.
+    """Run an operation, or replay the response that is kept for its idempotency key; sets the `scope` of `call`.
 
-    Raises the error of `reused_key_status`: the key was used with another body.
+    Raises the error of the register's `reused_key_status`: the key was used with another body.
     """
     key, request = caller.cause.idempotency_key, call.request
     if key is None:

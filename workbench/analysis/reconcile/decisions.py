@@ -219,7 +219,7 @@ def _readings(text: str) -> list[str | None]:
 
 
 def _dated(rows: Mapping[str, Row], days: Collection[str]) -> list[str]:
-    """Sets each row's `when`, in place, to ISO 8601; returns the problems.
+    """Sets each row's `when`, in place, to ISO 8601; returns the first problem in a list, empty if there is none.
 
     One order of day and month holds for a file, never guessed. `days` are other dates of the file, which may show the
     order.

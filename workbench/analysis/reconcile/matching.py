@@ -41,9 +41,9 @@ _LONG_ENOUGH: Final = 4
 class Like(NamedTuple):
     """The candidates of one or more rows, which the rule named `by` found.
 
-    `places` has the candidates of the ledger and of the statement, and `fitting` those of the other side that may be
-    the partner: the others only make that doubtful. The search by a customer's number ends early, so some may be
-    missing.
+    `places` has the indices of the candidates on the ledger's side and on the statement's. `fitting` has those of the
+    opposite side that may be the partner; all other candidates only make that partner doubtful. The search by a
+    customer's number ends early, so candidates may be missing.
     """
 
     by: str

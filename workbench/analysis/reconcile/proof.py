@@ -479,7 +479,8 @@ def _note(
 ) -> str:
     """The note of an account: `text`, jumps of the balances, and if `worked_out` that the closing balance is derived.
 
-    `line` is the row of PROOF, `jumps` has a statement's name and a finding each, and `text` the sentences before.
+    `line` is the row of the proof, `jumps` has a statement's name and a finding each, and `text` the sentences before,
+    to which the others are added in place.
     """
     if jumps:
         name, jump = jumps[0]

@@ -37,7 +37,7 @@ from workbench.sandbox.store.transaction import Filters, R, Table
 
 
 class Cause(NamedTuple):
-    """The merchant's request that caused an event; the event names it."""
+    """The merchant's request that caused an event, which the event names; empty if no request caused the event."""
 
     request_id: str | None = None
     idempotency_key: str | None = None
