@@ -362,7 +362,7 @@ class ConnectionServer:
                 self.loop.call_soon(self._run_all)
 
     def _run_all(self) -> None:
-        """Run what has arrived: reads as one transaction, commands as another; responses follow its end."""
+        """Run what has arrived: reads in one transaction, commands in another; the responses follow its end."""
         self._is_woken = False
         self._reads = self._left_of(self._reads, reads_only=True) if self._reads else []
         batch = [self._commands.popleft() for _ in range(min(len(self._commands), _MOST_TOGETHER))]

@@ -388,7 +388,10 @@ def _by_place(rows: pa.Table, texts: pa.ChunkedArray, separator: str, length: in
 
 
 def _ids(contents: Iterable[str]) -> list[str]:
-    """The letter `b` and 55 bits of a hash of each text. The letter keeps spreadsheets from reading a number."""
+    """An id for each text: the letter `b` and 55 bits of the text's hash.
+
+    The letter keeps spreadsheets from taking the id for a number.
+    """
     # Base 32 writes five bytes as eight letters: filled up to ten bytes, all hashes are written at once.
     hashes = (hashlib.blake2b(content.encode(), digest_size=7).digest().ljust(10) for content in contents)
     letters = base64.b32encode(b"".join(hashes)).decode().lower()
@@ -472,7 +475,7 @@ def _rows_of(pairs: pa.Table, members: pa.Table) -> pa.Table:
 
 
 _LINE: Columns = {"account": "string", "statement": "string", "line": "int64", "key": "string", "entry": "string"}
-"""The place of a row. It includes the key, since a table in memory may have no line numbers.
+"""The columns that say where a row is: the key too, since a table in memory may have no line numbers.
 
 A statement line has no entry. A ledger row has no statement, and its line is the entry's number.
 """

@@ -350,7 +350,10 @@ class _Waiting(NamedTuple):
 
 
 def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
-    """The partners of ledger rows and of statement rows by the customer's number, and the number of unsure rows."""
+    """The partners of ledger rows and of statement rows by the customer's number, and a count.
+
+    The count is of rows that have no partner only because their customers' numbers cannot be compared.
+    """
     sides = []
     for prefix in PREFIX.values():
         there = pc.and_(*(pc.is_valid(waiting[f"{prefix}{name}"]) for name in ("no", "phone"))).to_numpy()

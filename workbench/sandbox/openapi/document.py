@@ -371,7 +371,10 @@ def _response_components(table: list[Operation], gaps: Gaps) -> dict[str, Schema
 
 
 def _query_parameters(shape: type[View], gaps: Gaps) -> Iterator[tuple[str, str, Schema]]:
-    """Yields name, text and schema of each parameter of a query; a parameter is left out, and never null."""
+    """Yields name, text and schema of each parameter of a query.
+
+    No schema allows null: a client leaves a parameter out instead.
+    """
     (schema,) = _components([shape]).values()
     for field in msgspec.structs.fields(shape):
         of_field = schema["properties"][field.name]
