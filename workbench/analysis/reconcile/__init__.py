@@ -206,7 +206,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     than all others, as a mistyped year is. A later run uses a row that was dated after `as_of`, once its day has come.
     engine: `duckdb` (the default, but for Spark's tables) or `spark`.
     decisions: people's decisions about breaks: `decisions.csv`, a file or a frame of breaks with verdicts, or a frame
-    (DECIDED). Decisions that were carried forward count too. Decisions change no figure.
+    (columns DECIDED). Decisions that were carried forward count too. Decisions change no figure.
     rules: a TOML file of your own rules. A `[[rule]]` changes no figure; `[match]` says how rows are matched.
     match: the rules by which rows are matched: a list such as `[{"on": ["key"]}, {"on": ["amount"], "days": 3}]` for
     every account, or a mapping of account names, in which `*` stands for anything, to such lists. `match` overrides

@@ -64,10 +64,11 @@ class Broken(NamedTuple):
     """The outcome of matching.
 
     `breaks` has the columns BREAK, in an order that depends only on its rows. `rows` has each row of either side that
-    is part of a break (_BROKEN), with its narrative, the day `since` which it is carried, and the place of its break in
-    `breaks`. `settled` has two kinds of pairs that are no breaks, each with its `rule`: those that a rule without a key
-    matched, and bookings that came late (rule `key`). `tolerated` is account → the sum of the differences within the
-    tolerance. `unsure` counts the rows that have no partner only because their customers' numbers cannot be compared.
+    is part of a break (columns _BROKEN), with its narrative, the day `since` which it is carried, and the place of its
+    break in `breaks`. `settled` has two kinds of pairs that are no breaks, each with its `rule`: those that a rule
+    without a key matched, and bookings that came late (rule `key`). `tolerated` is account → the sum of the differences
+    within the tolerance. `unsure` counts the rows that have no partner only because their customers' numbers cannot be
+    compared.
     """
 
     breaks: pd.DataFrame

@@ -246,7 +246,7 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
 
 
 def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
-    """The open rows of special groups: pairs with their codes (COMPARED), and rows in no pair (SPECIAL).
+    """The open rows of special groups: pairs with their codes (columns COMPARED), and rows in no pair (columns SPECIAL).
 
     Rows in no pair are duplicates, and all open rows of groups with a batch.
     """
@@ -257,7 +257,7 @@ def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table
 
 
 def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
-    """SQL for rules 4 and 5: pairs (COMPARED) of rows that agree in the columns `on`, and rows without a partner.
+    """SQL for rules 4 and 5: pairs (columns COMPARED) of rows that agree in the columns `on`, and rows without a partner.
 
     `more` has the SQL of further columns.
     """
@@ -309,7 +309,7 @@ def with_codes(engine: Engine, pairs: pa.Table, shape: Columns, allowed: Allowed
 
 
 def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
-    """The rows of special groups in the shape SPECIAL.
+    """The rows of special groups with the columns SPECIAL.
 
     `rows` has the columns of ROW, and `batches`: how many rows of the group have a batch. With `overlaps`, repeated
     lines are looked for. In `respelt` groups a key is spelt in several ways: rows with the same spelling pair first.
@@ -424,7 +424,7 @@ def bare_in_sql(engine: Engine, key: str) -> str:
 
 
 def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Pairs the open rows of groups without a batch (SPECIAL); returns the pairs, and the duplicates.
+    """Pairs the open rows of groups without a batch (columns SPECIAL); returns the pairs, and the duplicates.
 
     A pair has the rows of both sides side by side, as `l_…` and `s_…`; a side may be missing. A duplicate has no
     partner, and another row has the same side, key and direction. A row in the other direction (a refund or a charge),

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import ipywidgets
 
 Row = dict[str, str | None]
-"""A row of DECIDED; an empty cell is None."""
+"""A row with the columns DECIDED; an empty cell is None."""
 WITHDRAWN: Final = "open"
 """The verdict that takes back an earlier verdict, also one that was carried forward."""
 APPLIED, STALE, SETTLED, ELSEWHERE = "applied", "stale", "settled", "elsewhere"
@@ -266,11 +266,11 @@ def _decided_twice(rows: Mapping[str, Row]) -> Iterator[str]:
 def applied(
     breaks: pd.DataFrame, given: Sequence[Row], carried: pd.DataFrame, accounts: Collection[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The breaks with the decisions about them, and every decision with its state, in the shape DECISION.
+    """The breaks with the decisions about them, and every decision with its state (columns DECISION).
 
-    `carried` has the decisions of an earlier run (DECISION); a `given` decision about the same break replaces them.
-    `accounts` are those of this run: a decision about another account is `elsewhere`.
-    Raises ReconcileRefused: a given decision would reopen a break that an earlier run has closed.
+    `carried` has the decisions of an earlier run (columns DECISION); a `given` decision about the same break replaces
+    them. `accounts` are those of this run: a decision about another account is `elsewhere`. Raises ReconcileRefused: a
+    given decision would reopen a break that an earlier run has closed.
     """
     again = {other for row in given for other in ids_of(row)}
     taken_back = {row["break"] for row in given if row["verdict"] == WITHDRAWN}
@@ -311,7 +311,7 @@ def applied(
 def replaced_words(breaks: pd.DataFrame, given: Sequence[Row], carried: pd.DataFrame) -> Iterator[str]:
     """Yields a note for each earlier match that a `given` decision replaces and that leaves a break open again.
 
-    `breaks` have their decisions; `carried` are those of an earlier run (DECISION).
+    `breaks` have their decisions; `carried` are those of an earlier run (columns DECISION).
     """
     matches = _rows(carried[(carried["state"] == APPLIED) & (carried["verdict"] == "match")])
     opened = breaks[breaks["verdict"].isna() & breaks["id"].isin([name for row in matches for name in ids_of(row)])]
@@ -351,7 +351,7 @@ def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str
 
 
 def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame) -> pd.DataFrame:
-    """The decisions for the next run (DECISION): those `before` that have ended, and the `decisions` of this run.
+    """The decisions for the next run (columns DECISION): those `before` that have ended, and the `decisions` of this run.
 
     A decision of this run ends if its break is among the ids in `closed`; other stale or settled ones are left out.
     """
@@ -382,7 +382,7 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
     """Breaks `decided` with nothing left to book, and earlier breaks that are closed since (columns CLOSED_BREAK).
 
     `met` has the rows of those earlier breaks. `settled` has the pairs that rules matched: an earlier break gets its
-    pair's rule, else `key`. `decisions` (DECISION) name who decided an earlier break that was booked since.
+    pair's rule, else `key`. `decisions` (columns DECISION) name who decided an earlier break that was booked since.
     """
     if decided.empty and not len(met):
         return frame([], CLOSED_BREAK)
@@ -516,7 +516,7 @@ _HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numer
 class DecisionTable:
     """The breaks of a result that a person decides about, and the file that keeps the decisions.
 
-    `who` decides. `suggestions` (SUGGESTION) are offered as partners, beside breaks with the opposite amount.
+    `who` decides. `suggestions` (columns SUGGESTION) are offered as partners, beside breaks with the opposite amount.
     Raises ReconcileRefused: `path` does not end in .csv, or the file exists and cannot be used.
     """
 

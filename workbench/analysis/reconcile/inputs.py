@@ -355,7 +355,7 @@ _MADE: Final = {
 
 
 def rows_of(frame: Frame, side: str, *, carried: bool = False) -> Frame:
-    """The rows of one side in the shape ROW.
+    """The rows of one side with the columns ROW.
 
     `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`. An empty key or
     batch becomes null: many tables have an empty text where a null belongs.

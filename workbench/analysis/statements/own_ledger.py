@@ -533,7 +533,7 @@ _IN_A_MILLISECOND: Final = 1_000_000
 
 
 def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings: Sequence[Any]) -> pa.Table:
-    """The rows in the shape LEDGER, with defaults for missing columns. `places` number the rows from the oldest.
+    """The rows with the columns LEDGER, with defaults for missing columns. `places` number the rows from the oldest.
 
     Rows of one account and currency have one of the `codes`; `openings` has the opening balance of each code, or None.
     """
