@@ -246,7 +246,7 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
 
 
 def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
-    """The open rows of special groups: pairs with their codes (columns COMPARED), and rows in no pair (columns SPECIAL).
+    """The open rows of special groups: pairs with a code (columns COMPARED), and rows in no pair (columns SPECIAL).
 
     Rows in no pair are duplicates, and all open rows of groups with a batch.
     """
@@ -257,9 +257,9 @@ def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table
 
 
 def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
-    """SQL for rules 4 and 5: pairs (columns COMPARED) of rows that agree in the columns `on`, and rows without a partner.
+    """SQL for rules 4 and 5: pairs (columns COMPARED) of rows that agree in the columns `on`, and lone rows.
 
-    `more` has the SQL of further columns.
+    A row without a partner has null in the columns of the missing side. `more` has the SQL of further columns.
     """
     ours, theirs = (
         conform(rows[side], names := [f"{prefix}{name}" for name in (*on, *NARROW[side])],

@@ -351,7 +351,7 @@ def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str
 
 
 def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame) -> pd.DataFrame:
-    """The decisions for the next run (columns DECISION): those `before` that have ended, and the `decisions` of this run.
+    """The decisions for the next run (columns DECISION): those `before` that have ended, and `decisions` of this run.
 
     A decision of this run ends if its break is among the ids in `closed`; other stale or settled ones are left out.
     """
