@@ -249,8 +249,9 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
 
     `layout` is a name of LAYOUTS, one of your own, or the path of a `.toml` file with one; without it, the
     layout is recognised from the headings. `layouts`, a folder of `.toml` files or a list of layouts and files, adds
-    layouts to the shipped ones, and overrides those of the same name or headings. `account` is the ledger account,
-    if the file and its layout do not say it; `date_format` (such as `%d/%m/%Y %H:%M:%S`) replaces the layout's formats.
+    layouts to the shipped ones, and overrides those of the same name or headings. `account` is the ledger account
+    and `currency` the code of the currency, if the file and its layout do not say them; `date_format` (such as
+    `%d/%m/%Y %H:%M:%S`) replaces the layout's formats.
     Rows that cannot be read are kept, with the reason in `problem`. Customers' numbers are masked; `phone_hash`, under
     `phone_key` (the book's key or its file, as for `reconcile`), tells apart numbers that look alike masked.
 
