@@ -80,9 +80,10 @@ class Scheme(NamedTuple):
 def headers_for(
     secret: str, message_id: str, timestamp_s: int, body: bytes, *, also: Iterable[str] = (), scheme: str = STANDARD
 ) -> dict[str, str]:
-    """The headers that sign a body; `also` are further secrets to sign with, if the scheme takes several signatures.
+    """The headers that sign a body, as the message `message_id`, at `timestamp_s` seconds since 1970.
 
-    Raises SignatureRefused: a secret that the scheme does not take.
+    `also` are further secrets to sign with, if the scheme takes several signatures. Raises SignatureRefused: a secret
+    that the scheme does not take.
     """
     way = SCHEMES[scheme]
     prefix, secrets = way.prefix(message_id, timestamp_s), (secret, *(also if way.has_room else ()))

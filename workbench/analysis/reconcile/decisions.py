@@ -438,7 +438,7 @@ class Signatures(NamedTuple):
         return f"{prepared}; {reviewed}." if any(self) else "Neither prepared nor reviewed by anybody yet."
 
     def signed(self, prepared_by: str, reviewed_by: str, on: date) -> "Signatures":
-        """The signatures with the given names added, dated that day.
+        """The signatures with the given names added, dated `on`; an empty name adds nothing.
 
         Raises ReconcileRefused: one person would review what the same person prepared.
         """

@@ -283,7 +283,8 @@ def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | Non
 def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple[Pairs, dict[int, Like]]:
     """The pairs of a ledger row and the statement row whose description names its key, and other rows' candidates.
 
-    The description of a pair names no other ledger key, and no other description names the pair's key.
+    The description of a pair names no other ledger key, and no other description names the pair's key. `free` has the
+    indices of the rows to match.
     """
     is_ours = pc.is_null(waiting["s_no"]).to_numpy()[free]
     booked, told = free[is_ours], free[~is_ours]
@@ -352,7 +353,8 @@ class _Waiting(NamedTuple):
 def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
     """The partners of ledger rows and of statement rows by the customer's number, and a count.
 
-    The count is of rows that have no partner only because their customers' numbers cannot be compared.
+    The count is of rows that have no partner only because their customers' numbers cannot be compared. `free` has the
+    indices of the rows to look at.
     """
     sides = []
     for prefix in PREFIX.values():

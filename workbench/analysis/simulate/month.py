@@ -214,7 +214,7 @@ class Plan:
         return min(max(drawn, traffic.smallest_minor), traffic.largest_minor)
 
     def _phone(self, operator: str, index: int) -> str:
-        """A customer's number. The draw is squared, so that some customers pay often."""
+        """The customer's number of the payment `index`. The draw is squared, so that some customers pay often."""
         number = int(self.chances.share("customer", index) ** 2 * self.traffic.customers)
         prefix, suffix = divmod(number, 1_000)
         return phone_of(f"{COUNTRY_CODE}{OPERATORS[operator].prefixes[prefix]}", f"{suffix:03}", self.chances)

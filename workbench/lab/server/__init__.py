@@ -141,7 +141,10 @@ def _retire(folder: Path, name: str, brought: str | None) -> bool:
 
 
 def _replaced(folder: Path, was: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Names of an earlier course's notebooks that are gone → the notebooks that replace them."""
+    """Names of an earlier course's notebooks that are gone from `folder` → the notebooks that replace them.
+
+    `was` is the path of a notebook → the names of the files that it replaces.
+    """
     return {old: new for new, names in was.items() for old in names if not (folder / old).exists()}
 
 

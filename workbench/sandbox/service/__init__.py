@@ -273,7 +273,10 @@ def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn
 
 
 def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:
-    """A warning if the number is not of the operator asked for. Raises InvalidRequest: the register refuses that."""
+    """A warning if the number is not of the operator `asked` for; empty if it is.
+
+    `param` is the field's name in the warning or error. Raises InvalidRequest: the register refuses such a number.
+    """
     if asked == phone.operator:
         return ()
     mismatch = f"{param} is {asked.id}, and the number belongs to {phone.operator.id}"
@@ -283,7 +286,10 @@ def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple
 
 
 def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tuple[str, ...]:
-    """A warning if a charge looks a hundred times too large or small beside earlier charges in its currency."""
+    """A warning if a charge looks a hundred times too large or small beside earlier charges in its currency.
+
+    `before_minor` has the amounts of those charges. Empty without a warning.
+    """
     usual = far_from_usual(money.amount_minor, before_minor)
     if usual is None:
         return ()

@@ -423,7 +423,7 @@ def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int
 
 
 def _fail(tx: Transaction, cause: Cause, charge: Charge, code: str) -> None:
-    """Fail an attempt and move its intent; a canceled intent stays canceled."""
+    """Fail an attempt with the failure `code`, and move its intent; a canceled intent stays canceled."""
     _hold(tx, charge, "ended")
     ended = "prompt_expired" if code == scenarios.TIMEOUT else "attempt_failed"
     _move_charge(tx, cause, charge, ended, "charge.failed", failure_code=code)
@@ -524,7 +524,7 @@ def post(
 
 
 def _post_secured(tx: Transaction, charge: Charge, moved_ms: int) -> None:
-    """Post the money of an attempt to its merchant, less the fees."""
+    """Post the money of an attempt, moved at `moved_ms` (since 1970), to its merchant, less the fees."""
     fees = payments.fees_of(charge.amount_minor, tx.gaps, charge.currency)
     amounts = {
         "gross": charge.amount_minor,
