@@ -121,7 +121,7 @@ def _now_a_rule(_: click.Context, __: click.Parameter, fields: str | None) -> No
 
 
 def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
-    """The day of `--as-of`. Raises BadParameter: not a day in ISO 8601."""
+    """The day of `--as-of`; None without the option. Raises BadParameter: not a day in ISO 8601."""
     try:
         return None if text is None else date.fromisoformat(text)
     except ValueError:
@@ -369,7 +369,10 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
 
 
 def _statement(path: Path, options: Mapping[str, Any]) -> "Statement | Path":
-    """The statement in a file; for a Parquet file its path, since the engine itself reads the file."""
+    """The statement in a file, read with the `options` of `read_statement`.
+
+    For a Parquet file its path, since the engine itself reads the file.
+    """
     from workbench.analysis.statements import read_statement
 
     if path.suffix.lower() == _TABLE:
@@ -388,9 +391,10 @@ def _statement(path: Path, options: Mapping[str, Any]) -> "Statement | Path":
 
 
 def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ...]]:
-    """The ledger, which comes first in `given` unless `named` is the ledger, and the statements.
+    """The ledger, and the statements: the ledger is `named` or, for None, the first of `given`.
 
-    Raises UsageError: no statement is given, or a statement is the address of a database.
+    All others of `given` are statements. Raises UsageError: no statement is given, or a statement is the address of a
+    database.
     """
     from workbench.analysis.statements.own_ledger import is_address
 
@@ -403,7 +407,11 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
 
 
 def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
-    """The ledger; for a Parquet table with all needed columns its path, since the engine reads only those columns."""
+    """The ledger in the file or database `place`; `query`, `layout` and the phone key `key` are as for `read_ledger`.
+
+    For a Parquet table with all needed columns, and without a query and a layout, the path: the engine reads only those
+    columns.
+    """
     from workbench.analysis.reconcile.inputs import LEDGER_READ, OPTIONAL
     from workbench.analysis.statements import read_ledger
 
@@ -500,7 +508,10 @@ def layout(file: Path, out: Path | None, *, check: bool, ledger: bool, **reading
 
 
 def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **reading: Any) -> None:  # noqa: ANN401  the others
-    """Shows a ledger as it is read. Raises StatementRefused: a row cannot be read."""
+    """Shows a ledger as the layout named `layout`, also one in the folder `layouts`, reads it.
+
+    Raises StatementRefused: a row cannot be read.
+    """
     from workbench.analysis.statements import draft_layout, read_ledger
 
     if layouts is not None:
@@ -524,9 +535,9 @@ def _next_step(*words: object) -> str:
 
 @contextmanager
 def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iterator[None]:
-    """Gives the block's StatementRefused this `hint`, and adds the command that drafts a layout of `file`.
+    """Gives the block's StatementRefused the hint that `hint` returns, and the command that drafts a layout of `file`.
 
-    A refusal that names such a command, or a file without a header to draft from, gets none.
+    A refusal that names such a command, or a file without a header to draft from, gets no such command.
     """
     from workbench.analysis.statements.columns import cut
 
@@ -553,7 +564,11 @@ def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
 
 
 def _named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
-    """Statement → its value of the option `what` (layout or account), by STATEMENT=… or for all; None without one."""
+    """Statement → the value of the option `what` (layout or account): its own STATEMENT=VALUE, else the VALUE for all.
+
+    None for a statement without a value, and for a .parquet table. Raises UsageError: two values for one statement or
+    for all, or a value for tables alone.
+    """
     made: dict[Path, str | None] = {}
     bare: list[str] = []
     for text in named:

@@ -109,7 +109,7 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     result, status = Each(command, rows, webhook, junit, limit_s, jobs), 128 + signal.SIGINT
     try:
         result.run(ended)
-        status = 1 if result.depends else 0
+        status = 1 if result.failed_runs else 0
     except KeyboardInterrupt:
         if result.first is None:
             sys.exit(status)

@@ -67,7 +67,10 @@ class Engine:
         self.app = Application(Responder(self.store, raise_bugs=raise_bugs), self._driver, Admitted())
 
     def app_to_serve(self, admitted: Admitted, door: "Door | None" = None) -> "Application":
-        """The application for a real port, which logs a bug, masked, and responds with a 500."""
+        """The application for a real port, which logs a bug, masked, and responds with a 500.
+
+        `door` lets browsers into the console; None leaves the console without a door.
+        """
         if door is not None:
             door.store, door.speaker = self.store, self.speaker
         return Application(Responder(self.store, raise_bugs=False), self._driver, admitted, door)
@@ -171,7 +174,10 @@ class Door:
         return f"{self._base_url}/?code={self._draws.token('code', self._used.value)}"
 
     def page(self, arrived: Arrived, request: Request, choices: InForce) -> Response:
-        """GET /: the console, if the request has the cookie; exchanges a code for it; else shows a field for a code."""
+        """GET /: the console, if the request has the cookie, or a code, which it exchanges for the cookie.
+
+        Any other request gets a page with a field for a code.
+        """
         code = request.query.get("code") if arrived.method == "GET" else None
         was_let_in, headers = self._was_let_in(arrived.headers), {"Location": "/", **pages.ONCE}
         if code is None:
@@ -357,7 +363,7 @@ def _paths(gaps: Gaps) -> _Paths:
 
 
 def _methods_at(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
-    """The operation or page of each method at a path, and its field's value by name; both empty for an unknown path."""
+    """Method → operation or page at a path; and the path's parameter, name → value. Both are empty if none is there."""
     segments = tuple(path.lstrip("/").split("/"))
     if segments in paths:
         return paths[segments][1], {}
@@ -391,7 +397,7 @@ def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, ApiError | None]:
-    """The request, the operations and pages of its path by method, and the fault if it did not arrive whole."""
+    """The request, the operations and pages of its path by method, and the fault if it arrived only in part."""
     raw, _, asked = arrived.target.partition(b"?")
     path = (unquote_to_bytes(raw) if b"%" in raw else raw).decode("utf-8", "replace") or "/"
     text = asked.decode("latin-1")

@@ -35,15 +35,15 @@ _REACH_MS: Final = 15 * 60 * 1_000
 _NAMED: Final = 5
 """The most candidates of a side that are looked for and named."""
 _LONG_ENOUGH: Final = 4
-"""The fewest letters and digits of a key that is looked for in narratives: a shorter key may be there by chance."""
+"""The fewest letters and digits of a key that is looked for in narratives; a text may hold a shorter one by chance."""
 
 
 class Like(NamedTuple):
     """The candidates of one or more rows, which the rule named `by` found.
 
-    `places` has the candidates of the ledger and of the statement, and `fitting` those of the other side that may be
-    the partner: the others only make that doubtful. The search by a customer's number ends early, so some may be
-    missing.
+    `places` has the indices of the candidates on the ledger's side and on the statement's. `fitting` has those of the
+    opposite side that may be the partner; all other candidates only make that partner doubtful. The search by a
+    customer's number ends early, so candidates may be missing.
     """
 
     by: str
@@ -209,9 +209,10 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
 
 
 class _Line:
-    """The rows of a side, sorted by their spots: numbers that tell amounts apart, and within one amount the moments.
+    """The rows of a side, sorted by spot: one number per row that encodes amount and moment.
 
-    `places` has the rows' indices in the table of waiting rows, and `line` their spots.
+    Rows of one amount lie together, in order of time, and apart from rows of any other amount. `places` has the rows'
+    indices in the table of waiting rows, and `line` their spots.
     """
 
     def __init__(self, places: Places, line: Places) -> None:
@@ -219,18 +220,21 @@ class _Line:
         self.places, self.line = places[order], line[order]
 
     def count(self, spots: Places, reach: int) -> Places:
-        """The number of rows within `reach` of each spot."""
+        """The number of rows whose spot is at most `reach` from each of `spots`."""
         return np.searchsorted(self.line, spots + reach, "right") - self.first_from(spots, reach)
 
     def first_from(self, spots: Places, reach: int) -> Places:
-        """The index of the first row from `spot - reach` on, for each spot; it is within reach unless `count` is 0."""
+        """The index of the first row from `spot - reach` on, for each spot.
+
+        That row is within reach of the spot, unless `count` is 0 for the spot.
+        """
         return np.searchsorted(self.line, spots - reach, "left")
 
 
 def _nearest(waiting: pa.Table, sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tuple[int, int]]:
-    """Pairs the rows outside of `done`, at most `reach` days apart, the nearest days first; in order within a day.
+    """Yields pairs of a left and a right row outside of `done`, at most `reach` days apart, the nearest days first.
 
-    No pair is of two customers.
+    Rows of one day are paired in their order. No pair is of two customers.
     """
     left, right = (
         [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
@@ -279,7 +283,8 @@ def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | Non
 def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple[Pairs, dict[int, Like]]:
     """The pairs of a ledger row and the statement row whose description names its key, and other rows' candidates.
 
-    The description of a pair names no other ledger key, and no other description names the pair's key.
+    The description of a pair names no other ledger key, and no other description names the pair's key. `free` has the
+    indices of the rows to match.
     """
     is_ours = pc.is_null(waiting["s_no"]).to_numpy()[free]
     booked, told = free[is_ours], free[~is_ours]
@@ -299,7 +304,7 @@ def _number(phone: str | None) -> str | None:
 
 
 def _ends(phone: str | None) -> str | None:
-    """The digits of a customer's number that a mask leaves visible; text that is no number stays as it is."""
+    """The digits of a customer's number that a mask leaves visible; other text, and None, stay as they are."""
     number = _number(phone)
     if number is None or not number.startswith("+"):
         return number
@@ -314,7 +319,10 @@ def _customers(waiting: pa.Table, places: Places | Sequence[int], prefix: str) -
 
 
 def is_one_customer(mine: str | None, hashed: str | None, other: str | None, other_hashed: str | None) -> bool | None:
-    """True if the visible digits and the hashes agree, or a number is missing; None if the hashes are of two keys."""
+    """True if the visible digits and the hashes of two numbers agree; a missing number or hash agrees with any.
+
+    None if the visible digits agree and the hashes are of two keys: they cannot be compared.
+    """
     if mine is None or other is None:
         return True
     seen = zip(mine, other, strict=False)
@@ -343,7 +351,11 @@ class _Waiting(NamedTuple):
 
 
 def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
-    """The partners of ledger rows and of statement rows by the customer's number, and the number of unsure rows."""
+    """The partners of ledger rows and of statement rows by the customer's number, and a count.
+
+    The count is of rows that have no partner only because their customers' numbers cannot be compared. `free` has the
+    indices of the rows to look at.
+    """
     sides = []
     for prefix in PREFIX.values():
         there = pc.and_(*(pc.is_valid(waiting[f"{prefix}{name}"]) for name in ("no", "phone"))).to_numpy()
@@ -392,9 +404,9 @@ def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fit
 
 
 def _near(row: _Waiting, there: Mapping[tuple[str, str], Sequence[tuple[int, int, _Waiting]]]) -> Iterator[_Waiting]:
-    """The rows that fit the row in time, and in all but the hidden digits of the customer's number.
+    """The rows that fit `row` in time, and in all but the hidden digits of the customer's number.
 
-    A row without a time fits every row of its day. `there` has the rows by their measure: a moment or a day.
+    A row without a time fits every row of its day. `there` has the rows sorted by a measure: a moment or a day.
     """
     searched = [(_BY_DAY, row.day, 0)]
     if row.at is not None:

@@ -217,7 +217,7 @@ class Draft:
 
 
 def read_as(path: Path, layout: Layout, **options: Unpack[Reading]) -> Statement:
-    """The statement in a file; without a known account its account is NOT_TOLD."""
+    """The statement in a file as the layout reads it; the account is NOT_TOLD, `(unknown)`, if nothing names it."""
     told = layout if layout.account or options.get("account") else replace(layout, account=NOT_TOLD)
     return read_statement(path, layout=told, **options)
 
@@ -279,9 +279,9 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
 
 
 def _columns(draft: Draft, columns: Columns) -> None:
-    """Declares the columns.
+    """Declares the columns in `draft`.
 
-    Doubts columns without a heading, a missing moment or amount, and a statement of several accounts.
+    Adds doubts about columns without a heading, a missing moment or amount, and a statement of several accounts.
     """
     file, draft.doubts = draft.file, columns.doubts
     draft.put(columns.found)
@@ -303,7 +303,7 @@ def _columns(draft: Draft, columns: Columns) -> None:
 
 
 def _sections(draft: Draft) -> None:
-    """Declares the accounts that stand in lines of their own above their rows."""
+    """Declares in `draft` the accounts that stand in lines of their own above their rows."""
     named: dict[str, int] = {}
     for line, cells in draft.file.rows:
         if (text := text_of(cells[0]).strip()) and not TOTAL.match(text):
@@ -315,8 +315,10 @@ def _sections(draft: Draft) -> None:
 
 
 def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
-    """Declares the formats that read most rows; the proof is a row that another format cannot read.
+    """Declares in `draft` the formats of dates that read most rows, and the proof of the only format, if there is one.
 
+    A proof is a row that the format with day and month swapped cannot read, the period above the header, or the order
+    of the rows (`newest_first`; None if it is unknown). If several formats are left, or days are unread, adds doubts.
     Returns the lines of the rows that have a day.
     """
     own = {line: cell for line, cell in draft.moments().items() if isinstance(cell, datetime)}
@@ -378,7 +380,8 @@ def _is_day_first(pattern: str) -> bool | None:
 def _outside_of_period(above: Sequence[Line], by: DateFormat, read: Mapping[int, int]) -> str:
     """The proof, in words, that the format `by` is wrong: a day above the header or the period there contradicts it.
 
-    `read` is line → milliseconds by this format. Empty if nothing contradicts the format.
+    `read` is line → milliseconds by this format, `above` the lines above the header. Empty if nothing contradicts the
+    format.
     """
     is_day_first = _is_day_first(by.pattern)
     # Eight digits are more likely an account's number than a day.
@@ -403,7 +406,8 @@ def _out_of_order(
 ) -> str:
     """The proof, in words, that a format is wrong: it puts a row out of order.
 
-    `read` is line → milliseconds by the format, `texts` line → text. Empty if rows are in order, or too few to tell.
+    `read` is line → milliseconds by the format, `texts` line → text; `newest_first` is the order, None if unknown.
+    Empty if rows are in order, or too few to tell.
     """
     moments = [*read.values()]
     if in_order(moments, newest_first=newest_first) or (newest_first is None and len({*moments}) < _LEAST_DAYS):
@@ -414,7 +418,7 @@ def _out_of_order(
 
 
 def _amounts(draft: Draft) -> None:
-    """Declares the separators that read most amounts, and the style of debits."""
+    """Declares in `draft` the separators that read most amounts, and the style of debits."""
     texts = [pair for name in AMOUNTS for pair in draft.texts(name).items()]
     unread: dict[tuple[str, str], list[str]] = {}
     for marks in SEPARATORS:
@@ -446,7 +450,7 @@ def _styles(draft: Draft, field: str) -> Counter[str]:
 
 
 def _parties(draft: Draft) -> None:
-    """Declares the account's own party, on one side of each row, and how the other parties write a number."""
+    """Declares in `draft` the account's own party, on one side of each row, and how other parties write a number."""
     sides = [[text_of(cell).strip() for cell in draft.cells(name).values()] for name in ("from", "to")]
     pairs = [*zip(*sides, strict=True)]
     customers = [text for name in ("from", "to", "phone") for text in draft.texts(name).values()]
@@ -478,7 +482,7 @@ def _is_like(own: str, party: str) -> bool:
 
 
 def _alike(texts: Sequence[str], *, from_end: bool) -> str:
-    """The text that all `texts` share next to a number, at their end or their beginning.
+    """The text that all `texts` share next to a number: at their end if `from_end`, else at their beginning.
 
     `*` stands for a part that differs, or is a customer's name.
     """
@@ -505,7 +509,7 @@ _MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]
 
 
 def _words(draft: Draft, directions: Mapping[str, str]) -> None:
-    """Declares the meanings of columns' words, with the number of rows; unknown words are left to be filled in.
+    """Declares in `draft` the meanings of columns' words, with the number of rows; unknown words are left to fill in.
 
     `directions` is a word → the direction that the balance gives it.
     """
@@ -533,9 +537,9 @@ def _words(draft: Draft, directions: Mapping[str, str]) -> None:
 
 
 def _movements(draft: Draft, dated: set[int]) -> set[int]:
-    """The lines of the rows that move money.
+    """The lines of the rows that move money; `dated` are the lines of the rows that have a day.
 
-    Declares how totals below the rows begin, and how rows that only state a balance begin.
+    Declares in `draft` how totals below the rows begin, and how rows that only state a balance begin.
     """
     moments, rows = draft.moments(), draft.file.rows
     # A row with an impossible date is no total, and a narrative that continues the row above neither.
@@ -578,7 +582,10 @@ def _beginning(text: str) -> str:
 
 
 def _keys(draft: Draft, moving: set[int]) -> None:
-    """Adds a doubt if rows share a key, and declares `makes_keys` if rows lack one; `moving` are the rows' lines."""
+    """Adds a doubt to `draft` if rows share a key, and declares `makes_keys` if rows lack one.
+
+    `moving` are the lines of the rows that move money.
+    """
     keys = [text for line, text in draft.texts("key").items() if line in moving]
     if repeated := len(keys) - len({*keys}):
         said = f"rows with the key of another: {repeated} of {len(moving)}; told twice, or parts of one payment"
@@ -589,7 +596,10 @@ def _keys(draft: Draft, moving: set[int]) -> None:
 
 
 def _preamble(draft: Draft) -> None:
-    """Declares the labels above the header that are known and can be read, and the currency; doubts the others."""
+    """Declares in `draft` the labels above the header that are known and can be read, and the currency.
+
+    Adds doubts about the other labels.
+    """
     labels: dict[str, str] = {}
     days: list[str] = []
     number = ""

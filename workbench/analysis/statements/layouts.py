@@ -44,11 +44,11 @@ _WAYS: Final = {
     "words": ("direction", "amount"), "columns": ("debit", "credit"), "parties": ("from", "to", "amount"),
     "sign": ("amount",),
 }  # fmt: skip
-"""Way to show the direction of a row → the columns that it needs; the first column decides on the way."""
+"""Way to show a row's direction → the columns that it needs; a layout with the first of them uses this way."""
 AMOUNTS: Final = ("amount", "debit", "credit", "fee", "balance")
 """The fields that are read as amounts."""
 SWAPPED: Final = {"debit": "credit", "credit": "debit"}
-"""Side → the other side: what comes in is a credit on a statement, and a debit in the books."""
+"""Side → the opposite side: money that comes in is a credit on a statement, and a debit in the books."""
 _UNITS: Final = ("", "major", "minor")
 
 

@@ -43,9 +43,10 @@ def declared(
 
 
 def _agreed(name: str, what: str, passed: str | None, told: str | None, otherwise: str | None) -> str:
-    """The caller's value, else the file's, else the layout's.
+    """The caller's value `passed`, else the file's `told`, else the layout's `otherwise`; None stands for no value.
 
-    Raises StatementRefused: the caller's and the file's values differ, or there is no value.
+    Raises StatementRefused: the caller's and the file's values differ, or there is no value. `what` names the value in
+    the message, and `name` the file.
     """
     if passed and told and passed != told:
         text = f"declares the {what} {told!r}, but {passed!r} was passed."
@@ -57,7 +58,10 @@ def _agreed(name: str, what: str, passed: str | None, told: str | None, otherwis
 
 
 def _preamble(name: str, layout: Layout, above: Sequence[Line], currency: str | None) -> tuple[Preamble, int]:
-    """The values of the labels above the header, and the line of the closing balance, or 0 without one."""
+    """The values of the labels above the header, and the line of the closing balance, or 0 without one.
+
+    `currency` is the caller's; for None, the currency is the file's or the layout's.
+    """
     labels = {field: heading_key(label) for field, label in layout.preamble.items()}
     made: dict[str, tuple[int, Any]] = {}
     named: set[str] = set()
@@ -108,10 +112,10 @@ def code_in(cell: Cell) -> str | None:
 
 
 def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) -> dict[str, Callable[[Cell], Any]]:
-    """Field of the preamble → the reader of its value.
+    """Field of the preamble → the function that reads its value.
 
-    `ends` are the fields and values of the period's days. The formats that read all of these are used, or all formats
-    if none does.
+    `ends` are (field, cell) of the period's first and last day. Only formats that read both cells are used, or all
+    formats if none does.
     """
     amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
     is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")

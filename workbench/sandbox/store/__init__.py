@@ -33,7 +33,7 @@ _OLDEST_SQLITE = (3, 37, 0)
 _MOST_CALLS_WAIT = 100
 """The number of waiting calls at which a read has them written, so that reads alone do not fill the memory."""
 BESIDE = ("-driver", "-next")
-"""Endings of the names of the locks beside the file."""
+"""Endings of the names of the lock files beside the store's file."""
 _SIBLINGS = ("", "-wal", "-shm", "-journal", *BESIDE)
 """Endings of the names of a store's files: its own, SQLite's and the locks."""
 _OWNERS_ALONE = 0o600
@@ -96,9 +96,10 @@ def _empty_store() -> bytes:
 
 
 def _connected_without_a_name(connect: Callable[[str], sqlite3.Connection]) -> sqlite3.Connection:
-    """A connection to a file whose name is gone, or to memory where an open file keeps its name or none can be made.
+    """A connection to a new temporary file, whose name is removed at once.
 
-    Not SQLite's own temporary database: SQLite 3.40 damages it in a rollback, once it has moved to its file.
+    On Windows, or if no file can be made, the connection is to memory. SQLite's own temporary database is not used:
+    SQLite 3.40 damages it in a rollback, once it has moved to its file.
     """
     try:
         if os.name == "nt":
@@ -117,7 +118,7 @@ def _connected_without_a_name(connect: Callable[[str], sqlite3.Connection]) -> s
 
 
 class Store:
-    """One sandbox's file. The threads of a process take turns; other processes wait for the file.
+    """One sandbox's file. Threads of one process use it one at a time; other processes wait for the file.
 
     Raises StoreRefused: SQLite is too old, or the file cannot be used with these settings.
     """
