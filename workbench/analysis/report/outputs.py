@@ -151,7 +151,7 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
 
     A break that is written off, or is accepted or expected and changes the books, is posted to the account that was
     reconciled, under the break's key and on its date. Its other line goes against `charges`, `rounding`, `suspense` or
-    `written off`; a difference of both the amount and the fee has a line for each. `accounts` has the codes of your
+    `written off`; an amount and its fee have a line each. `accounts` has the codes of your
     books for any of these accounts; `on` is the day of all entries, such as a day of the open period, by default the
     day of each break. A break has no line if it moves nothing, has no key, waits for the other side, or no entry
     settles it. Raises ReportRefused: `accounts` names an account that no entry can have.
