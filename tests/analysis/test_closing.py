@@ -145,9 +145,82 @@ def test_a_match_that_replaces_an_earlier_one_names_what_is_open_again_and_how_t
         done = second(verdict)
         assert done.breaks.empty
         assert not any("replaces" in note for note in done.notes)
+    # The product's own file has the earlier match, which the larger one replaces.
+    earlier = (found["FT88"], "match", found["RV104"])
+    assert second(earlier, tuple(row)).breaks.empty
+    with pytest.raises(ReconcileRefused, match=r"is decided twice.*; empty the verdict that no longer holds"):
+        second(earlier, (found["RV104"], "match", journal))
     alone = second((found["RV104"], "accept"))
     assert [note.endswith("(EFT MULENGA) is open again.") for note in alone.notes if "replaces" in note] == [True]
     assert not any("replaces" in note for note in second((found["RV104"], "open")).notes), "that is asked for"
+
+
+def test_the_terminal_counts_all_breaks_shows_what_differs_in_one_net_amount_and_names_a_booking_by_its_reference():
+    ours, told = [on(1, "K1", 5), on(2, "X", 7330), on(30, "E1", 1)], [on(1, "K1", 5), on(2, "X", 7404, fee_minor=74)]
+    first = month(ours, [*told, on(3, None, 5), on(30, "E1", 1)])
+    assert first.headline.startswith("2 breaks to settle.")
+    text = repr(first)
+    assert "1 of 2 breaks to settle, by what to do" in text
+    assert "1 row that cannot be used is listed apart" in text
+    assert "+73.30 ≠ +74.04 less fee 0.74 ZMW" in text
+    missing = month(ours[::2], [*told, on(30, "E1", 1)])
+    (line,) = [line for line in repr(missing).splitlines() if line.startswith("missing_in_ledger  ")]
+    assert line.split()[3:6] == ["0.00", "73.30", "-73.30"]
+    late = [on(20, "made-9168", 9), on(58, "E2", 1)]
+    second = month([*ours, *late], late[1:], carry_forward=first.carry_forward)
+    assert any(note.endswith("read now: made-9168 of 2026-01-21.") for note in second.notes), second.notes
+
+
+MOVED, OWES = {"fee_minor": 74}, {"phone": "+260961234567"}
+TO_BOOK = {
+    "missing": ([], [on(2, "X", 7404, **MOVED)]),
+    "paid": ([], [on(2, "X", 7404, direction="out", **MOVED)]),
+    "a charge with a fee": ([], [on(2, "X", 100, direction="out", type="fee", **MOVED)]),
+    "a fee that takes all": ([], [on(2, "X", 74, **MOVED)]),
+    "on the statement twice": ([on(2, "X", 7404, **MOVED)], [on(2, "X", 7404, **MOVED)] * 2),
+    "booked twice": ([on(2, "X", 7404, **MOVED)] * 2, [on(2, "X", 7404, **MOVED)]),
+    "failed there": ([on(2, "X", 7404, **MOVED)], [on(2, "X", 7404, status="failed", **MOVED)]),
+    "failed here": ([on(2, "X", 7404, status="failed", **MOVED)], [on(2, "X", 7404, **MOVED)]),
+    "direction": ([on(2, "X", 7404, **MOVED)], [on(2, "X", 7404, direction="out", **MOVED)]),
+    "amount and fee": ([on(2, "X", 7404, **MOVED)], [on(2, "X", 7500, fee_minor=75)]),
+    "one net amount": ([on(2, "X", 7330)], [on(2, "X", 7404, **MOVED)]),
+    "fee": ([on(2, "X", 7404)], [on(2, "X", 7404, **MOVED)]),
+    "another reference": ([on(2, "X", 7404, **MOVED, **OWES)], [on(2, "Y", 7404, **MOVED, **OWES)]),
+    "another reference and fee": ([on(2, "X", 7404, **OWES)], [on(2, "Y", 7404, **MOVED, **OWES)]),
+    "a batch": ([on(2, "X", 100, batch="B"), on(2, "Z", 200, batch="B")], [on(2, "B", 290, fee_minor=5)]),
+    "a batch there": ([], [on(2, "X", 100, batch="B", **MOVED), on(2, "Z", 200, batch="B")]),
+    "reversal": ([], [on(2, "R", 5, direction="out", fee_minor=1, type="reversal", related="K1")]),
+    "payout": ([on(2, "P", 100, direction="out", kind="payout_paid", **MOVED)], []),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("case", TO_BOOK)
+def test_what_the_journal_books_leaves_nothing_open_in_its_own_period_and_in_the_next(case: str):
+    key = {"phone_key": b"a key that only this test knows."}
+    ours, told = ([on(1, "K1", 5), *rows, on(30, "E1", 1)] for rows in TO_BOOK[case])
+    (name,) = month(ours, told, **key).breaks["id"]
+    for verdict in ("accept", "write_off"):
+        done = month(ours, told, (name, verdict), **key)
+        lines = done.journal()
+        assert lines["debit_minor"].sum() == lines["credit_minor"].sum()
+        mine = lines[lines["account"] == done.proof["account"].item()].to_dict("records")
+        dated, later = (
+            [
+                on(day or (line["date"] - FIRST).days, line["reference"], line["debit_minor"] or line["credit_minor"],
+                   direction="in" if line["debit_minor"] else "out")
+                for line in mine
+            ] for day in (None, 45)
+        )  # fmt: skip
+        rest = on(58, "E2", 1)
+        runs = [month([*ours, *dated], told, **key)]
+        runs += [
+            month([*ours, *booked, rest], [rest], carry_forward=done.carry_forward, **key) for booked in (dated, later)
+        ]
+        for again in runs:
+            assert again.breaks.empty
+            assert again.proof[["difference_minor", "unexplained_minor"]].to_numpy().tolist() == [[0, 0]]
+            assert again.proof["holds"].all()
 
 
 def test_a_forgotten_carry_forward_is_asked_for():

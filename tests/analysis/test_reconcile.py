@@ -586,7 +586,7 @@ TWO_PERIODS: dict[str, tuple[Case, Row, Case, Row]] = {
         {"codes": [("z", "missing_in_ledger"), ("z2", "timing")]},
     ),
     "a line of a batch that is told again is added once too": (
-        (ledger_of(CREDIT), [statement_of(P)]), {"codes": [("p", "batch_mismatch")]},
+        (ledger_of(CREDIT), [statement_of(P)]), {"codes": [("b", "batch_mismatch")]},
         (ledger_of(CREDIT, C), [statement_of(P, Q, C)]), {"codes": [], "told again": 1, "holds": True},
     ),
 }  # fmt: skip
@@ -683,7 +683,7 @@ class TestNarratives:
         (tmp_path / "rules.toml").write_text('[[rule]]\nnarrative = "of"\nkind = "fee"\nexpected = true\n')
         first = reconcile(made(ours), made(told), rules=tmp_path / "rules.toml")
         plain = reconcile(made(ours.drop(columns="description")), made(told), rules=tmp_path / "rules.toml")
-        found = {"x": KEPT_OF_IT[0], "y": "of y", "z": None, "d": "of the line", "p": "of p"}
+        found = {"x": KEPT_OF_IT[0], "y": "of y", "z": None, "d": "of the line", "b": "of p"}
         assert dict(python_rows(first.breaks, "key", "description")) == found
         for shown in ("breaks", "suggestions", "inputs", "closed"):
             left = (getattr(each, shown).assign(description=None) for each in (first, plain))

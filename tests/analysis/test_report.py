@@ -553,7 +553,7 @@ class TestWorkbook:
         advice = {code: f"What settles {code}." for code in ("fee_mismatch", "timing")}
         net = [f"=SUMIFS(breaks!$M:$M,breaks!$D:$D,B{row},breaks!$N:$N,D{row})" for row in (21, 22)]
         assert [row for row in cells if "ZMW" in row] == [
-            [advice["fee_mismatch"], "fee_mismatch", net[0], "ZMW", 0.07, -0.09, 2, 1, 1, "Accounts"],
+            [advice["fee_mismatch"], "fee_mismatch", net[0], "ZMW", 0.07, 0.09, 2, 1, 1, "Accounts"],
             [advice["timing"], "timing", net[1], "ZMW", 10, 0, 1, 1, 0, ""],
         ]  # fmt: skip
         assert [row for row in cells[-5:] if row] == [
@@ -772,12 +772,12 @@ class TestJournal:
         assert against.to_dict() == {"charges": 1, "suspense": 3, "written off": 2}
 
     def test_what_waits_for_the_other_side_is_ignored_or_not_decided_is_not_booked(self):
-        proposal = '[{"recipe": "unknown_credit"}]'
+        proposal = '[{"recipe": "reversed"}]'
         decided = {"verdict": "accept", "proposal": proposal, "id": "b1"}
         kept = a_break("missing_in_ledger", -5, **decided, side="statement")
         others = [
             *(kept | {"verdict": verdict} for verdict in (None, "ignore", "match", "tolerated")),
-            *(kept | each for each in ({"proposal": None}, {"variance_minor": 0})),
+            *(kept | each for each in ({"proposal": None}, {"variance_minor": 0, "ledger_minor": 0})),
             *(a_break(code, 5, **decided) for code in ("missing_in_statement", "timing")),
         ]
         assert outputs.journal(reconciled(breaks=others)).empty
@@ -789,7 +789,9 @@ class TestJournal:
         booked = {"reversed": 7, "rounded_up": 1, "fee_raised": 900}
         proposal = json.dumps([{"recipe": recipe, "amount_minor": minor} for recipe, minor in booked.items()])
         both = a_break("amount_mismatch", 899, **decided | {"proposal": proposal})
-        lines = outputs.journal(reconciled(breaks=[both, both | {"variance_minor": 903, "id": "b2"}]))
+        lines = outputs.journal(
+            reconciled(breaks=[both, both | {"variance_minor": 903, "ledger_minor": 903, "id": "b2"}])
+        )
         posted = [*python_rows(lines, "account", "debit_minor", "credit_minor")]
         assert posted[:3] == [(MTN, 0, 899), ("rounding", 0, 1), ("charges", 900, 0)]
         assert posted[3:] == [(MTN, 0, 903), ("rounding", 0, 1), ("charges", 900, 0), ("suspense", 4, 0)]

@@ -262,7 +262,7 @@ def _booked(
     return _body(pairs, recipe, amount, text, fee_minor=fee, occurred_at=_at(pairs), **more)
 
 
-_UNKNOWN: Final = ("unknown_credit", "unknown_debit")
+UNKNOWN: Final = ("unknown_credit", "unknown_debit")
 _ROUNDED: Final = ("rounded_up", "rounded_down")
 _FEE: Final = ("fee_lowered", "fee_raised")
 """Pairs of recipes: for an account's gain, then for its loss. A lower fee raises the account."""
@@ -278,8 +278,8 @@ def as_kind(proposal: str, kind: str) -> str:
     """
     bodies: list[dict[str, Any]] = json.loads(proposal)
     for body in bodies:
-        if body["recipe"] in _UNKNOWN:
-            place = _UNKNOWN.index(body["recipe"])
+        if body["recipe"] in UNKNOWN:
+            place = UNKNOWN.index(body["recipe"])
             net = body["amount_minor"] + (body["fee_minor"] if place else -body["fee_minor"])
             if kind in _OF_KIND and net > 0:
                 body |= {"recipe": _OF_KIND[kind][place], "amount_minor": net, "fee_minor": 0}
@@ -297,16 +297,17 @@ def _net(recipes: tuple[str, str], pairs: pa.Table, amount: Values, **more: str)
     return _booked(pairs, recipe, pc.abs(amount), **more)
 
 
-def reverse(pairs: pa.Table) -> Values:
+def reverse(pairs: pa.Table, **more: str) -> Values:
     """The JSON body of the proposal that reverses the ledger entry of each pair."""
-    return _body(pairs, "reversed", "l_amount", "Reverses {l_entry}: {code}", fee_minor="l_fee", entry="l_entry")
+    more = {"fee_minor": "l_fee", "entry": "l_entry", **more}
+    return _body(pairs, "reversed", "l_amount", "Reverses {l_entry}: {code}", **more)
 
 
 def _book(pairs: pa.Table) -> Values:
     """Proposes to book the statement's row: an outgoing fee as a fee, any other row as unknown money."""
     is_incoming = pc.equal(pairs["s_direction"], "in")
     is_fee = pc.and_not(pc.fill_null(pc.equal(pairs["s_kind"], "fee"), fill_value=False), is_incoming)
-    recipe = pc.if_else(is_fee, _FEE[1], pc.if_else(is_incoming, *_UNKNOWN))
+    recipe = pc.if_else(is_fee, _FEE[1], pc.if_else(is_incoming, *UNKNOWN))
     amount = pc.if_else(is_fee, pc.add(pairs["s_amount"], pairs["s_fee"]), pairs["s_amount"])
     return _booked(pairs, recipe, amount, pc.if_else(is_fee, 0, pairs["s_fee"]))
 
@@ -321,7 +322,7 @@ def _book_difference(pairs: pa.Table) -> Values:
     units = pa.array([10 ** decimals_of(currency) for currency in pairs["s_currency"].to_pylist()], pa.int64())
     # Up to half a kwacha is taken for rounding, or half of another currency's major unit.
     is_rounding = pc.less_equal(pc.multiply(pc.abs(amount), 2), units)
-    return pc.if_else(is_rounding, _net(_ROUNDED, pairs, amount), _net(_UNKNOWN, pairs, amount))
+    return pc.if_else(is_rounding, _net(_ROUNDED, pairs, amount), _net(UNKNOWN, pairs, amount))
 
 
 def _book_fee(pairs: pa.Table) -> Values:
@@ -348,7 +349,7 @@ def _follow_statement(pairs: pa.Table) -> Values:
     """
     if pairs["s_no"].null_count:
         return pc.coalesce(pairs["reversals"], reverse(pairs))
-    several = _net(_UNKNOWN, pairs, pairs["s_signed"])
+    several = _net(UNKNOWN, pairs, pairs["s_signed"])
     return pc.if_else(pc.greater(pairs["rows"], 1), several, _book(pairs))
 
 
@@ -415,8 +416,8 @@ _PROPOSED: Final[Mapping[str, Sequence[Propose]]] = {
     "amount_mismatch": (_book_difference, _book_fee),
     "fee_mismatch": (_book_difference, _book_fee),
     "date_mismatch": (partial(_booked, recipe="redated", amount="l_amount", entry="l_entry"),),
-    WRONG_REFERENCE: (reverse, _post_anew, _book_fee_anew),
-    BATCH_MISMATCH: (lambda pairs: _net(_UNKNOWN, pairs, _apart(pairs, "signed")),),
+    WRONG_REFERENCE: (partial(reverse, reference="l_key"), _post_anew, _book_fee_anew),
+    BATCH_MISMATCH: (lambda pairs: _net(UNKNOWN, pairs, _apart(pairs, "signed")),),
     MISSING["ledger"]: (_follow_statement,),
     MISSING["statement"]: (_follow_statement,),
     LATE_SUCCESS: (

@@ -330,6 +330,8 @@ def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
     """The columns BREAK that follow from those of the pairs, without the texts."""
     ledger, statement = (pc.is_valid(pairs[f"{prefix}no"]) for prefix in PREFIX.values())
     key, currency = (pc.if_else(statement, pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in ("key", "currency"))
+    # A batch is booked under its own name.
+    key = pc.if_else(pairs["grouped"], pairs["g"], key)
     gross = {
         f"{side}_{name}_minor": pc.if_else(pairs["grouped"], None, pairs[f"{prefix}{name}"])
         for side, prefix in PREFIX.items() for name in ("amount", "fee")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import files
-from workbench.analysis.break_codes import DUPLICATE, has_key
+from workbench.analysis.break_codes import DUPLICATE
 from workbench.analysis.frames import arranged, day_number, frame, python_rows, typed, untyped, with_column
 from workbench.analysis.frames import table as arrow_table
 from workbench.analysis.phone_key import OF, PhoneKey, key_from
@@ -370,7 +370,7 @@ def rows_read(
 def rows_named(rows: pd.DataFrame) -> str:
     """A text that names the first of these `rows` (columns READ) by key and day, for a person to look up."""
     told = [
-        f"{key if has_key(key) else 'a row without a key'} of {day}"
+        f"{key or 'a row without a key'} of {day}"
         for key, day in python_rows(rows.sort_values(["business_date", "key"]).iloc[:_NAMED], "key", "business_date")
     ]
     more = [f"and {len(rows) - _NAMED:,} more"] if len(rows) > _NAMED else []

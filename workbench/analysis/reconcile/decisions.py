@@ -183,6 +183,7 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
         place += f" ({row['break']})" if unit == "row" else ""  # a notebook shows no row numbers
         rows[place] = row = row | {"verdict": verdict or None, "when": row["when"] or (saved if is_of_breaks else None)}
         problems += [f"in {place} {text}" for text in _problems(row, called)]
+    rows = _without_smaller(rows)
     problems += [*_decided_twice(rows)]
     if problems := problems or _dated(rows, days):
         more = [f"and {len(problems) - _MOST:,} more"] if len(problems) > _MOST else []
@@ -252,6 +253,18 @@ def _moment(text: str, *, day_first: bool) -> str | None:
     return at.date().isoformat() if is_day else at.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
+def _without_smaller(rows: Mapping[str, Row]) -> dict[str, Row]:
+    """The rows without each match whose breaks are all part of a larger match, which replaces it."""
+    matched: dict[str, list[set[str]]] = {}
+    for ids in ({*ids_of(row)} for row in rows.values() if row["verdict"] == "match"):
+        for name in ids:
+            matched.setdefault(name, []).append(ids)
+    return {
+        place: row for place, row in rows.items()
+        if row["verdict"] != "match" or not any({*ids_of(row)} < ids for ids in matched[row["break"] or ""])
+    }  # fmt: skip
+
+
 def _decided_twice(rows: Mapping[str, Row]) -> Iterator[str]:
     """Yields a sentence for each break that two rows decide differently."""
     seen: dict[str, tuple[str, tuple[str | None, list[str]]]] = {}
@@ -260,7 +273,8 @@ def _decided_twice(rows: Mapping[str, Row]) -> Iterator[str]:
         for break_id in ids_of(row):
             before, other = seen.setdefault(break_id, (place, said))
             if other != said:
-                yield f"{break_id} is decided twice, as {other[0]} in {before} and as {said[0]} in {place}"
+                text = f"{break_id} is decided twice, as {other[0]} in {before} and as {said[0]} in {place}"
+                yield f"{text}; empty the verdict that no longer holds"
 
 
 def applied(

@@ -192,8 +192,11 @@ def open_breaks(result: Reconciled, width: int | None, file: Path | None = None)
     titles = [f"{row['code']}: {row['settlement']}" for row in rows]
     titles = ["" if title == before else title for before, title in pairwise(["", *titles])]
     texts = [shortened(" ".join((row["description"] or "").split()), most) for row in rows]
+    bad = int((result.breaks["verdict"].isna() & (result.breaks["code"] == INVALID)).sum())
+    many = f"{f'{len(mine):,} of ' if bad else ''}{counted(len(mine) + bad, 'break')} to settle"
+    rest = f"; {counted(bad, 'row')} that cannot be used {'is' if bad == 1 else 'are'} listed apart" if bad else ""
     made = table(
-        f"{counted(len(mine), 'break')} to settle, by what to do; where both sides have it, ledger ≠ statement",
+        f"{many}, by what to do; where both sides have it, ledger ≠ statement{rest}",
         [*columns, "narrative"],
         [(*cell, text) for cell, text in zip(cells, texts, strict=True)],
     )
@@ -201,9 +204,15 @@ def open_breaks(result: Reconciled, width: int | None, file: Path | None = None)
 
 
 def _moved(row: Mapping[str, Any]) -> str:
-    """A break's signed amount as text; both sides', with ≠ between them, if they differ."""
-    sides = dict.fromkeys(row[name] for name in _CLOSINGS)
-    texts = [signed_text(minor, row["currency"]) for minor in sides if minor is not None]
+    """A break's signed net amount as text; both sides' with ≠ between them, gross if only their fees differ."""
+    sides = [(row[f"{side}_minor"], row[f"{side}_fee_minor"] or 0) for side in ("ledger", "statement")]
+    (ours, our_fee), (theirs, their_fee) = sides
+    is_gross = ours == theirs and our_fee != their_fee
+    texts = dict.fromkeys(
+        signed_text(net + fee * is_gross, row["currency"])
+        + (f" less fee {major_text(fee, row['currency'])}" if is_gross and fee else "")
+        for net, fee in sides if net is not None
+    )  # fmt: skip
     return f"{' ≠ '.join(texts)} {row['currency'] or ''}".rstrip()
 
 
@@ -221,8 +230,8 @@ def codes(result: Reconciled) -> Table:
     made = [
         (
             code.code, f"{code.breaks:,}", f"{code.rows:,}",
-            *(signed_text(minor, code.currency) for minor in (code.up_minor, code.down_minor, code.net_minor)),
-            code.currency, _days(code.oldest_days), decided(code),
+            *(major_text(minor, code.currency) for minor in (code.up_minor, -code.down_minor)),
+            signed_text(code.net_minor, code.currency), code.currency, _days(code.oldest_days), decided(code),
         ) for code in totals.by_code(result)
     ]  # fmt: skip
     return table("Breaks by what to do, net of fees", columns, made)
@@ -278,7 +287,7 @@ def nets(result: Reconciled, currency: str, by: str) -> Table:
     """The breaks by age (`bucket`) or by `business_date`, for the accounts in one currency."""
     what, unit = ("age", "age in days") if by == "bucket" else ("business date", "business date")
     made = [
-        (str(name), f"{net.breaks:,}", signed_text(net.up_minor, currency), signed_text(net.down_minor, currency))
+        (str(name), f"{net.breaks:,}", major_text(net.up_minor, currency), major_text(-net.down_minor, currency))
         for name, net in totals.nets(result, currency, by).items()
     ]
     columns = [unit, *_numbers("breaks", "ledger has more", "statement has more")]

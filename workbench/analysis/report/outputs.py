@@ -27,7 +27,7 @@ from typing import Any, Final
 import pandas as pd
 
 from workbench.analysis import files
-from workbench.analysis.break_codes import BOOKS, has_key
+from workbench.analysis.break_codes import BOOKS, UNKNOWN, WRONG_REFERENCE, has_key
 from workbench.analysis.frames import frame
 from workbench.analysis.report import captions, totals
 from workbench.analysis.report.page import write_page
@@ -151,7 +151,7 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
 
     A break that is written off, or is accepted or expected and changes the books, is posted to the account that was
     reconciled, under the break's key and on its date. Its other line goes against `charges`, `rounding`, `suspense` or
-    `written off`; a difference of both the amount and the fee has a line for each. `accounts` has the codes of your
+    `written off`; an amount and its fee have a line each. `accounts` has the codes of your
     books for any of these accounts; `on` is the day of all entries, such as a day of the open period, by default the
     day of each break. A break has no line if it moves nothing, has no key, waits for the other side, or no entry
     settles it. Raises ReportRefused: `accounts` names an account that no entry can have.
@@ -165,28 +165,38 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
     for row in _decided(totals.named(result)):
         if _without_entry(row):
             continue
-        name, verdict, variance = row["id"], row["verdict"], row["variance_minor"]
-        against = {WRITTEN_OFF: variance} if verdict == _WRITE_OFF else _against(row["proposal"], variance)
-        told = totals.in_words(verdict, None, row["why"] or row["rule"])
+        told = totals.in_words(row["verdict"], None, row["why"] or row["rule"])
         text = " ".join((row["description"] or "").split()) or (row["key"] if has_key(row["key"]) else row["code"])
-        line = {"entry": name, "date": on or row["business_date"], "currency": row["currency"],
-                "reference": row["key"], "narrative": armed(f"{text} ({told})")}  # fmt: skip
-        # The ledger has too much where the variance is positive: the account is credited.
-        for posted, minor in ((row["account"], -variance), *against.items()):
+        line = {"entry": row["id"], "date": on or row["business_date"], "currency": row["currency"],
+                "narrative": armed(f"{text} ({told})")}  # fmt: skip
+        for posted, reference, minor in _lines(row):
             debit, credit = max(minor, 0), max(-minor, 0)
-            rows.append({**line, "account": codes.get(posted, posted), "debit_minor": debit, "credit_minor": credit})
+            amounts = {"debit_minor": debit, "credit_minor": credit, "reference": reference}
+            rows.append({**line, "account": codes.get(posted, posted), **amounts})
     return frame(rows, JOURNAL)
 
 
-def _against(proposal: str, variance: int) -> Mapping[str, int]:
-    """The accounts that a proposal (JSON) is posted against, each with its part of the variance."""
+def _lines(row: Mapping[str, Any]) -> list[tuple[str, str, int]]:
+    """The account, the reference and the amount (a debit is positive) of each line that books a break.
+
+    In the reconciled account the gross amount and the fee have a line each: one line of the net amount would differ
+    from the statement's row in both. A movement under another reference is reversed and booked under the statement's.
+    """
+    account, key, bodies = row["account"], row["key"], json.loads(row["proposal"] or "[]")
+    booked, stated, lines = row["ledger_minor"] or 0, row["statement_minor"], list[tuple[str, str, int]]()
+    if row["code"] == WRONG_REFERENCE:
+        lines, booked = [(account, bodies[0]["reference"], -booked)], 0
+    fee = 0 if stated is None else (row["statement_fee_minor"] or 0) - bool(booked) * (row["ledger_fee_minor"] or 0)
+    lines += [(account, key, (stated or 0) - booked + fee), (account, key, -fee)]
     parts = Counter[str]()
-    for body in json.loads(proposal):
+    for body in bodies if row["verdict"] != _WRITE_OFF else ():
         if body["recipe"] in AGAINST:
-            account, sign = AGAINST[body["recipe"]]
-            parts[account] -= sign * body["amount_minor"]
-    parts[SUSPENSE] = variance - parts.total()
-    return {account: minor for account, minor in parts.items() if minor}
+            against, sign = AGAINST[body["recipe"]]
+            parts[against] -= sign * body["amount_minor"]
+        elif body["recipe"] in UNKNOWN and not booked:
+            parts[CHARGES] += body["fee_minor"]
+    parts[WRITTEN_OFF if row["verdict"] == _WRITE_OFF else SUSPENSE] = row["variance_minor"] - parts.total()
+    return [line for line in (*lines, *((name, key, minor) for name, minor in parts.items())) if line[-1]]
 
 
 def _decided(result: Reconciled) -> Iterator[dict[str, Any]]:
@@ -198,7 +208,7 @@ def _without_entry(row: Mapping[str, Any]) -> str | None:
     verdict = row["verdict"]
     waits = verdict in _BOOKED and totals.item_of(row["code"], row["side"])[1] != BOOKS
     reasons = {
-        "without an amount": not row["variance_minor"],
+        "without an amount": not _lines(row),
         "ignored, matched or tolerated": verdict not in {_WRITE_OFF, *_BOOKED},
         "for the other side to book": waits,
         "that no known entry settles": not row["proposal"],

@@ -237,7 +237,7 @@ def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -
     to_do = pd.DataFrame(
         [
             (captions.decided(total) if total.is_decided else total.settlement, total.code, total.net_minor,
-             total.currency, total.up_minor, total.down_minor, total.breaks, total.oldest_days, total.decided,
+             total.currency, total.up_minor, -total.down_minor, total.breaks, total.oldest_days, total.decided,
              total.who)
             for total in codes
         ],
