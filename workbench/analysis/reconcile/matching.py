@@ -179,9 +179,13 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
         alone: NDArray[np.bool_] = np.logical_and(*(side.count(spots, 2 * reach) == 1 for side in sides))
         return alone
 
-    fits = right.count(left.line, reach) > 0
-    partner = right.first_from(left.line[fits], reach)
-    is_sure = are_alone(left.line[fits]) & are_alone(right.line[partner])
+    def fitting(mine: _Line, other: _Line) -> tuple[Places, Places, NDArray[np.bool_]]:
+        """The rows of a side that fit some row of the other, the first such rows, and whether each pair is alone."""
+        rows = np.flatnonzero(other.count(mine.line, reach) > 0)
+        firsts = other.first_from(mine.line[rows], reach)
+        return rows, firsts, are_alone(mine.line[rows]) & are_alone(other.line[firsts])
+
+    fits, partner, is_sure = fitting(left, right)
     pairs = list(zip(left.places[fits][is_sure].tolist(), right.places[partner][is_sure].tolist(), strict=True))
     phones = [
         waiting[f"{prefix}{name}"].take(pa.array([both[side] for both in pairs], pa.int64())).to_pylist()
@@ -197,14 +201,13 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     unclear: dict[int, Like] = {}
     for mine, other in (sides, sides[::-1]):
         counts = np.array([side.count(mine.line, 2 * reach) for side in sides])
-        is_open = (other.count(mine.line, reach) > 0) & (counts.sum(axis=0) > len(sides))
         firsts = np.array([side.first_from(mine.line, 2 * reach) for side in sides])
-        for row in np.flatnonzero(is_open):
-            if (place := int(mine.places[row])) not in done:
-                many, begins = counts[:, row].tolist(), firsts[:, row].tolist()
-                ends = [first + min(number, _NAMED) for first, number in zip(begins, many, strict=True)]
-                some = [side.places[first:last].tolist() for side, first, last in zip(sides, begins, ends, strict=True)]
-                unclear[place] = Like(rule.name, some, many)
+        rows, _, is_sure = fitting(mine, other)
+        for row in rows[~is_sure]:
+            many, begins = counts[:, row].tolist(), firsts[:, row].tolist()
+            ends = [first + min(number, _NAMED) for first, number in zip(begins, many, strict=True)]
+            some = [side.places[first:last].tolist() for side, first, last in zip(sides, begins, ends, strict=True)]
+            unclear[int(mine.places[row])] = Like(rule.name, some, many)
     return pairs, unclear
 
 
