@@ -26,7 +26,7 @@ from typing import Any, Final
 import pandas as pd
 
 from workbench.analysis import files
-from workbench.analysis.break_codes import BOOKS, has_key
+from workbench.analysis.break_codes import BOOKS
 from workbench.analysis.frames import frame
 from workbench.analysis.report import captions, totals
 from workbench.analysis.report.page import write_page
@@ -132,14 +132,14 @@ def _quoted(text: str) -> str:
     return f"'{kept}" if begins_as_formula(text) else kept
 
 
-CHARGES, ROUNDING, SUSPENSE, WRITTEN_OFF = "charges", "rounding", "suspense", "written off"
+CHARGES, INTEREST, ROUNDING, SUSPENSE, WRITTEN_OFF = "charges", "interest", "rounding", "suspense", "written off"
 AGAINST: Final[Mapping[str, tuple[str, int]]] = {
     "fee_raised": (CHARGES, -1), "fee_lowered": (CHARGES, 1), "rounded_up": (ROUNDING, 1),
     "rounded_down": (ROUNDING, -1),
 }  # fmt: skip
 """The recipe of a proposal → the account that its entry is posted against, and the sign of its effect on the books.
 
-The entries of all other recipes are posted against suspense.
+The entries of all other recipes are posted against suspense; those of a rule's kind `interest`, against interest.
 """
 _WRITE_OFF: Final = "write_off"
 _BOOKED: Final = ("accept", "expected")
@@ -150,14 +150,14 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
     """The entries for decided breaks, in the shape JOURNAL, in whole minor units.
 
     A break that is written off, or is accepted or expected and changes the books, is posted to the account that was
-    reconciled, under the break's key and on its date. Its other line goes against `charges`, `rounding`, `suspense` or
-    `written off`; a difference of both the amount and the fee has a line for each. `accounts` has the codes of your
-    books for any of these accounts; `on` is the day of all entries, such as a day of the open period. A break has no
-    line if it moves nothing, has no key, waits for the other side, or no entry settles it.
+    reconciled, under the break's key and on its date. Its other line goes against `charges`, `interest`, `rounding`,
+    `suspense` or `written off`; a difference of both the amount and the fee has a line for each. `accounts` has the
+    codes of your books for any of these accounts; `on` is the day of all entries, such as a day of the open period. A
+    break has no line if it moves nothing, has no key, waits for the other side, or no entry settles it.
     Raises ReportRefused: `accounts` names an account that no entry can have.
     """
     codes, rows = accounts or {}, []
-    known = [*totals.named(result).proof["account"], CHARGES, ROUNDING, SUSPENSE, WRITTEN_OFF]
+    known = [*totals.named(result).proof["account"], CHARGES, INTEREST, ROUNDING, SUSPENSE, WRITTEN_OFF]
     if odd := [name for name in codes if name not in known]:
         near = difflib.get_close_matches(odd[0], known, n=1)
         hint = f"{f'Did you mean {near[0]}? ' if near else ''}The names are {', '.join(known)}."
@@ -168,7 +168,7 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
         name, verdict, variance = row["id"], row["verdict"], row["variance_minor"]
         against = {WRITTEN_OFF: variance} if verdict == _WRITE_OFF else _against(row["proposal"], variance)
         told = totals.in_words(verdict, None, row["why"] or row["rule"])
-        text = " ".join((row["description"] or "").split()) or (row["key"] if has_key(row["key"]) else row["code"])
+        text = " ".join((row["description"] or "").split()) or row["code"]
         line = {"entry": name, "date": on or row["business_date"], "currency": row["currency"],
                 "reference": row["key"], "narrative": armed(f"{text} ({told})")}  # fmt: skip
         # The ledger has too much where the variance is positive: the account is credited.
@@ -180,12 +180,13 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
 
 def _against(proposal: str, variance: int) -> Mapping[str, int]:
     """The accounts that a proposal (JSON) is posted against, each with its part of the variance."""
-    parts = Counter[str]()
+    parts, rest = Counter[str](), SUSPENSE
     for body in json.loads(proposal):
+        rest = INTEREST if body.get("description", "").startswith(f"{INTEREST}: ") else rest
         if body["recipe"] in AGAINST:
             account, sign = AGAINST[body["recipe"]]
             parts[account] -= sign * body["amount_minor"]
-    parts[SUSPENSE] = variance - parts.total()
+    parts[rest] = variance - parts.total()
     return {account: minor for account, minor in parts.items() if minor}
 
 
@@ -234,7 +235,7 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     # Journals have no customer or supplier, and T9 is the tax code of what VAT does not touch.
     "sage": {
         "Type": "{type}", "Account Reference": "", "Nominal A/C Ref": "{account}", "Department Code": "0",
-        "Date": "{date:%d/%m/%Y}", "Reference": "{reference:.30}", "Details": "{narrative:.45} {entry}",
+        "Date": "{date:%d/%m/%Y}", "Reference": "{reference:.30}", "Details": "{details} {entry}",
         "Net Amount": "{amount}", "Tax Code": "T9", "Tax Amount": "0.00",
     },
     # Rows of one narration and date are one journal, so it names the entry; a credit is below zero.
@@ -251,6 +252,8 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
 
 Amounts are in major units with a point, days as 2026-01-31 in general and as 31/01/2026 elsewhere.
 """
+_DETAILS: Final = 45
+"""The most characters of a narrative in Sage's details, which take 60, beside the id of the break."""
 _MOST: Final = {"xero": 300}
 """Form → the most lines that one file may have."""
 
@@ -315,4 +318,10 @@ def _in_major(line: Mapping[str, Any]) -> dict[str, Any]:
         f"{major(line[name], line['currency']):f}" if line[name] else "" for name in ("debit_minor", "credit_minor")
     )
     amounts = {"debit": debit, "credit": credit, "amount": debit or credit, "signed": debit or f"-{credit}"}
-    return {**line, **amounts, "currency": line["currency"] or "", "type": "JD" if debit else "JC"}
+    details = line["narrative"]
+    if len(details) > _DETAILS:
+        whole = details[: _DETAILS - len("...)")]
+        details = f"{whole.rpartition(' ')[0] or whole}..."
+        details += ")" * (details.rfind("(") > details.rfind(")"))
+    told = {"details": details, "currency": line["currency"] or "", "type": "JD" if debit else "JC"}
+    return {**line, **amounts, **told}
