@@ -708,7 +708,7 @@ def lame(environ, start_response):
         raise ValueError("not enough values to unpack " + keys)
     return receiver(environ, start_response)
 WSGIRequestHandler.log_message = lambda *_: None
-make_server("127.0.0.1", int(sys.argv[1]), lame).serve_forever()
+make_server("127.0.0.1", int(os.environ["PORT"]), lame).serve_forever()
 """
 """A shop that fails on a malformed header; if asked to, it verifies nothing, or does not start a second time."""
 
@@ -718,7 +718,7 @@ def started(tmp_path: Path) -> tuple[str, str, str]:
     """The address of a shop, and the option with the command that starts it."""
     (tmp_path / "shop.py").write_text(SHOP)
     port = free_port()
-    return f"http://127.0.0.1:{port}/webhooks", "--cmd", f"{sys.executable} {tmp_path}/shop.py {port}"
+    return f"http://127.0.0.1:{port}/webhooks", "--cmd", f"{sys.executable} {tmp_path}/shop.py"
 
 
 @LATER

@@ -108,6 +108,17 @@ ROWS = [
 ]  # fmt: skip
 
 
+def test_a_second_endpoint_that_the_dashboard_does_not_allow_is_refused_by_the_option(tmp_path: Path):
+    store, rows = tmp_path / "kept.db", tmp_path / "rows.toml"
+    rows.write_text('endpoint_registration = "dashboard"')
+    with Workbench(store=store) as bench:
+        assert bench.receiver.events == []
+    asked = ("--store", str(store), "--gaps", str(rows), "--webhook", "http://127.0.0.1:9/")
+    done = invoke("serve", "--port", "0", *asked)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "Invalid value for --webhook: The dashboard allows one endpoint" in " ".join(done.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("option", "rows", "said"),
     [*((option, "", said) for option, said in REFUSED), *(("--gaps rows.toml", *each) for each in ROWS)],

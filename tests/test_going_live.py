@@ -226,7 +226,7 @@ REFUSED = {
     "--trace detail.json": "detail.json is not a trace",
     "--gaps unknown.toml": "no gap named 'zebra'",
     "--gaps value.toml": "late_success",
-    "--gaps html.json": "is not TOML: look at line 1.",
+    "--gaps html.json": "is not TOML: Invalid statement (at line 1, column 1).",
     "--out x.txt": "x.txt ends in neither .md nor .html",
     "--out nowhere/x.md": "nowhere/x.md cannot be written: No such file",
 }

@@ -1,5 +1,6 @@
 """`workbench layout`, and of `workbench reconcile` `--layout` and `--account FILE=…`, and `--layouts FOLDER`."""
 
+import re
 import shlex
 import tomllib
 from datetime import date
@@ -260,6 +261,35 @@ class TestCommand:
         assert checked.stdout.endswith("Next: workbench reconcile books.csv STATEMENT --ledger-layout books.toml\n")
         refused = run("layout", "--ledger", "--check", "books.csv", "--layouts", "ours")
         assert "--layouts is for statements" in said(refused)
+
+    def test_a_draft_of_ambiguous_days_loads_as_it_is_and_after_each_answer(self):
+        Path("amb.csv").write_text("Date,Ref,Amount\n03/04/2026,A1,5.00\n05/06/2026,A2,-6.00\n")
+        assert "3 doubts to decide" in run("layout", "amb.csv", "--out", "amb.toml").stdout
+        draft = Path("amb.toml").read_text("utf-8")
+        assert "date_format" not in draft
+        check = ("layout", "amb.csv", "--check", "--layout", "amb.toml")
+        assert "no other date of the file decides it" in said(run(*check))
+        for wrong, first in ((', "%m/%d/%Y"', "2026-04-03"), ('"%d/%m/%Y", ', "2026-03-04")):
+            answered = re.sub(r"^# \? (?=\S+ = )", "", draft.replace(wrong, ""), flags=re.MULTILINE)
+            Path("amb.toml").write_text(answered)
+            checked = run(*check)
+            assert (checked.exit_code, first in checked.stdout) == (0, True), checked.output
+        Path("amb.toml").write_text('account = "a"\naccount = "b"\n')
+        assert "amb.toml is not TOML: A key stands twice (at line 2, column 14)." in said(run(*check))
+
+    def test_a_ledger_without_an_account_says_where_to_name_it(self):
+        Path("books.csv").write_text("Day,Num,Memo,Debit,Credit\n30.10.2026,A2,Bank,,20.50\n")
+        run("layout", "--ledger", "books.csv", "--out", "books.toml")
+        draft = Path("books.toml").read_text("utf-8")
+        assert draft.startswith("# 1 row, 2026-10-30")
+        check = ("layout", "--ledger", "--check", "books.csv", "--layout", "books.toml")
+        where = 'rite account = "…" above [columns] in {}: a draft has the line as `# ? account`.'
+        assert f"Pass --account NAME, or w{where.format('its layout')}" in said(run(*check))
+        compare = ("reconcile", "books.csv", "t.parquet", "--ledger-layout", "books.toml")
+        assert f"W{where.format('the --ledger-layout')}" in said(run(*compare))
+        assert run(*check, "--account", "bank").exit_code == 0
+        Path("books.toml").write_text(draft.replace("# ? account", "account"))
+        assert run(*check).exit_code == 0
 
     def test_a_check_ends_with_0_1_or_2_and_shows_numbers_masked(self):
         good = run("layout", "shop.csv", "--check", "--layout", "ours/shop.toml")

@@ -23,6 +23,7 @@ from tests.test_recipes import VERIFIER
 from workbench import Receiver, Workbench, resources
 from workbench.cli import COMMANDS, app
 from workbench.domain.scenarios import ASKABLE, TEST_NUMBERS
+from workbench.domain.webhooks import EVENT_TYPES
 from workbench.sandbox import operations
 from workbench.sandbox.openapi.markdown import rendered
 
@@ -180,10 +181,16 @@ def test_the_curl_lines_work_one_after_another():
             if name := NAMED_BY.get(objects[-1]):
                 environment[name] = answer["id"]
     assert objects == [
-        "payment_intent", "payment_intent", "phone", "charge", "clock", "clock", "payment_declined", "operator_script",
-        "operator", "webhook_endpoint", "webhook_endpoint", "list", "signed_message", "list", "payment_details",
-        "list", "reset", "account",
+        "payment_intent", "payment_intent", "phone", "refund", "charge", "clock", "clock", "payment_declined",
+        "operator_script", "operator", "webhook_endpoint", "webhook_endpoint", "list", "signed_message", "list",
+        "payment_details", "list", "reset", "account",
     ]  # fmt: skip
+
+
+def test_the_events_to_handle_are_events_of_the_sandbox():
+    part = GUIDE["http"].read_text("utf-8").partition("### Events to handle")[2].partition("###")[0]
+    assert len(named := {*re.findall(r"`(\w+\.\w+)`", part)}) > 9
+    assert named <= {*EVENT_TYPES}
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not on this machine")

@@ -320,7 +320,7 @@ class TestForAPerson:
         odd, case = tmp_path / "odd.csv", written(tmp_path)
         odd.write_text("Foo;Bar\n1;2\n")
         for ledger, statement, hint in (
-            (str(odd), case.statement, "--ledger-layout mine.toml"),
+            (str(odd), case.statement, f"layout --ledger {odd} --out mine.toml; then --ledger-layout mine.toml."),
             (case.ledger, str(odd), f"workbench layout {odd} --out mine.toml; then --layout mine.toml."),
             ("sqlite:///x.db", case.statement, "Pass --query ledger.sql."),
         ):
@@ -507,7 +507,15 @@ UNUSABLE = {
     "half a ngwee": (["{ledger}", "{statement}", "--tolerance", "fee", "0.005"], "0.005"),
     "days": (["{ledger}", "{statement}", "--tolerance", "days", "3"], 'match = [{ on = ["key"], days = 3 }]'),
     "minutes": (["{ledger}", "{statement}", "--tolerance", "minutes", "9"], '["amount", "phone"], minutes = 9 }'),
-    "fields": (["{ledger}", "{statement}", "--pair-by", "amount,day"], '{ on = ["amount"], days = 2 }'),
+    "fields": (["{ledger}", "{statement}", "--pair-by", "amount,day"], '{ on = ["amount"], days = 1 }'),
+    "more fields": (
+        ["{ledger}", "{statement}", "--pair-by", "phone, fee, time"],
+        '{ on = ["amount", "phone", "fee"], minutes = 15 }]',
+    ),
+    "where a rule is written": (
+        ["{ledger}", "{statement}", "--pair-by", "phone"],
+        "under [match] in the file of",
+    ),
     "no day": (["{ledger}", "{statement}", "--as-of", ""], "'' is not a day"),
     "a cut-off": (["{ledger}", "{statement}", "--cut-off", "-1"], "--cut-off"),
     "nothing carried": (["{ledger}", "{statement}", "--carry-forward", "nowhere"], "--carry-to"),
@@ -515,6 +523,19 @@ UNUSABLE = {
     "a journal's account": (
         ["{ledger}", "{statement}", "--out", "b.csv", "--journal", "j.csv", "--journal-account", "7901"],
         "NAME=CODE",
+    ),
+    "a journal's account twice": (
+        [
+            "{ledger}",
+            "{statement}",
+            "--journal",
+            "j.csv",
+            "--journal-account",
+            "charges=1",
+            "--journal-account",
+            "charges=2",
+        ],
+        "charges is given twice",
     ),
     "no statement": (["{ledger}"], "STATEMENT"),
 }

@@ -43,7 +43,7 @@ FOLDER: Final = "WORKBENCH_RUN_FOLDER"
 FIRST_S: Final = 600.0
 """The usual time limit of the first run, in seconds."""
 _TIMES, _MORE_S = 10, 10.0
-"""The usual time limit of a later run: this many times the duration of the first run, and these seconds more."""
+"""The usual time limit of a later run: `_TIMES` times the duration of the first run, and `_MORE_S` seconds more."""
 _TELLS_S: Final = 10.0
 _MOST_SAID: Final = 2_000
 """The most characters that are kept of a report's text about a failed test."""
@@ -55,7 +55,10 @@ _SILENT: Final = {"rate_limit", "version_header"}
 
 
 def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Row → value, as GAPS switches the rows, overridden by `rows`. Raises GapRefused: GAPS holds no JSON object."""
+    """Row of the register → value, from the JSON object in the environment variable GAPS, overridden by `rows`.
+
+    Raises GapRefused: the variable holds no JSON object.
+    """
     try:
         within = dict(json.loads(os.environ.get(GAPS) or "{}"))
     except (ValueError, TypeError):
@@ -115,9 +118,9 @@ def reporting(engine: "Engine") -> Callable[[], None]:
 
 
 def reported(file: Path) -> set[str] | None:
-    """The rows that all sandboxes in the file of RELIED relied on together; empty if there is no such file.
+    """The rows of the register that any sandbox relied on, from the `file` that RELIED makes sandboxes write.
 
-    None if a sandbox opened but did not report its rows, or a line was cut off.
+    Empty if there is no such file; None if a sandbox opened but did not report its rows, or a line was cut off.
     """
     try:
         lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
@@ -253,7 +256,11 @@ class Each:
                 runners.shutdown(cancel_futures=True)
 
     def _run(self, row: str, value: "Value | None", limit_s: float) -> Run:
-        """Runs the command beside a sandbox of its own, until it has ended, used up its time, or is given up."""
+        """Runs the command beside a sandbox of its own, in which the register's `row` has the `value`.
+
+        The run lasts until the command has ended, used up `limit_s` seconds, or is given up. An empty `row`, with None,
+        switches nothing.
+        """
         from workbench.domain.gaps import Gaps
         from workbench.domain.masking import mask
         from workbench.domain.wire.ledger_and_trace import WEBHOOK
@@ -315,7 +322,7 @@ class Each:
             return run
 
     @property
-    def depends(self) -> list[Run]:
+    def failed_runs(self) -> list[Run]:
         """The runs under alternatives that failed."""
         return [run for run in self.runs if not run.passed]
 
@@ -331,7 +338,7 @@ class Each:
 
         rows = [
             (run.switched if number == 0 else "", test)
-            for run in self.depends
+            for run in self.failed_runs
             for number, test in enumerate(self.tests(run) or [run.why])
         ]
         return table("What your code depends on", ("if this differs", "these fail"), rows)
@@ -340,20 +347,20 @@ class Each:
         """The sentences below the table."""
         left = f"; {self.left} were not run any more" if self.left else ""
         ran = "1 alternative" if len(self.runs) == 1 else f"{len(self.runs)} alternatives"
-        yield f"{ran} run, {len(self.depends)} of them failed{left}."
+        yield f"{ran} run, {len(self.failed_runs)} of them failed{left}."
         if self.skipped is None:
             yield "No row was left out, as a sandbox of the command did not tell on which rows it had relied."
         elif self.skipped:
             yield f"Not run, as the first run relied on none of these rows: {', '.join(self.skipped)}."
-        if passed := {run.row for run in self.runs} - {run.row for run in self.depends}:
+        if passed := {run.row for run in self.runs} - {run.row for run in self.failed_runs}:
             yield f"Passed, as no test of yours saw a difference: {', '.join(sorted(passed))}."
-        if any(not run.failed for run in self.depends):
+        if any(not run.failed for run in self.failed_runs):
             yield "To have the tests named, let them write a JUnit report: `workbench docs testing` says how."
-        if self.depends:
-            one = self.depends[0]
+        if self.failed_runs:
+            one = self.failed_runs[0]
             yield f"`workbench gaps {one.row}` explains the first row, and --row '{one.switched}' runs it again."
             yield "--json prints the output of failed tests and of the command."
-        if self.depends and self.jobs > 1:
+        if self.failed_runs and self.jobs > 1:
             yield "Runs went side by side: if your tests share a file or a port, run those that failed with --jobs 1."
 
     def as_record(self) -> dict[str, Any]:

@@ -208,7 +208,7 @@ class Workbench(Session):
         self._mount(app, url or self.webhook_url or APP_URL)
 
     def _mount(self, app: object, url: str) -> None:
-        """Register a URL and mount an application there; `app` is None if the application follows later."""
+        """Register a URL and mount an application there; `app` is None if the application is mounted later."""
         if self._engine is None:
             raise ServeRefused(
                 "A served sandbox sends webhooks to a URL.",
@@ -354,10 +354,12 @@ class Workbench(Session):
         `payments` customers pay over `days` days; some payments fail, are refunded or arrive late; each night clears
         and sweeps money, and the merchant asks for payouts weekly. The clock ends at the last millisecond of the last
         day. `out` is an empty or new folder, which gets `ledger.parquet`, `statements/` as each operator and the bank
-        would export them, and `answers.csv`. `breaks` is the number of breaks to plant by kind
-        (`{"amount_mismatch": 3}`, `all` for every kind), besides those that happen by themselves; by default some of
-        each. The same `seed` on the same sandbox gives the same folder, byte for byte; by default the seed follows from
-        the sandbox's seed. `traffic` sets shares and rates. The sandbox sends no webhooks meanwhile.
+        would export them, and `answers.csv`; without `out`, nothing is written, and `breaks` are refused. `breaks` is
+        the number of breaks to plant by kind (`{"amount_mismatch": 3}`, `all` for every kind), besides those that
+        happen by themselves; by default some of each. The same `seed` on the same sandbox gives the same folder, byte
+        for byte; by default the seed follows from the sandbox's seed. `traffic` sets shares and rates; with
+        `show_progress`, standard error shows each tenth of the payments that is done. The sandbox sends no webhooks
+        meanwhile.
         Raises SimulationRefused: a size, break, folder or sandbox that cannot be used.
         """
         from workbench.analysis.simulate import simulate

@@ -48,7 +48,7 @@ class _Command(click.Group):
 
 @contextmanager
 def _visibly() -> Iterator[None]:
-    """Makes a click error's message visible text, because messages quote arguments and the names of files."""
+    """Shows control characters in a click error's message as symbols: messages quote arguments and names of files."""
     try:
         yield
     except click.ClickException as error:

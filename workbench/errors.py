@@ -60,7 +60,7 @@ class FieldProblem(NamedTuple):
 
 
 def field_problem(param: str, detail: str) -> FieldProblem:
-    """The problem of a field that is named with points, such as `payment_method.type`."""
+    """The problem, with `detail` as the fault in words, of a field named with points, such as `payment_method.type`."""
     return FieldProblem("/" + param.replace(".", "/"), detail)
 
 

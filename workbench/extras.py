@@ -7,24 +7,22 @@ from typing import Final
 
 from workbench.errors import ExtraMissing
 
-ALL: Final = "all"
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
-    "analyst": ("duckdb", "narwhals", "python_calamine", "xlsxwriter"),
+    "analyst": ("duckdb", "matplotlib", "narwhals", "pandas", "pyarrow", "python_calamine", "rich", "xlsxwriter"),
     "lab": (
         "IPython", "anywidget", "ipykernel", "ipywidgets", "jupyterlab", "jupyterlab_server", "nbconvert", "nbformat",
         "papermill", "traitlets",
     ),
-    ALL: ("matplotlib", "pandas", "pyarrow", "rich"),
     "spark": ("pyspark",),
     "sql": ("adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite"),
 }  # fmt: skip
-"""Extra → the modules that only this extra installs; the modules of `all` come with `analyst` and with `lab`."""
+"""Extra → its modules; a module of several extras stands with the smallest."""
 _EXTRA_OF: Final = {module: extra for extra, modules in MODULES.items() for module in modules}
 
 
 def how_to_install(extra: str) -> str:
-    """The command that installs an extra."""
-    return f"pip install 'mobile-money-workbench[{extra}]'"
+    """The command that installs an extra from a checkout or a wheel; the package is in no registry."""
+    return f"In the checkout: pip install '.[{extra}]' (with a wheel: pip install 'FILE.whl[{extra}]')"
 
 
 @contextmanager

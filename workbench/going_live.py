@@ -193,8 +193,8 @@ def checklist(
     """Builds the checklist of items that are open, done, or to be checked by hand.
 
     `settled` holds the provider's answers: row of the register → value, including rows confirmed at their default.
-    Every other row is a guess. With the trace of a run, only guesses that the run relied on are open.
-    Raises GapRefused: there is no such row or value.
+    Every other row is a guess. With the `trace` of a run, only guesses that the run relied on are open. `exam` is the
+    report of an exam; None if there was none. Raises GapRefused: there is no such row or value.
     """
     gaps = Gaps.chosen(settled)
     items = (*_by_hand(gaps, trace), *_rows(gaps, frozenset(settled or ()), trace), *_examined(gaps, exam))

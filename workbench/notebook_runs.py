@@ -20,9 +20,6 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 from workbench.domain.masking import xml_text
 from workbench.errors import RunRefused
 from workbench.lab.exercises import EXERCISES, MUST_BE_DONE
@@ -234,7 +231,7 @@ def _died_at_its_start(error: Exception, written: Path) -> bool:
 
 
 def _own_code(node: nbformat.NotebookNode) -> Iterator[tuple[int, nbformat.NotebookNode]]:
-    """Yields (place, code cell); a place counts the cells of the user's file from 1, without those of papermill."""
+    """Yields (number, code cell); numbers count the cells of the user's file from 1, without those of papermill."""
     own = (cell for cell in node.cells if not _has_tag(cell, _INJECTED, _ERROR_TAG))
     return ((place, cell) for place, cell in enumerate(own, start=1) if cell.cell_type == "code")
 
@@ -246,7 +243,7 @@ def _has_tag(cell: nbformat.NotebookNode, *tags: str) -> bool:
 def _placed(failure: CellFailure, node: nbformat.NotebookNode) -> CellFailure | None:
     """The failure with its cell: the cell that raised, or the last one begun when the kernel died.
 
-    None if only cells that may raise have raised; papermill's notes about the failure then leave the notebook.
+    If only cells that may raise have raised, removes papermill's notes about the failure from `node`, and returns None.
     """
     raising = [cell for _, cell in _own_code(node) if any(output.output_type == "error" for output in cell.outputs)]
     if failure.source and raising and all(_has_tag(cell, _MAY_RAISE) for cell in raising):
@@ -274,7 +271,10 @@ def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:
 
 
 def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The notebook without metadata that differs from run to run, so that two runs write the same bytes."""
+    """The notebook, changed in place: without metadata that differs from run to run.
+
+    So two runs write the same bytes.
+    """
     for part in (node, *node.cells):
         for name in _RUN_METADATA:
             part.metadata.pop(name, None)
@@ -292,7 +292,7 @@ def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def _coalesced(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
-    """Joins neighbouring pieces of one stream: their cuts differ from run to run."""
+    """Joins neighbouring outputs of one stream, in place: where a stream is cut differs from run to run."""
     whole: list[nbformat.NotebookNode] = []
     for output in outputs:
         if whole and output.output_type == "stream" and whole[-1].get("name") == output.name:
@@ -350,6 +350,9 @@ def run(
     except OSError as error:
         raise RunRefused(f"Nothing can be written to {out}: {error.strerror}.", hint="Name another --out.") from None
     results: list[Result] = []
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     console = Console(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     try:
@@ -465,7 +468,10 @@ def write_notebook_page(node: nbformat.NotebookNode, path: Path, *, folder: Path
 
 
 def _embedded(folder: Path, source: str) -> str:
-    """A picture's file as a data URL, any other source as is; nbconvert's own way would also close every tag."""
+    """The source of a picture: a picture's file as a data URL, any other source as it is.
+
+    nbconvert could embed pictures too, but would close every tag.
+    """
     file, kind = folder / unquote(source), guess_type(source)[0] or ""
     if not kind.startswith("image/") or not file.is_file():
         return source
@@ -491,7 +497,7 @@ def _marked(text: str) -> str:
 
 
 def _with_folds(node: nbformat.NotebookNode, resources: dict[str, Any]) -> tuple[nbformat.NotebookNode, dict[str, Any]]:
-    """Give each cell whose code is folded a `fold`, the text that describes it, and mark whether it failed."""
+    """Gives each cell whose code is folded, in place, a `fold`, a text about the code, and `failed`, a bool."""
     is_setup = False
     for cell in node.cells:
         tags = cell.metadata.get("tags", ())

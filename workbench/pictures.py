@@ -345,7 +345,10 @@ _LETTERS, _LETTER, _LINE = 88, 7.25, 18
 
 
 def _block(name: str, lines: Sequence[str], marks: Mapping[str, str], y: int) -> Iterator[str]:
-    """Lines in a monospaced font under their name; `marks` is part of the text → its colour, across line ends too."""
+    """Draws lines in a monospaced font under their name.
+
+    `marks` maps parts of the text to the colours that mark them, across line ends too.
+    """
     yield svg.text(svg.EDGE, y + 12, name, svg.INK, font_weight=600)
     yield svg.box(svg.EDGE, y + 20, svg.WIDTH - 2 * svg.EDGE, _LINE * len(lines) + 12, svg.GROUND, svg.RULE)
     whole = "".join(lines)
@@ -382,7 +385,10 @@ class _Exit(NamedTuple):
 
 
 def _states(of: str, transitions: Transitions) -> Drawing:
-    """Draws the states with exits from top to bottom, as high as their lines need, and final states beside them."""
+    """Draws the states with exits from top to bottom, as high as their lines need, and final states beside them.
+
+    `of` is the name of the object in the title, such as `payment_intent`.
+    """
     sources = list(dict.fromkeys(state for state, _ in transitions))
     following = dict(zip_longest(sources, sources[1:]))
     entered = {target for (state, _), target in transitions.items() if target != following[state]}
@@ -438,10 +444,11 @@ def _final_heights(exits: Sequence[_Exit]) -> dict[str, int]:
 
 
 def _lines(exits: Sequence[_Exit], heights: Mapping[str, int], xs: tuple[int, int, int], label: int) -> Iterator[str]:
-    """The lines to each target in `heights`, target → y of its end, and the names of their events.
+    """Draws the lines to each target in `heights`, target → y of the lines' end, and the names of their events.
 
     `xs` are the x of the states' edge, of the first lane and of the ends. `label` is the distance of a name from the
-    edge; a name at its left ends there. Lines to one target share a lane; dots show where they meet, not only cross.
+    edge; a negative one puts the name at the left. Lines to one target share a lane; dots show where they meet, not
+    only cross.
     """
     edge, lane, end = xs
     for target, y in heights.items():
@@ -509,7 +516,7 @@ def _booked(entry: LedgerEntry, postings: Sequence[LedgerPosting]) -> _Booked:
 def _flows(postings: Sequence[LedgerPosting]) -> Iterator[tuple[_Lane, _Lane, str]]:
     """Yields (from, to, amount) for each posting on an account that holds money.
 
-    A movement between two such accounts is yielded once.
+    A movement between two accounts that hold money is yielded once.
     """
     for posting in (posting for posting in postings if posting.code in _PLACES):
         here, amount = _PLACES[posting.code], money_text(posting.amount_minor, posting.currency)
@@ -557,7 +564,10 @@ _Pair = tuple[str, str, str, str]
 
 
 def _matched(matches: "pd.DataFrame") -> Iterator[_Pair]:
-    """The first match by every rule, matches by key first; several rows of one side are added up."""
+    """Yields for each rule that made matches its first match, the rule `key` first.
+
+    The amounts of several rows of one side are added up.
+    """
     firsts = matches.drop_duplicates("rule").sort_values("rule", key=lambda rules: rules != "key", kind="stable")
     for first in firsts.itertuples():
         together = matches[(matches["group"] == first.group) & (matches["account"] == first.account)]

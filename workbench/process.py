@@ -70,7 +70,10 @@ class Process:
         self._process.wait()
 
     def _signalled(self, number: signal.Signals | None) -> bool:
-        """Signals all processes of the group, or only looks for them; False if the group has none."""
+        """Sends the signal `number` to all processes of the group, or for None only looks for them.
+
+        False if the group has none.
+        """
         try:
             os.killpg(self._process.pid, number or 0)
         except (ProcessLookupError, PermissionError):

@@ -13,7 +13,7 @@ Record = Mapping[str, Any]
 """A row of `GET /sandbox/gaps`."""
 
 _WIDTH: Final = 80
-"""The columns of a text by default."""
+"""The default width of a text, in columns."""
 _LABEL, _BESIDE = 8, 12
 """The width of a label in the text of a row, and all columns beside the labelled text."""
 

@@ -140,9 +140,6 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
-_PLACE: Final = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)$")
-
-
 def read_toml(content: bytes) -> dict[str, Any]:
     """The declarations in a TOML file, with or without a byte-order mark.
 
@@ -153,9 +150,8 @@ def read_toml(content: bytes) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise ValueError("is not text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        match = _PLACE.search(str(error))
-        line = match[1] if match else None
-        raise ValueError(f"is not TOML: look at {f'line {line}' if line else 'its end'}") from None
+        said = str(error).replace("Cannot overwrite a value", "A key stands twice")
+        raise ValueError(f"is not TOML: {said}") from None
 
 
 _KINDS: Final = {

@@ -133,7 +133,7 @@ class SandboxControl:
         return self.get("ledger/verify", books.LedgerVerified)
 
     def trace(self, since: int = 0, **filters: str) -> Iterator[books.TraceRow]:
-        """Rows of the trace after a `seq`, in order, read page by page; filtered by `kind` and `payment`."""
+        """Rows of the trace after the `seq` `since`, in order, read page by page; filtered by `kind` and `payment`."""
         while True:
             page = self.trace_page(since=str(since), **filters)
             yield from page.data
@@ -180,7 +180,7 @@ class SandboxControl:
         return self.client.send("GET", f"{self.client.base_url}/sandbox/{path}", shape, query=query or None)
 
     def post(self, path: str, shape: type[T], body: Mapping[str, Any] | None = None) -> T:
-        """POST to a path below `/sandbox`, and read the response as a `shape`."""
+        """POST `body` as JSON, or nothing for None, to a path below `/sandbox`, and read the response as a `shape`."""
         return self.client.send("POST", f"{self.client.base_url}/sandbox/{path}", shape, body=body)
 
 
@@ -208,7 +208,7 @@ class Clock:
     def advance(
         self, seconds: Decimal | float | timedelta = 0, *, minutes: int = 0, hours: int = 0, days: int = 0
     ) -> "Clock":
-        """Move the clock and run all that falls due on the way: time-outs, retries, answers.
+        """Move the clock by the sum of the arguments, and run what falls due meanwhile, such as time-outs and retries.
 
         With 0, the sandbox runs what is due now. Seconds are rounded to the millisecond, a timedelta is cut to it.
         Raises InvalidRequest: not a number or timedelta, a negative span, or more than ten years.

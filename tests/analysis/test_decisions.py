@@ -276,7 +276,8 @@ NO_RULES = [
     ("[[rule]]\namount_minor = [0.5, 1]\nexpected = true", "amount_minor takes a whole number, not a number with"),
     ('[[rule]]\nnarrative = "("\nexpected = true', "'(' is not a regular expression of RE2"),
     ('[[rule]]\nname="a"\naccount="x"\nkind="x"\n[[rule]]\nname="a"\naccount="x"\nkind="x"', "several rules called a"),
-    ("[[rule]", "is not TOML: look at line 1. Rules are"),
+    ("[[rule]", "(at line 1, column 7). Rules are"),
+    ('[[rule]]\nname = "a"\nname = "b"\n', "is not TOML: A key stands twice (at line 3, column 11). Rules are"),
 ]  # fmt: skip
 
 

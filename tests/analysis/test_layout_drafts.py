@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from workbench import draft_layout, read_ledger, read_statement
 from workbench.analysis.statements import LAYOUTS, Check, Draft, checked
 from workbench.analysis.statements.draft import masked, toml_value
+from workbench.analysis.statements.layouts import Layout, layout_from
 from workbench.errors import StatementRefused
 
 SHAPES = Path(__file__).resolve().parents[2] / "fixtures" / "statements"
@@ -84,6 +85,12 @@ def lines_of(draft: Draft, part: str) -> list[str]:
     return [line for line in draft.toml.splitlines() if part in line]
 
 
+def answered(draft: Draft) -> Layout:
+    """The layout after `# ?` was removed from every setting; an empty text is answered with `Shop`."""
+    text = re.sub(r"^# \? (?=\S+ = )", "", draft.toml, flags=re.MULTILINE).replace('""', '"Shop"')
+    return layout_from(text.encode(), "mine", "mine.toml")
+
+
 PLAIN = "Date,Reference,Description,Debit,Credit,Balance\n"
 
 
@@ -91,11 +98,10 @@ class TestProofs:
     def test_the_row_that_decides_the_date_is_named_and_without_one_both_formats_stand(self, tmp_path: Path):
         text = PLAIN + "03/10/2026,A1,x,,5.00,5.00\n04/10/2026,A2,y,,5.00,10.00\n"
         draft = drafted(tmp_path, text)
-        assert lines_of(draft, "dates = ") == [
-            '# ? dates = ["%d/%m/%Y"]  # reads 2026-10-03 to 2026-10-04: choose this, day first is usual here',
-            '# ? dates = ["%m/%d/%Y"]  # reads 2026-03-10 to 2026-04-10',
-            'dates = ["%d/%m/%Y", "%m/%d/%Y"]',
-        ]
+        assert draft.toml.splitlines()[0].endswith("decides it. Keep the right format in dates.")
+        said = "# ? no row decides: keep in dates the right format, or all until another file decides: %d/%m/%Y reads "
+        said += "2026-10-03 to 2026-10-04 (day first is usual here), %m/%d/%Y reads 2026-03-10 to 2026-04-10"
+        assert draft.toml.splitlines()[1:3] == [said, 'dates = ["%d/%m/%Y", "%m/%d/%Y"]']
         with pytest.raises(StatementRefused, match="no other date of the file decides it"):
             draft.statement()
         assert str(draft_layout(draft.file.path)) == str(draft)
@@ -110,7 +116,7 @@ class TestProofs:
         for above, proof in (
             ("Statement period 01/10/2026 - 31/10/2026", "can only be day first"),
             ("From,04/09/2026,To,05/10/2026", "only so the rows are in the period of line 1, '04/09/2026'"),
-            ("Printed on 2026-11-01", "choose this, day first is usual here"),
+            ("Printed on 2026-11-01", "(day first is usual here)"),
         ):
             assert proof in "".join(lines_of(drafted(tmp_path, f"{above}\n{text}"), "dates")), above
 
@@ -131,6 +137,25 @@ class TestProofs:
         draft = drafted(tmp_path, "Date,Reference,Description,Fee,Debit,Credit,Balance\n" + rows)
         assert lines_of(draft, "fee =") == ['# ? fee = "Fee"  # the balance follows without it alone']
         assert Check(draft.statement()).is_sound
+        assert answered(draft).columns["fee"] == "Fee", "though it is ignored until then"
+
+    def test_each_answer_to_an_unknown_own_party_makes_a_layout(self, tmp_path: Path):
+        rows = "2026-10-13,A1,5.00,Banda,Phiri\n2026-10-14,A2,6.00,Zulu,Tembo\n"
+        above = "Currency:,Zambian Kwacha\nCurrency code:,Kwacha\n"
+        draft = drafted(tmp_path, f"{above}Date,Reference,Amount,From,To\n{rows}")
+        assert {"own", "columns", "preamble"} <= draft.doubts.keys()
+        assert Check(draft.statement()).is_sound
+        layout = answered(draft)
+        assert (layout.account, layout.currency, layout.direction_by) == ("bank:settlement", "ZMW", "parties")
+        for fewer in ("# ? from", "# ? to"):
+            assert "needs own" in "".join(lines_of(draft, fewer))
+
+    def test_of_two_possible_own_parties_one_is_declared_and_the_other_named(self, tmp_path: Path):
+        rows = "2026-10-13,A1,5.00,Shop,Till\n2026-10-14,A2,6.00,Till,Shop\n"
+        draft = drafted(tmp_path, f"Date,Reference,Amount,From,To\n{rows}")
+        assert lines_of(draft, "own = ") == ['own = "Shop"  # on one side alone in 2 of 2 rows']
+        assert lines_of(draft, "could be it") == ['# ? "Till" could be it as well: which party is the account\'s?']
+        assert answered(draft).own == "Shop"
 
     @pytest.mark.parametrize("step", [1, -1])
     def test_a_fee_in_the_oldest_row_alone_stays_for_no_balance_speaks_of_it(self, step: int, tmp_path: Path):
@@ -167,9 +192,9 @@ class TestProofs:
         ]
         draft = drafted(tmp_path, PLAIN + "\n".join(rows))
         assert lines_of(draft, "makes_keys") == [
-            "makes_keys = true  # 1 of 3 rows have no key: it is made of what they say"
+            "makes_keys = true  # rows without a key: 1 of 3; it is made of what they say"
         ]
-        assert "1 of 3 rows have the key of another" in draft.toml
+        assert "# ? rows with the key of another: 1 of 3" in draft.toml
 
     def test_a_row_that_tells_a_balance_alone_needs_no_key(self, tmp_path: Path):
         draft = drafted(tmp_path, PLAIN + "2026-10-13,,BALANCE B/F,,,5.00\n2026-10-14,A1,x,,5.00,10.00\n")
@@ -206,7 +231,8 @@ class TestProofs:
     def test_a_new_word_for_what_is_brought_forward_and_the_name_of_the_account_are_proposed(self, tmp_path: Path):
         rows = "2026-10-13,,Vindo de tras 9,,,5.00\n2026-10-14,A1,x,,5.00,10.00\n2026-10-15,A2,y,1.00,,9.00\n"
         draft = drafted(tmp_path, f"Currency:,Zambian Kwacha\n{PLAIN}{rows}")
-        assert lines_of(draft, "Kwacha") == ["# ? currency = \"Currency\"  # 'Zambian Kwacha' in line 1 is not read"]
+        said = "# ? 'Zambian Kwacha' in line 1, after 'Currency', is not read as the currency"
+        assert lines_of(draft, "Kwacha") == [said]
         draft = drafted(tmp_path, f"Conta n. 1,Ab\nAccount No: 4400012345678\nIBAN,0971234567\n{PLAIN}{rows}")
         assert lines_of(draft, "openings") == ['openings = ["Vindo de tras"]  # line 5 has a balance and no amount']
         assert Check(draft.statement()).is_sound

@@ -115,6 +115,37 @@ class TestByAmount:
             left = matched([on(0, "P0", 500), on(1, "P1", 500), last], [on(0, "S0", 500), last], *rules)
             assert (pairs_of(left), left.breaks["code"].tolist()) == ({("P0", "S0")}, ["missing_in_statement"])
 
+    def test_the_nearest_day_joins_no_rows_of_two_customers(self):
+        one, other = "0961234567", "0969994567"  # these agree in all digits that a mask leaves
+        for asked in (within(3, nearest=True), {"on": ["amount", "phone"], "days": 3, "nearest": True}):
+            ours = [on(0, "P", 500, phone=one), on(0, "Q", 500, phone=other), on(20, "Z", 7)]
+            theirs = [on(1, "S", 500, phone=other), on(2, "T", 500, phone=None), on(20, "Z", 7)]
+            taken = pairs_of(matched(ours, theirs, asked))
+            assert taken == {("Q", "S")} | ({("P", "T")} if asked["on"] == ["amount"] else set())
+
+    def test_what_a_later_rule_takes_is_no_candidate_any_more_and_all_others_are_named_and_counted(self):
+        narrative, far = {"on": ["key in narrative"]}, on(20, "Z", 7)
+        for taken, more in ((0, "2 more"), (1, "1 more"), (5, ""), (6, ""), (7, None)):
+            ours = [*(on(0, f"PAY{n}", 500) for n in range(7)), far]
+            theirs = [on(0, f"S{n}", 500, description=f"PAY{n}" if n < taken else None) for n in range(7)]
+            result = matched(ours, [*theirs, far], within(1), narrative)
+            left = result.breaks[result.breaks["code"] == "ambiguous"]
+            assert len(left) == 2 * (7 - taken)
+            for reason in left["reason"]:
+                names = [f"PAY{n} of 2026-01-01" for n in range(taken, 7)][:5]
+                assert f"within 1 day: {', '.join(names)}{f' and {more}' if more else ''} of the ledger; S" in reason
+                assert reason.endswith("; a later rule matched the others." if taken else " of the statement.")
+
+    def test_a_row_of_which_no_partner_is_left_is_not_in_question(self):
+        # A later rule takes S0 and S1 for P0 and P1, and S4 is too far from P2 to be its partner.
+        ours = [*(on(0, f"P{n}", 500) for n in range(3)), on(20, "Z", 7)]
+        theirs = [on(1, "S0", 500), on(1, "S1", 500), on(4, "S4", 500), on(20, "Z", 7)]
+        left = matched(ours, theirs, within(2), within(2, nearest=True))
+        assert pairs_of(left) == {("P0", "S0"), ("P1", "S1")}
+        assert [*zip(left.breaks["key"], left.breaks["code"], strict=True)] == [
+            ("P2", "missing_in_statement"), ("S4", "missing_in_ledger"),
+        ]  # fmt: skip
+
     def test_what_differs_in_net_amount_direction_or_currency_is_no_match(self):
         ours = [on(0, "a", 100, fee_minor=1), on(0, "b", 200), on(0, "c", 300, phone="0961234567"), on(0, "d", 7)]
         theirs = [on(0, "w", 100), on(0, "x", 200, direction="out"), on(0, "y", 300, phone="0961234568"), on(0, "z", 7)]

@@ -648,7 +648,7 @@ def test_nothing_of_an_address_in_postgresql_is_told(postgresql: str, tmp_path: 
         names = ["clerk", "sockets"] if address.startswith("sqlite") else SECRETS
         assert not [name for name in names if name in told_of(refused.value).replace(__file__, "")], address
     monkeypatch.setitem(sys.modules, "adbc_driver_postgresql.dbapi", None)
-    with pytest.raises(StatementRefused, match=r"not installed.*mobile-money-workbench\[sql\]"):
+    with pytest.raises(StatementRefused, match=r"not installed.*pip install '\.\[sql\]'"):
         read_ledger(postgresql, query="SELECT 1")
 
 

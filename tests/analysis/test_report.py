@@ -882,6 +882,17 @@ class TestJournal:
         assert outputs.write_journal(reconciled(breaks=breaks[:1]), tmp_path / "j.csv", form) == [tmp_path / "j.csv"]
         assert {path.name for path in tmp_path.iterdir()} == {"j.csv", "j-4.csv"}
 
+    @pytest.mark.parametrize("form", outputs.FORMS)
+    def test_a_journal_deletes_no_other_journal_whose_name_has_a_number(self, form: str, tmp_path: Path):
+        kept = {"verdict": "accept", "proposal": '[{"recipe": "x"}]', "side": "statement"}
+        january, february = (
+            reconciled(breaks=[a_break("missing_in_ledger", -n, key=f"{month}{n}", id=f"b{n}", **kept) for n in (1, 2)])
+            for month in ("January", "February")
+        )
+        for result, name in ((january, "j.csv"), (february, "j-2.csv"), (january, "j.csv")):
+            assert outputs.write_journal(result, tmp_path / name, form) == [tmp_path / name]
+        assert "February1" in (tmp_path / "j-2.csv").read_text("utf-8")
+
     def test_a_form_without_a_column_for_currencies_takes_one_and_an_unknown_form_is_refused(self, tmp_path: Path):
         kept = a_break("missing_in_ledger", -5, verdict="accept", proposal='[{"recipe": "x"}]', side="statement")
         result = reconciled(breaks=[kept, kept | {"currency": "USD"}])

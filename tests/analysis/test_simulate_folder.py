@@ -229,6 +229,7 @@ class TestCommand:
             *(("--breaks", text, "is not KIND=NUMBER") for text in ("amount_mismatch", "amount_mismatch=", "=-1")),
             *(("--breaks", f"amount_mismatch={text}", "a whole number from 0") for text in ("x", "-1", "1.5")),
             ("--breaks", "nothing=1", "is not a kind of break"),
+            ("--breaks", "timing=1", "--breaks", "timing=2", "timing is given twice"),
             ("--breaks", "payout_unpaid=3", "room for"),
             ("--days", "x", "not a valid integer"),
         ):

@@ -306,7 +306,7 @@ def test_a_layout_in_a_file_is_the_same_table(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("dates = [", r"corner\.toml is not TOML: look at its end\."),
+        ("dates = [", r"corner\.toml is not TOML: Invalid value \(at end of document\)\."),
         (IN_A_FILE.replace("Ref", "R\udce9f"), r"corner\.toml is not text in UTF-8\."),
         ('dates = ["%Y"]', "lacks columns"),
         ("delimeter = ';'\n" + IN_A_FILE, "has delimeter, which no layout has"),

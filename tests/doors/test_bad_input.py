@@ -362,6 +362,7 @@ def assert_problem(response: httpx.Response) -> None:
     assert problem["message"] == problem["detail"]
     assert len(problem["message"]) > CLEAR_FROM
     assert {"type", "title", "instance"} <= problem.keys()
+    assert "%E2%80%A2" not in problem["instance"], "a masked number is readable"
     if response.status_code == 401:
         assert "realm=" in response.headers["www-authenticate"]
     if response.status_code == 405:

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +21,9 @@ from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.errors import InvalidRequest
 from workbench.sandbox import outbound
 from workbench.sandbox.driver import Dispatch
+from workbench.sandbox.engine import Engine
 from workbench.sandbox.outbound import Destination, Outbound, Reply, check_url, destination_of
+from workbench.sandbox.store import Settings
 
 LIMIT_S, SHORT_S = 2, 0.25
 """For who answers, and for who does not."""
@@ -374,6 +376,31 @@ def test_an_address_inside_is_refused_to_a_server(new_sandbox: NewSandbox):
     with pytest.raises(InvalidRequest, match=r"169\.254\.169\.254") as caught:
         new_sandbox().engine.registered("http://169.254.169.254/")
     assert caught.value.code == "url_refused"
+
+
+def test_servers_that_start_at_once_with_one_store_register_a_url_once(store_path: Path):
+    urls, told = [f"http://127.0.0.1:9/{number}" for number in range(20)], list[list[str]]()
+    with ExitStack() as at_end:
+        pair = [Engine(Settings(path=store_path), raise_bugs=True) for _ in range(2)]
+        for engine in pair:
+            at_end.callback(engine.close)
+        both = threading.Barrier(len(pair))
+
+        def register(engine: Engine) -> None:
+            secrets = []
+            for url in urls:
+                both.wait(SOON_S)
+                secrets.append(engine.registered(url))
+            told.append(secrets)
+
+        threads = [threading.Thread(target=register, args=(engine,)) for engine in pair]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert told[0] == told[1]
+        with pair[0].store.reading() as tx:
+            assert tx.endpoints.count() == len(urls)
 
 
 def test_a_name_leads_to_its_first_address(monkeypatch: pytest.MonkeyPatch):

@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any, cast
 
 import pytest
@@ -354,6 +355,27 @@ def pay_once(bench: Workbench):
     intent = bench.client.payment_intents.create(amount=Decimal("150.00"))
     bench.client.payment_intents.confirm(intent.id, phone=LISTED, provider="mtn")
     bench.clock.advance(5)
+
+
+@pytest.mark.parametrize("seed", [3, 8, 11, 13, 14, 19])
+def test_a_private_store_that_outgrew_its_memory_is_whole_after_commands_that_fail(seed: int):
+    drawn, made = Random(seed), 0  # noqa: S311  no secret
+    with closing(opened()) as store:
+        for number in range(400):
+            with suppress(ValueError), store.transaction() as tx:
+                for _ in range(drawn.randrange(5) if number else 1000):
+                    made += 1
+                    text = "x" * drawn.choice((10, 100, 3000, 9000))
+                    tx.execute("INSERT INTO meta VALUES (?, ?)", (f"{drawn.random()}", text))
+                for _ in range(drawn.randrange(4)):
+                    first = drawn.randint(4, made)
+                    tx.execute("DELETE FROM meta WHERE rowid BETWEEN ? AND ?", (first, first + 1))
+                for _ in range(drawn.randrange(6)):
+                    tx.execute("SELECT value FROM meta WHERE rowid = ?", (drawn.randint(1, made),)).fetchall()
+                if drawn.random() < 0.4 and number:
+                    raise ValueError
+        with store.reading() as tx:
+            assert tx.execute("PRAGMA integrity_check(1)").fetchall() == [("ok",)]
 
 
 def test_a_file_that_is_reopened_goes_on_where_it_stood_and_stands_alone_when_closed(store_path: Path):

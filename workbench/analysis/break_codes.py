@@ -61,10 +61,10 @@ MOST_MINOR: Final = 10**15
 Values: TypeAlias = pa.ChunkedArray
 """A column of a table of pairs, with a value for each pair."""
 Propose = Callable[[pa.Table], Values]
-"""Takes the pairs of one code, and returns for each the JSON body that posts an entry; null where no entry fits.
+"""Takes the pairs of one code, and returns for each the JSON body that posts the proposed entry.
 
-In one table either every pair has a statement row, or none has, and `s_no` is null in all. In a grouped pair,
-`reversals` has the bodies that reverse its ledger rows.
+The result is null where no entry fits. In one table either every pair has a statement row, or none has, and `s_no` is
+null in all. In a grouped pair, `reversals` has the bodies that reverse its ledger rows.
 """
 
 
@@ -116,7 +116,10 @@ _WHOM: Final = {"operator:": "the operator", "bank:": "the bank"}
 
 
 def proposals_of(pairs: pa.Table) -> Values:
-    """The proposed entries of each pair as a JSON list of bodies; null where none settles it. All have one code."""
+    """The proposed entries of each pair as a JSON list of bodies; null where no entry settles the pair.
+
+    All pairs have one code.
+    """
     proposed = [propose(pairs) for propose in _PROPOSED.get(pairs["code"][0].as_py(), ())]
     bodies = [pc.if_else(pc.is_valid(body), _joined(", ", body), "") for body in proposed]
     listed = _joined("[", *bodies, pa.array([""] * len(pairs)), "]")
@@ -240,11 +243,11 @@ def _json(value: str | int | Values | None) -> str | Values:
 
 
 _ESCAPED: Final = r'[^ -~]|["\\]'
-"""Characters that JSON in ASCII escapes."""
+"""A pattern of the characters that JSON in ASCII escapes."""
 
 
 def _at(pairs: pa.Table) -> Values:
-    """The moment of the statement's row as RFC 3339; null if it has none, or one outside of DAYS."""
+    """The moment of the statement's row as RFC 3339; null if the row has no moment, or one outside of DAYS."""
     at, (first, last) = pairs["s_at"], (day * DAY_MS for day in DAYS)
     is_known = pc.and_(pc.greater_equal(at, first), pc.less(at, last))
     text = pc.if_else(is_known, at, None).cast(pa.timestamp("ms")).cast(pa.string())
@@ -285,19 +288,22 @@ def as_kind(proposal: str, kind: str) -> str:
 
 
 def _net(recipes: tuple[str, str], pairs: pa.Table, amount: Values, **more: str) -> Values:
-    """Books a gain by the first recipe and a loss by the second; an amount of 0 books nothing."""
+    """Proposes to book a gain by the first recipe and a loss by the second; proposes nothing for an amount of 0.
+
+    `amount` has the gain of each pair in minor units; `more` are further fields of the body.
+    """
     up, down = recipes
     recipe = pc.if_else(pc.equal(amount, 0), None, pc.if_else(pc.greater(amount, 0), up, down))
     return _booked(pairs, recipe, pc.abs(amount), **more)
 
 
 def reverse(pairs: pa.Table) -> Values:
-    """The JSON body that reverses the ledger entry of each pair."""
+    """The JSON body of the proposal that reverses the ledger entry of each pair."""
     return _body(pairs, "reversed", "l_amount", "Reverses {l_entry}: {code}", fee_minor="l_fee", entry="l_entry")
 
 
 def _book(pairs: pa.Table) -> Values:
-    """Book the statement's row: an outgoing fee as a fee, any other row as unknown money."""
+    """Proposes to book the statement's row: an outgoing fee as a fee, any other row as unknown money."""
     is_incoming = pc.equal(pairs["s_direction"], "in")
     is_fee = pc.and_not(pc.fill_null(pc.equal(pairs["s_kind"], "fee"), fill_value=False), is_incoming)
     recipe = pc.if_else(is_fee, _FEE[1], pc.if_else(is_incoming, *_UNKNOWN))
@@ -306,7 +312,10 @@ def _book(pairs: pa.Table) -> Values:
 
 
 def _book_difference(pairs: pa.Table) -> Values:
-    """Book the difference between the statement's amount and the ledger's: a small one as rounding."""
+    """Proposes to book the statement's amount less the ledger's.
+
+    Up to half a major unit is booked as rounding, more as unknown money.
+    """
     more = _apart(pairs, "amount")
     amount = pc.if_else(pc.equal(pairs["s_direction"], "in"), more, pc.negate(more))
     units = pa.array([10 ** decimals_of(currency) for currency in pairs["s_currency"].to_pylist()], pa.int64())
@@ -316,24 +325,27 @@ def _book_difference(pairs: pa.Table) -> Values:
 
 
 def _book_fee(pairs: pa.Table) -> Values:
-    """Book the difference between the statement's fee and the ledger's."""
+    """Proposes to book the difference between the statement's fee and the ledger's."""
     return _net(_FEE, pairs, pc.negate(_apart(pairs, "fee")))
 
 
 def _book_fee_anew(pairs: pa.Table) -> Values:
-    """Book the difference between the net amounts as a fee, under the statement's reference."""
+    """Proposes to book the difference between the net amounts as a fee, under the statement's reference."""
     return _net(_FEE, pairs, _apart(pairs, "signed"), reference="s_key")
 
 
 def _post_anew(pairs: pa.Table) -> Values:
-    """Post the entry again, under the statement's reference."""
+    """Proposes to post the entry again, under the statement's reference."""
     text = "{l_entry} under the statement's reference {s_key}"
     more = {"fee_minor": "l_fee", "reference": "s_key", "entry": "l_entry", "occurred_at": _at(pairs)}
     return _body(pairs, "reposted", "l_amount", text, **more)
 
 
 def _follow_statement(pairs: pa.Table) -> Values:
-    """Reverse a row that only the ledger has; book a row, or the sum of a batch, that only the statement has."""
+    """Proposes to reverse a row that only the ledger has.
+
+    For a row, or the sum of a batch, that only the statement has, proposes to book it.
+    """
     if pairs["s_no"].null_count:
         return pc.coalesce(pairs["reversals"], reverse(pairs))
     several = _net(_UNKNOWN, pairs, pairs["s_signed"])
@@ -341,7 +353,11 @@ def _follow_statement(pairs: pa.Table) -> Values:
 
 
 def _follow_reversal(pairs: pa.Table) -> Values:
-    """Reverse a ledger-only row; for a reversal on the statement, mirror the reversed entry or, if unknown, book it."""
+    """Proposes the reversal of a row that only the ledger has.
+
+    For a reversal on the statement, proposes the mirror of the reversed entry or, if that entry is unknown, books the
+    row.
+    """
     if pairs["s_no"].null_count:
         return pc.coalesce(pairs["reversals"], reverse(pairs))
     mirror = _booked(pairs, "reversed", "s_amount", "s_fee", entry="reversed_entry")
@@ -349,7 +365,7 @@ def _follow_reversal(pairs: pa.Table) -> Values:
 
 
 def _book_kept_fee(pairs: pa.Table) -> Values:
-    """Book again the part of the fee that the operator kept: a reversing entry gives back the whole fee."""
+    """Proposes to book again the part of the fee that the operator kept: a reversing entry gives back the whole fee."""
     kept = pc.add(pairs["s_signed"], pairs["reversed_signed"])
     return _net(_FEE, pairs, pc.if_else(pc.is_valid(pairs["reversed_entry"]), kept, None))
 
@@ -365,7 +381,8 @@ STATEMENT, BOOKS = "statement", "books"
 class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The words for a code's breaks that raise a balance and, if they differ, for those that lower it.
 
-    `adjusts` names the balance that a break adjusts: STATEMENT or BOOKS. None stands for the side that lacks the row.
+    `adjusts` is the balance that a break adjusts: the constant STATEMENT or BOOKS. None stands for the side that lacks
+    the row.
     """
 
     plus: str

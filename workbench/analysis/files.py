@@ -78,8 +78,8 @@ def write(rows: pd.DataFrame, path: Path | str, columns: Columns, *, marked: boo
     """Write a table of these columns, by the path's ending.
 
     In CSV every text is in quotes and a null is an empty cell without quotes, amounts are whole minor units, moments
-    UTC; a `marked` file begins with the mark of UTF-8, without which spreadsheets assume their own code page.
-    Raises ValueError: another ending than .parquet or .csv, or a column that is missing.
+    UTC. With `marked`, the file begins with the byte-order mark of UTF-8, without which spreadsheets assume their own
+    code page. Raises ValueError: another ending than .parquet or .csv, or a column that is missing.
     """
     target, table = Path(path), untyped(rows, columns)
     if _ending(target) == PARQUET:

@@ -40,7 +40,7 @@ class PhoneKey:
         self.id = hmac.digest(secret, b"the id of this key", "sha256")[:4].hex()
 
     def hash_of(self, text: str) -> str | None:
-        """The hash of an unmasked number in any spelling, after the key's id and OF; None for any other text."""
+        """The key's id, a colon and the hash of an unmasked number in any spelling; None for any other text."""
         found = phone_hash(text, self._secret)
         return found and f"{self.id}{OF}{found}"
 
@@ -72,7 +72,7 @@ class PhoneKey:
 def key_from(given: str | Path | bytes | None) -> PhoneKey:
     """The key in a file, created if missing; the given bytes as a key; or, for None, a random key of this process.
 
-    Raises PhoneKeyRefused: the file is no key, others can use it, or the bytes are too few.
+    Raises PhoneKeyRefused: the file is no key, others can use the file, or the bytes are too few.
     """
     if given is None:
         return _of_process()
@@ -102,7 +102,7 @@ def refuse_within(key: Path, folders: Iterable[Path]) -> None:
 
 
 def refuse_another(key: Path, hashes: Iterable[object]) -> None:
-    """Raises PhoneKeyRefused: the file is missing, and a new key could not match `hashes` of earlier runs."""
+    """Raises PhoneKeyRefused: the file `key` is missing, and a new key could not match `hashes` of earlier runs."""
     known = [text for text in map(str, hashes) if OF in text]
     if known and not key.exists():
         of = " and ".join(sorted({text.partition(OF)[0] for text in known}))
@@ -127,7 +127,8 @@ def _long_enough(secret: bytes, called: str) -> bytes:
 def _read(path: Path) -> bytes:
     """The bytes of a key file.
 
-    Raises PhoneKeyRefused: not a plain file, too long for a key, or others can use it. Raises OSError: no such file.
+    Raises PhoneKeyRefused: not a plain file, too long for a key, or others can use the file. Raises OSError: no such
+    file.
     """
     # A pipe would wait for somebody to write.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))

@@ -291,7 +291,7 @@ def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
 
 
 def unknown_kinds(breaks: pd.DataFrame, rules: Sequence[Rule]) -> Iterator[str]:
-    """Yields a note for each rule whose kind is unknown, if it names breaks whose proposal books unknown money."""
+    """Yields a note for each rule with an unknown kind, if the rule names breaks whose proposal books unknown money."""
     for rule in rules if "rule" in breaks else ():
         proposed = breaks.loc[(breaks["rule"] == rule.name).fillna(value=False).astype(bool), "proposal"]
         if rule.kind and rule.kind not in KINDS and proposed.str.contains('"unknown_').any():

@@ -111,7 +111,7 @@ def _frame(
 ) -> pd.DataFrame:
     """A row for each record of `found`, in reverse order.
 
-    `of` returns the cells that are no plain attributes of a record: column → value. `minor` turns an amount and its
+    `of` returns column → value for the cells that are not plain attributes of a record. `minor` turns an amount and its
     currency into minor units.
     """
 
@@ -309,7 +309,7 @@ class Ledger:
     def verify(self) -> str:
         """Check that debits equal credits and the chain holds, and return the hash of its last entry.
 
-        Raises LedgerRefused: an entry was tampered with, and the first is named, or the sums differ.
+        Raises LedgerRefused: the sums differ, or an entry was tampered with: the message names the first.
         """
         found = verified(self._control)
         sums: Counter[str] = Counter()
@@ -330,7 +330,10 @@ class Ledger:
 
 
 def verified(control: SandboxControl) -> LedgerVerified:
-    """The chain's length and head. Raises LedgerRefused: an entry was tampered with, and the first is named."""
+    """The chain's length, and the hash of its last entry.
+
+    Raises LedgerRefused: an entry was tampered with; the message names the first.
+    """
     found = control.verify()
     if not found.holds:
         raise LedgerRefused(str(found.message), entry=None if found.entry is UNSET else found.entry)

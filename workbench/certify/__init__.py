@@ -212,7 +212,10 @@ def _order_results(exam: Exam, results: Sequence[Result]) -> Iterator[Result]:
 
 
 def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
-    """Check → its payment's order, read until two readings agree and hold the expected fulfilments, or for 5 s."""
+    """Check → its payment's order.
+
+    Reads the orders again until two readings agree and hold the expected fulfilments, for at most 5 s.
+    """
     asked = [
         (result.row.name, result.payment.ids, result.check.order.fulfilled if result.row.verdict == PASSED else 0)
         for result in results if result.check.order and result.payment
@@ -249,7 +252,7 @@ def _status_verdict(result: Result, status: str | None) -> tuple[str, str]:
 
 
 class _Cause(NamedTuple):
-    """The signs of a cause: it explains a failed check if all faulty exchanges of the check fit."""
+    """The signs of a cause: a cause explains a failed check if all faulty exchanges of the check fit the signs."""
 
     fits: Callable[[Exchange, Exam], bool]
     judge: Judge | None = None
@@ -275,7 +278,10 @@ _CAUSES: Final[Mapping[str, _Cause]] = {
 
 
 def _causes_of(exam: Exam, results: Iterable[Result]) -> dict[str, Row]:
-    """Check name → the cause that explains its failure; sends some rejected genuine messages again to find it."""
+    """Check name → the cause that explains its failure.
+
+    Sends some rejected genuine messages again to find the cause, and sets `spelling` of `exam`.
+    """
     failed = [each for each in results if each.row.verdict in {FAILED, WARNING} and (each.faulty or each.broke)]
     exam.spelling = _verified_spelling(exam, failed)
     cause_by_check: dict[str, Row] = {}

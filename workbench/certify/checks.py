@@ -271,7 +271,7 @@ class Exam:
         return payment
 
     def deliver(self, events: Sequence[Event], *, again: bool = False, at_once: bool = False) -> None:
-        """Sends genuine events one after the other, or all at the same moment.
+        """Sends genuine events one after the other or, with `at_once`, all at the same moment.
 
         With `again`, rejected events are sent once more after all other events, as the service would do.
         """
@@ -352,7 +352,10 @@ def _valid(exam: Exam) -> Payment:
 
 
 def _duplicate(exam: Exam) -> Payment:
-    """Repeats every event, because a shop may fulfil the order at any of them."""
+    """Delivers several copies of each event at the same moment, then the payment as usual; returns the payment.
+
+    A shop may fulfil the order at any event, so every event is repeated.
+    """
     payment = exam.made()
     for event in payment.events:
         exam.deliver([event] * _AT_ONCE, again=True, at_once=True)
@@ -381,7 +384,10 @@ def _exact_bytes(exam: Exam) -> None:
 
 
 def _tampered(exam: Exam) -> Payment:
-    """Changes a delivered message; a shop that looks up the id before it verifies takes the message for a duplicate."""
+    """Sends a genuine message with its body, id or timestamp changed; returns an unpaid payment, which the body names.
+
+    A shop that looks up the id before it verifies takes the changed body for a duplicate.
+    """
     genuine, headers = exam.first.success, exam.signed(exam.first.success)
     unpaid = exam.made("failed")
     other = genuine.about(exam.first.ids, unpaid.ids, genuine.id)
@@ -482,7 +488,7 @@ def _refund_first(exam: Exam) -> Payment:
 
 
 def _with_future_signature(exam: Exam) -> str:
-    """A header's value with a future version's signature; `{}` stands for the known one.
+    """A header's value with a signature of a future version; `{}` stands for the signature of the known version.
 
     Raises NotExamined: the scheme's header holds only one signature.
     """
@@ -554,7 +560,10 @@ class Check(NamedTuple):
 
     @classmethod
     def of(cls, order: Mapping[str, Any] | None = None, *, warns: bool = False, **texts: str) -> "Check":
-        """A check from its row of `checks.toml`."""
+        """A check from the `texts` of its row of `checks.toml`, and the table `order` of that row, if it has one.
+
+        With `warns`, a fault is only a warning.
+        """
         row = Row(**texts, verdict=NOT_EXAMINED, came="")
         return cls(*_RUNS[row.name], row, Order(**order) if order else None, warns)
 

@@ -175,7 +175,10 @@ class Report:
         return [(visible(why), titles) for why, titles in titles_by_reason.items()]
 
     def ending(self, width: int | None = None) -> str:
-        """The text after the lines of the checks: causes, failures, checks that were not examined, and the score."""
+        """The text after the lines of the checks: causes, failures, checks that were not examined, and the score.
+
+        Lines have at most `width` columns; None leaves the default.
+        """
         flagged = sorted((row for row in self.examined if row.verdict != PASSED), key=lambda row: bool(row.cause))
         parts = [
             "\n".join([f"{_MARKS[row.verdict]} {row.title}", *_lines_of(row, width or _WIDTH)])

@@ -11,6 +11,7 @@ import click
 from workbench.errors import StatementRefused
 from workbench.resources import read_toml
 from workbench.text.render import LONGEST, Tabular, terminal_width, wrapped
+from workbench.visible import pasted
 
 PATH: Final = click.Path(path_type=Path)
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
@@ -83,13 +84,18 @@ _IN_PYTHON: Final = (
 _OF_A_LEDGER: Final = (
     (r"\blayout='([^']*)'", r"--ledger-layout \1"),
     (r"\bdate_format='([^']*)'", r'dates = ["\1"] in the --ledger-layout'),
+    (r"Pass account='…', or write (.*) in its layout", r"Write \1 in the --ledger-layout"),
 )
-_OF_A_STATEMENT: Final = ((r"\blayout='([^']*)'", r"--layout \1"), (r"\bdate_format='([^']*)'", r"--date-format \1"))
+_OF_A_STATEMENT: Final = (
+    (r"\blayout='([^']*)'", r"--layout \1"),
+    (r"\bdate_format='([^']*)'", r"--date-format \1"),
+    (r"\baccount='…'", "--account NAME"),
+)
 
 
 @contextmanager
-def said_as_options(*, ledger: bool = False) -> Iterator[None]:
-    """Makes a StatementRefused name options of the command line in place of arguments in Python.
+def said_as_options(file: str | Path, *, ledger: bool = False) -> Iterator[None]:
+    """Makes a StatementRefused of `file` name its path, and options of the command line for arguments in Python.
 
     They are the options for a statement or, with `ledger`, for the ledger.
     """
@@ -99,6 +105,7 @@ def said_as_options(*, ledger: bool = False) -> Iterator[None]:
         texts = [wrong.message, wrong.hint]
         for pattern, instead in (*_IN_PYTHON, *(_OF_A_LEDGER if ledger else _OF_A_STATEMENT)):
             texts = [re.sub(pattern, instead, text) for text in texts]
-        wrong.hint = texts[1]
+        path = Path(file)
+        wrong.hint = texts[1].replace(f" {pasted(Path(path.name))} --out ", f" {pasted(path)} --out ")
         wrong.say(texts[0])
         raise

@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
@@ -28,12 +29,14 @@ _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the ship
 
 
 def _by_name(form: str) -> Callable[[click.Context, click.Parameter, Sequence[str]], dict[str, str]]:
-    """A callback that reads texts NAME=VALUE as a mapping, and raises BadParameter for a text of another `form`."""
+    """A callback that reads texts NAME=VALUE as a mapping; BadParameter for another `form`, or a name given twice."""
 
     def read(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
         parts = {text: text.rpartition("=") for text in given}
         if wrong := [text for text, (name, _, value) in parts.items() if not (name and value)]:
             raise click.BadParameter(f"{wrong[0]!r} is not {form}.")
+        if twice := [name for name, many in Counter(name for name, *_ in parts.values()).items() if many > 1]:
+            raise click.BadParameter(f"{twice[0]} is given twice.")
         return {name: value for name, _, value in parts.values()}
 
     return read
@@ -100,18 +103,25 @@ _NOW_RULES: Final = {
     "minutes": '[{{ on = ["key"] }}, {{ on = ["amount", "phone"], minutes = {} }}]',
 }
 """Former word of `--tolerance` → the rules that do the same, with its value."""
+_WRITE_RULES: Final = (
+    "{} is a rule now. Write match = {} in the layout, or the same after an account's name under [match] in the file "
+    "of --rules."
+)
 
 
 def _now_a_rule(_: click.Context, __: click.Parameter, fields: str | None) -> None:
     """Refuses the former `--pair-by`: BadParameter names the rules that do the same."""
     if fields is not None:
-        on = [name for name in ("amount", "phone") if name in fields] or ["amount"]
-        rules = f'[{{ on = ["key"] }}, {{ on = {json.dumps(on)}, days = 2 }}]'
-        raise click.BadParameter(f"This is a rule now. Write match = {rules} in the layout.")
+        from workbench.analysis.rules import AMOUNT, FIELDS, USUAL_DAYS
+
+        names = {AMOUNT, *(name.strip() for name in fields.split(","))}
+        on, window = json.dumps([name for name in FIELDS if name in names]), f"days = {USUAL_DAYS}"
+        rules = f'[{{ on = ["key"] }}, {{ on = {on}, {"minutes = 15" if "time" in names else window} }}]'
+        raise click.BadParameter(_WRITE_RULES.format("This", rules))
 
 
 def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
-    """The day of `--as-of`. Raises BadParameter: not a day in ISO 8601."""
+    """The day of `--as-of`; None without the option. Raises BadParameter: not a day in ISO 8601."""
     try:
         return None if text is None else date.fromisoformat(text)
     except ValueError:
@@ -205,8 +215,8 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
 @click.option(
     "--decisions",
     type=FILE,
-    help="What people decided about breaks: decisions.csv, or the .csv or .xlsx of --out with verdict, owner and "
-    "comment filled in.",
+    help="What people decided about breaks: decisions.csv, or what --out wrote with verdict, who and why filled in "
+    "(.csv), or verdict, owner and comment (.xlsx).",
 )
 @click.option(
     "--rules",
@@ -359,7 +369,10 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
 
 
 def _statement(path: Path, options: Mapping[str, Any]) -> "Statement | Path":
-    """The statement in a file; for a Parquet file its path, since the engine itself reads the file."""
+    """The statement in a file, read with the `options` of `read_statement`.
+
+    For a Parquet file its path, since the engine itself reads the file.
+    """
     from workbench.analysis.statements import read_statement
 
     if path.suffix.lower() == _TABLE:
@@ -378,9 +391,10 @@ def _statement(path: Path, options: Mapping[str, Any]) -> "Statement | Path":
 
 
 def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ...]]:
-    """The ledger, which comes first in `given` unless `named` is the ledger, and the statements.
+    """The ledger, and the statements: the ledger is `named` or, for None, the first of `given`.
 
-    Raises UsageError: no statement is given, or a statement is the address of a database.
+    All others of `given` are statements. Raises UsageError: no statement is given, or a statement is the address of a
+    database.
     """
     from workbench.analysis.statements.own_ledger import is_address
 
@@ -393,7 +407,11 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
 
 
 def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
-    """The ledger; for a Parquet table with all needed columns its path, since the engine reads only those columns."""
+    """The ledger in the file or database `place`; `query`, `layout` and the phone key `key` are as for `read_ledger`.
+
+    For a Parquet table with all needed columns, and without a query and a layout, the path: the engine reads only those
+    columns.
+    """
     from workbench.analysis.reconcile.inputs import LEDGER_READ, OPTIONAL
     from workbench.analysis.statements import read_ledger
 
@@ -403,7 +421,7 @@ def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None
         with suppress(OSError, ValueError):
             if LEDGER_READ.keys() - OPTIONAL <= set(pq.read_schema(place).names):
                 return Path(place)
-    with said_as_options(ledger=True):
+    with said_as_options(place, ledger=True):
         return read_ledger(place, query=query, layout=layout, phone_key=key)
 
 
@@ -415,9 +433,7 @@ def _tolerance(given: Sequence[tuple[str, str]], currencies: Iterable[str]) -> "
     for what, value in given:
         if what in _NOW_RULES:
             rules = _NOW_RULES[what].format(_whole_number_of(value, 0))
-            raise click.BadParameter(
-                f"{what} is a rule now. Write match = {rules} in the layout.", param_hint="--tolerance"
-            )
+            raise click.BadParameter(_WRITE_RULES.format(what, rules), param_hint="--tolerance")
         if what not in _TOLERANCES:
             raise click.BadParameter(f"{what!r} is none of {', '.join(_TOLERANCES)}.", param_hint="--tolerance")
         if len(decimals) > 1:
@@ -492,12 +508,15 @@ def layout(file: Path, out: Path | None, *, check: bool, ledger: bool, **reading
 
 
 def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **reading: Any) -> None:  # noqa: ANN401  the others
-    """Shows a ledger as it is read. Raises StatementRefused: a row cannot be read."""
+    """Shows a ledger as the layout named `layout`, also one in the folder `layouts`, reads it.
+
+    Raises StatementRefused: a row cannot be read.
+    """
     from workbench.analysis.statements import draft_layout, read_ledger
 
     if layouts is not None:
         raise click.UsageError("--layouts is for statements: name the ledger's layout with --layout.")
-    with said_as_options(ledger=True):
+    with said_as_options(file):
         show(read_ledger(file, layout=layout or draft_layout(file, ledger=True).layout, **reading))
     if layout is None:
         click.echo(_next_step("layout", "--ledger", file, "--out", f"{file.stem}.toml"))
@@ -516,17 +535,17 @@ def _next_step(*words: object) -> str:
 
 @contextmanager
 def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iterator[None]:
-    """Gives the block's StatementRefused this `hint`, and adds the command that drafts a layout of `file`.
+    """Gives the block's StatementRefused the hint that `hint` returns, and the command that drafts a layout of `file`.
 
-    A refusal that names such a command, or a file without a header to draft from, gets none.
+    A refusal that names such a command, or a file without a header to draft from, gets no such command.
     """
     from workbench.analysis.statements.columns import cut
 
     try:
-        with said_as_options():
+        with said_as_options(file):
             yield
     except StatementRefused as wrong:
-        wrong.hint = hint(wrong).replace(f"layout {pasted(Path(file.name))} ", f"layout {pasted(file)} ")
+        wrong.hint = hint(wrong)
         if "workbench layout" not in wrong.hint:
             with suppress(StatementRefused):
                 cut(file)
@@ -545,7 +564,11 @@ def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
 
 
 def _named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
-    """Statement → its value of the option `what` (layout or account), by STATEMENT=… or for all; None without one."""
+    """Statement → the value of the option `what` (layout or account): its own STATEMENT=VALUE, else the VALUE for all.
+
+    None for a statement without a value, and for a .parquet table. Raises UsageError: two values for one statement or
+    for all, or a value for tables alone.
+    """
     made: dict[Path, str | None] = {}
     bare: list[str] = []
     for text in named:

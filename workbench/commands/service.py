@@ -13,7 +13,7 @@ import click
 
 from workbench.alternatives import reporting, switched
 from workbench.commands import FILE, FOLDER, PATH, PORT, gaps_option, show, show_page
-from workbench.errors import InvalidRequest
+from workbench.errors import InvalidRequest, StateConflict
 from workbench.visible import visible
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
 
     try:
         server.serve(settings, host=host, announce=announce, opened=reporting, **more)
-    except InvalidRequest as error:
-        # The only request made here creates the webhook endpoint.
+    except (InvalidRequest, StateConflict) as error:
+        # Nothing else that raises these is done here but to register the webhook endpoint.
         raise click.BadParameter(str(error), param_hint="--webhook") from None
 
 

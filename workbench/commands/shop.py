@@ -109,7 +109,7 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     result, status = Each(command, rows, webhook, junit, limit_s, jobs), 128 + signal.SIGINT
     try:
         result.run(ended)
-        status = 1 if result.depends else 0
+        status = 1 if result.failed_runs else 0
     except KeyboardInterrupt:
         if result.first is None:
             sys.exit(status)
@@ -152,8 +152,8 @@ def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Valu
     "--cmd",
     metavar="LINE",
     help="A command that starts your shop; the exam restarts it once, and ends it afterwards. Its environment has "
-    "PAYMENTS_BASE_URL, PAYMENTS_SECRET_KEY, PAYMENTS_PUBLISHABLE_KEY and PAYMENTS_WEBHOOK_SECRET, a new "
-    "secret unless you give yours.",
+    "PAYMENTS_BASE_URL, PAYMENTS_SECRET_KEY, PAYMENTS_PUBLISHABLE_KEY, PORT (that of URL) and PAYMENTS_WEBHOOK_SECRET, "
+    "a new secret unless you give yours.",
 )
 @click.option(
     "--checkout",
@@ -240,6 +240,7 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
             "PAYMENTS_SECRET_KEY": str(served.secret_key),
             "PAYMENTS_PUBLISHABLE_KEY": str(served.publishable_key),
             "PAYMENTS_WEBHOOK_SECRET": secret,
+            "PORT": str(target.port),
         }
         given: dict[str, Any] = {"ended": lambda row: click.echo(row.line(terminal_width()))}
         if cmd:

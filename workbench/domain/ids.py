@@ -104,7 +104,8 @@ occurs once a night: one sweep for every operator, and one credit of the bank fo
 def reference(kind: str, at_ms: int, *, seq: int = 0, operator: str = "") -> str:
     """The id of a movement at a moment, in milliseconds since 1970.
 
-    `kind` is a row of `FORMATS`; `seq` is unique among all that happens in a sandbox.
+    `kind` is a row of `FORMATS`; `seq` is unique among all that happens in a sandbox, and `operator` is needed for a
+    `sweep` alone.
 
     >>> reference("airtel", 1_767_592_860_000, seq=42)
     'MP260105.0801.00000042'

@@ -368,10 +368,10 @@ def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement
 
 
 def key_and_batch(entry: JournalEntry) -> tuple[str | None, str | None]:
-    """The key that matches an entry's movement with its statement row, and the id of the movement's batch, or None.
+    """The key by which an entry's movement matches its statement row, and the id of the movement's batch, or None.
 
     A part of a batch has the entry's id as key and its external reference as batch; any other movement has its external
-    reference as key, and no batch.
+    reference, which may be None, as key, and no batch.
     """
     # The other side may book several of these entries as one movement, as it does with a night's credits.
     follows = entry.reverses is not None or entry.settles is not None

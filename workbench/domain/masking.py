@@ -73,7 +73,7 @@ ACCOUNTS = tuple(
     re.compile(f"(?<![0-9A-Za-z]){pattern}(?![0-9A-Za-z])")
     for pattern in (_BY_FOURS, r"(?:[A-Z]{2}[0-9]{2}[A-Z]{0,4}|\+)?[0-9]{9,}")
 )
-"""Numbers of accounts and cards, and IBANs, in groups of four or in one piece; any other long number fits too."""
+"""Patterns of numbers of accounts and cards, and IBANs, in groups of four or in one run; other long numbers fit."""
 _ZERO = re.compile(rf"0(?={_GAP}[5-79]\d)")
 _BEFORE, _AFTER = 9, 25
 """The most characters of a Zambian number before the zero that `_ZERO` finds, and after it.
@@ -153,7 +153,10 @@ def mask_accounts(text: str) -> str:
 
 
 def shortened(text: str, most: int, *, counts_mark: bool = True) -> str:
-    """`text`, or, if longer than `most` characters, its beginning and a `…`; `counts_mark`: the `…` counts too."""
+    """`text`, or, if longer than `most` characters, its beginning and a `…`.
+
+    With `counts_mark`, the `…` is one of the `most` characters; without it, the `…` comes after them.
+    """
     return text if len(text) <= most else f"{text[: most - counts_mark]}…"
 
 

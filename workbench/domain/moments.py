@@ -34,9 +34,9 @@ def moment(at_ms: int) -> datetime:
 
 
 def milliseconds_in(text: str, *, param: str) -> int:
-    """Milliseconds since 1970 of a moment with its zone, to the millisecond: `2026-01-05T08:00:00+02:00`.
+    """Milliseconds since 1970 of a moment such as `2026-01-05T08:00:00+02:00` or `2026-01-05T06:00:00.123Z`.
 
-    Raises InvalidRequest: another form, another precision, or no such day.
+    Raises InvalidRequest, with `param` as the field: no zone, no seconds, more than three decimals, or no such day.
     """
     try:
         return milliseconds(datetime.fromisoformat(text if RFC3339.fullmatch(text) else ""))

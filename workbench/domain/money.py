@@ -86,21 +86,25 @@ def decimals_of(currency: str | None) -> int:
 
 
 def major(amount_minor: int, currency: str | None = ZMW.code) -> Decimal:
-    """The amount in major units, exact, with the currency's number of decimals."""
+    """The amount in major units, exact, with the currency's number of decimals; two for a `currency` of None."""
     # Written, not divided: arithmetic on Decimals rounds to 28 digits.
     return Decimal(f"{amount_minor}e-{decimals_of(currency)}")
 
 
 def major_text(amount_minor: int, currency: str | None = ZMW.code, *, signed: bool = False) -> str:
-    """The amount in major units as text: `1,234.50`, or `+1,234.50` if `signed`."""
+    """The amount in major units as text: `1,234.50`, or `+1,234.50` if `signed`.
+
+    Two decimals for a `currency` of None.
+    """
     sign = "+" if signed and amount_minor > 0 else ""
     return f"{sign}{major(amount_minor, currency):,}"
 
 
 def money_text(amount_minor: int | None, currency: str | None, *, signed: bool = False) -> str:
-    """Money in a sentence, with its currency's decimals: `K1,234.50`, `USD 3.00`, `JPY 300`, `nothing` for None.
+    """Money in a sentence, with its currency's decimals: `K1,234.50`, `USD 3.00`, `JPY 300`.
 
-    With `signed`, a positive amount has a plus: `+K1,234.50`.
+    `nothing` for an amount of None; without a currency the number alone, with two decimals. With `signed`, a positive
+    amount has a plus: `+K1,234.50`.
     """
     if amount_minor is None:
         return "nothing"

@@ -39,7 +39,7 @@ PAID: Final = "paid"
 MOBILE_MONEY: Final = "mobile_money"
 
 LATE_FUNDS: Final = "late_funds"
-"""The event of money that comes after its prompt expired; in a state without this event, it stays in suspense."""
+"""The event of money that comes after its prompt expired; in a state without this event, it goes into suspense."""
 
 
 def intent_transitions(gaps: Gaps) -> Transitions:
@@ -268,7 +268,7 @@ _OPERATOR_FEE: Mapping[str, Callable[[int], int]] = {"1.0%": lambda gross: money
 
 
 def fees_of(gross_minor: int, gaps: Gaps, currency: str = ZMW.code) -> Fees:
-    """The fees on a payment of `gross_minor`: 2.50 and 1.00 of 100.00 by default."""
+    """The fees on a payment of `gross_minor` in a currency, by the register: by default 2.50 and 1.00 of 100.00."""
     return Fees(_MERCHANT_FEE[gaps.merchant_fee](gross_minor, currency), _OPERATOR_FEE[gaps.operator_fee](gross_minor))
 
 

@@ -129,7 +129,7 @@ def e164_of(text: str) -> str:
 def msisdn_from(text: str, *, param: str, zed: str = "refused", form: str = "e164") -> Msisdn:
     """Reads a number in E.164, `+260` and nine digits; if `form` is `national`, also with 0 in place of `+260`.
 
-    `zed` and `form` are the register's `zed_mobile` and `phone_format`.
+    `param` is the field's name in the error; `zed` and `form` are the register's `zed_mobile` and `phone_format`.
     Raises InvalidRequest: another form, another country, or a number without a wallet.
     """
     text = e164_of(text) if form == "national" else text
@@ -153,9 +153,10 @@ def operator_of(e164: str) -> Operator:
 
 
 def operator_named(text: str, *, param: str, zed: str = "refused") -> Operator:
-    """The operator that `text` names: short or long identifier, any case; `zed` is the register's `zed_mobile`.
+    """The operator that `text` names by its short or long identifier, in upper or lower case.
 
-    Raises InvalidRequest: no such operator.
+    `param` is the field's name in the error; `zed` is the register's `zed_mobile`, `refused` or `zed`. Raises
+    InvalidRequest: no such operator.
     """
     operator = _BY_NAME[zed].get(text.lower())
     if operator is None:

@@ -68,7 +68,7 @@ _Place = tuple[Any, str | int, object]
 
 
 def _check_values(value: object, *, texts: bool) -> None:
-    """Raises InvalidRequest: nested too deep, or a number or text in it, at any depth, that `_check_scalar` refuses.
+    """Raises InvalidRequest: nested too deep, or, at any depth of `value`, a number or text that cannot be held.
 
     Walks once through the whole value, ignored fields too, without recursion; checks texts and names only if `texts`.
     """
@@ -188,15 +188,18 @@ def _struct_in(kind: object) -> type[Struct] | None:
 
 
 def body_from(body: bytes, shape: type[S], *, unknown: str = "ignored", ignored: list[str] | None = None) -> S:
-    """The JSON object in `body` as a `shape`. Raises InvalidRequest as `json_from` and `struct_from` do."""
+    """The JSON object in `body` as a `shape`; `unknown` and `ignored` are those of `struct_from`.
+
+    Raises InvalidRequest as `json_from` and `struct_from` do.
+    """
     return struct_from(json_from(body), shape, unknown=unknown, ignored=ignored)
 
 
 def struct_from(value: object, shape: type[S], *, unknown: str = "ignored", ignored: list[str] | None = None) -> S:
-    """`value` as a `shape`. Names of fields that the shape lacks are added to `ignored`.
+    """`value` as a `shape`. Names of fields that the shape lacks are added to the list `ignored`, if it is given.
 
-    Such fields are faults if `unknown` is `refused`.
-    Raises InvalidRequest with every fault in `problems`, and the field of the first fault in `param`.
+    If `unknown` is `refused`, not `ignored`, such fields are faults. Raises InvalidRequest with every fault in
+    `problems`, and the field of the first fault in `param`.
     """
     reader = _Reader(unknown, [] if ignored is None else ignored)
     made = reader.struct(value, shape, "")
@@ -271,7 +274,10 @@ def _number_fields(shape: type[Struct]) -> Mapping[str, Mapping[object, str]] | 
 
 
 def _as_taken(value: object, takes: Mapping[object, str]) -> object:
-    """A number converted to the type of its field: in JSON 150 can be a decimal, and 15000.0 a whole number."""
+    """The value; if a field `takes` only another type of number, as that type: 150 as a Decimal, 15000.0 as an int.
+
+    Any other value is returned as it is.
+    """
     if type(value) is int and Decimal in takes:
         return Decimal(value)
     if type(value) is Decimal and int in takes and value.adjusted() < MAX_NUMBER_LENGTH:
@@ -280,7 +286,10 @@ def _as_taken(value: object, takes: Mapping[object, str]) -> object:
 
 
 def _faults(value: object, takes: Mapping[object, str], pointer: str) -> list[FieldProblem]:
-    """Problems of a value: one for each member that is no string in an object or array of strings, else one in all."""
+    """Problems of a value that does not fit its field, whose types are in `takes`; `pointer` is the field's pointer.
+
+    In an object or array of strings, one problem for each member that is no string; for any other value, one problem.
+    """
     members: Iterable[tuple[str | int, object]] = ()
     if isinstance(value, dict) and dict in takes:
         members = ((_escape(name[:_LONGEST_NAME]), member) for name, member in value.items())

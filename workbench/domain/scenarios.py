@@ -62,7 +62,7 @@ class Scenario(NamedTuple):
 
 
 PERSON: Final = "person"
-"""The scenario of any other number: the handset waits for a person, and the wallet never runs out of money."""
+"""The scenario of every number that is no test number: the handset waits for a person; the wallet never runs dry."""
 APPROVE: Final = "approve"
 TIMEOUT: Final = "prompt_timeout"
 UNAVAILABLE: Final = "operator_unavailable"

@@ -49,7 +49,7 @@ class SignedHeaders(NamedTuple):
 
 
 class Mistake(NamedTuple):
-    """A usual mistake in signing: its reason, and what the signer does in another way than the scheme."""
+    """A usual mistake in signing: its reason, and what the mistaken signer does differently from the scheme."""
 
     reason: str
     keys: Callable[[str], list[bytes]] | None = None
@@ -80,9 +80,10 @@ class Scheme(NamedTuple):
 def headers_for(
     secret: str, message_id: str, timestamp_s: int, body: bytes, *, also: Iterable[str] = (), scheme: str = STANDARD
 ) -> dict[str, str]:
-    """The headers that sign a body; `also` are further secrets to sign with, if the scheme takes several signatures.
+    """The headers that sign a body, as the message `message_id`, at `timestamp_s` seconds since 1970.
 
-    Raises SignatureRefused: a secret that the scheme does not take.
+    `also` are further secrets to sign with, if the scheme takes several signatures. Raises SignatureRefused: a secret
+    that the scheme does not take.
     """
     way = SCHEMES[scheme]
     prefix, secrets = way.prefix(message_id, timestamp_s), (secret, *(also if way.has_room else ()))
@@ -214,7 +215,8 @@ def respellings(body: bytes, number: Callable[[str], object] | None = None) -> l
     """Writes the JSON of a body again in eight ways, as libraries do; an empty list if the body is no JSON.
 
     The ways differ in blanks, in escapes of letters beyond ASCII, and in amounts with or without two decimals; their
-    order is the same for all bodies. `number` converts the text of a decimal, as another language would.
+    order is the same for all bodies. `number` converts the text of a decimal, as another language would; None makes a
+    float.
     """
     try:
         value = json.loads(body, parse_float=number)

@@ -140,7 +140,7 @@ Test: TypeAlias = Callable[[ObservedCall], object]
 
 
 def on(operations: str, shows: Shows) -> Shows:
-    """Limits `shows` to the exchanges of some operations; all others show nothing.
+    """Limits the reader `shows` to the exchanges of some operations; it returns None for all others.
 
     `operations` are ids, with `webhook` for webhooks, separated by blanks; `calls` stands for all operations.
     """
@@ -149,7 +149,7 @@ def on(operations: str, shows: Shows) -> Shows:
 
 
 def first(*cases: tuple[Reading, Test]) -> Shows:
-    """Shows the value of the first case whose test an exchange passes."""
+    """A reader of exchanges: the value of the first case whose test an exchange passes; None if it passes no test."""
     return lambda call: next((value for value, is_so in cases if is_so(call)), None)
 
 
@@ -184,9 +184,10 @@ def formed(
     forms: Mapping[SignValue, Callable[[Body], object]],
     body_of: Callable[[ObservedCall], Body] = lambda call: call.body if call.ok else {},
 ) -> Shows:
-    """Shows the value whose test in `forms` a body passes; Other if it passes none, None if the body is empty.
+    """A function of a call, which returns the value whose test in `forms` the call's body passes.
 
-    `body_of` chooses the body, by default that of a successful response.
+    It returns Other if the body passes no test, None if the body is empty. `body_of` chooses the body, by default that
+    of a successful response.
     """
 
     def shows(call: ObservedCall) -> Reading:
@@ -210,7 +211,7 @@ def states(
     *,
     known: str,
 ) -> Shows:
-    """Shows the value of the first of an exchange's `objects` that shows one.
+    """A reader of exchanges: the value that the first of an exchange's `objects` shows; None if none shows any.
 
     The status `added` shows the value of the same name. A status that is neither `added` nor in `known`, names
     separated by blanks, shows Other. Any other object shows `default` if it passes `is_default`.

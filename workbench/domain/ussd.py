@@ -178,7 +178,10 @@ class Receipt(NamedTuple):
 
 
 def receipt_of(session: UssdSession, *, seq: int, at_ms: int, transaction: str) -> Receipt | None:
-    """The receipt of a prompt that ended at `at_ms`; None if its last screen gives no receipt."""
+    """The receipt of a prompt that ended at `at_ms`; None if its last screen gives no receipt.
+
+    `transaction` is the operator's reference, used if money moved.
+    """
     kind = RECEIPT_KINDS.get(session.screen)
     if kind is None:
         return None

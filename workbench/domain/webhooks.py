@@ -39,7 +39,7 @@ EVENT_TYPES: Final = (
     *(f"suspense.{state}" for state in ("credited", "returned")),
     "webhook_endpoint.disabled",
 )  # fmt: skip
-"""Every type of event, assumed."""
+"""Every type of event, as the workbench assumes them."""
 TOLD_AS: Final[Mapping[str, Mapping[str, str]]] = {
     "by_object": {event_type: event_type for event_type in EVENT_TYPES},
     # Money is collected by a charge, of an intent or on its own; late money in suspense is not collected.
@@ -65,7 +65,10 @@ def takes(enabled_events: tuple[str, ...], event_type: str) -> bool:
 
 
 def check_filter(enabled_events: Sequence[str], types: Sequence[str], *, param: str = "enabled_events") -> None:
-    """Raises InvalidRequest unless every name is one of `types`, a family such as `charge.*`, or `*`."""
+    """Raises InvalidRequest unless every name is one of `types`, a family such as `charge.*`, or `*`.
+
+    `param` is the field's name in the error.
+    """
     unknown = [name for name in enabled_events if not types_named(name, types)]
     if unknown or not enabled_events:
         raise InvalidRequest(
@@ -169,9 +172,10 @@ JITTER_PERMILLE: Final = 200
 def outcome_of(
     attempt_number: int, status_code: int | None, retry_after_s: int | None, draw: Callable[[int], int], gaps: Gaps
 ) -> Outcome:
-    """The result of attempt `attempt_number` (from 1), whose response, if any, had this status and `Retry-After`.
+    """The result of attempt `attempt_number` (from 1), whose response had this `status_code`; None for no response.
 
-    `draw` draws a whole number from 0 up to, not including, its argument: a wait is multiplied by 0.8 to 1.2.
+    `retry_after_s` is the wait in seconds that the response asks for, None if none. `draw` draws a whole number from 0
+    up to, not including, its argument: a wait is multiplied by 0.8 to 1.2.
     """
     if status_code in _SUCCESS[gaps.delivery_success]:
         return Outcome(DELIVERED)
@@ -278,7 +282,10 @@ NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def signed(by: Signer, body: bytes, how: str = "right") -> SignedMessage:
-    """A message made by the row `how` of `HOW`. Raises InvalidRequest: no such row, or the scheme cannot express it."""
+    """A message with `body`, signed by `by` in the way `how`: `right`, or another name of `HOW`, to test a receiver.
+
+    Raises InvalidRequest: no such name, or the scheme cannot express it.
+    """
     if how not in HOW:
         message = f"how is one of {', '.join(HOW)}, not {how!r}."
         raise InvalidRequest(message, code="parameter_invalid", param="how")

@@ -129,7 +129,10 @@ class Calls:
     def _request(
         self, method: str, url: str, content: bytes, query: Mapping[str, str] | None, sent: Mapping[str, str]
     ) -> httpx.Request:
-        """A request like that of the client's `build_request`, without its copies, which would double the time."""
+        """A request like that of the client's `build_request`, without its copies, which would double the time.
+
+        `query` has further parameters of the URL, or is None; `sent` are the headers.
+        """
         client, place = self._http, _url(url)
         headers = {b"host": (b"Host", place.netloc)}
         headers |= {name.lower(): (name, value) for name, value in client.headers.raw}
@@ -183,7 +186,7 @@ def _lost(method: str, url: str, error: httpx.RequestError) -> WorkbenchError:
 
 
 def invalid(message: str, param: str | None = None, *, hint: str = "") -> InvalidRequest:
-    """The error for an argument that cannot be sent."""
+    """The error for an argument, `param`, that cannot be sent; None if the fault is in no single argument."""
     return InvalidRequest(message, code="parameter_invalid", param=param, hint=hint)
 
 

@@ -178,7 +178,10 @@ class _AnyToken(Struct):
 
 
 class Auth(Group):
-    """Section 4, the illustrative token flow; the client finds the token by any of the names that it may have."""
+    """Bearer tokens for an e-mail address and a password, as section 4 of the interface sketches them.
+
+    The interface does not fix the name of the response's field with the token: the client tries all possible names.
+    """
 
     _path = "/auth"
 
@@ -193,7 +196,10 @@ class Auth(Group):
 
 
 class ApiKeys(Listed[ApiKey]):
-    """Test keys, masked; only `create` and `roll` show a value. Assumed."""
+    """Test keys, listed masked; only `create` and `roll` show a value.
+
+    The interface does not show these calls: they are assumed.
+    """
 
     _path, _shape = "/api_keys", ApiKey
 
@@ -221,7 +227,7 @@ class Balance(Group):
 
 
 class Payouts(Retrieved[Payout]):
-    """Available money on its way to the merchant's bank."""
+    """Payouts: send available money to the merchant's bank, and read or list payouts."""
 
     _path, _shape = "/payouts", Payout
 
@@ -234,7 +240,11 @@ class Payouts(Retrieved[Payout]):
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Payout:
-        """Pay out `amount` of the currency at the coming midnight. Raises StateConflict: more than is available."""
+        """Pay out `amount`, in major units of the currency, at the coming midnight.
+
+        `destination` is your own name for an account, `metadata` texts of your own. Without an `idempotency_key` a
+        repeated call pays out again. Raises StateConflict: more than is available.
+        """
         body = {"amount": exact(amount), "currency": currency, "destination": destination, "metadata": metadata}
         return self._send("POST", Payout, idempotency_key=idempotency_key, body=body)
 
@@ -245,12 +255,18 @@ class Plants(Group):
     _host, _version, _path = "plants_url", "", "/plants"
 
     def create(self, *, id: int, name: str, tag: str | None = None, token: str | None = None) -> Plant:
-        """Add a plant; `token` is a bearer to use in place of the key."""
+        """Add a plant to the sample store's catalogue; you choose its `id`, a number, and `tag`, its type.
+
+        `token` is a bearer token to use in place of the key.
+        """
         return self._send("POST", Plant, body={"id": id, "name": name, "tag": tag}, key=token)
 
 
 class PaymentIntents(Retrieved[PaymentIntent]):
-    """Sections 2.1 and 2.2; listing and canceling are assumed."""
+    """Payment intents: create one, then confirm it to send the prompt to the customer's phone.
+
+    Sections 2.1 and 2.2 of the interface show this; listing and canceling are assumed.
+    """
 
     _path, _shape = "/payment_intents", PaymentIntent
 
@@ -265,6 +281,9 @@ class PaymentIntents(Retrieved[PaymentIntent]):
         idempotency_key: str | None = None,
     ) -> PaymentIntent:
         """Register an attempt to be paid; `amount` is in kwacha, at most two decimals.
+
+        `description` is shown in the customer's prompt. Without an `idempotency_key` a repeated call registers another
+        intent.
 
         >>> pay.payment_intents.create(amount=Decimal("150.00"), currency="ZMW")  # doctest: +SKIP
         """
@@ -286,29 +305,36 @@ class PaymentIntents(Retrieved[PaymentIntent]):
         client_secret: str | None = None,
         idempotency_key: str | None = None,
     ) -> PaymentIntent:
-        """Send the prompt to the customer's phone, `+260` and nine digits.
+        """Send the prompt to the customer's phone, `+260` and nine digits; `provider` is the operator, such as `mtn`.
 
-        `client_secret` is needed where the client holds a publishable key.
+        `client_secret` is needed where the client holds a publishable key. With an `idempotency_key`, a repeated call
+        sends no second prompt.
         """
         method = {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}
         body = {"payment_method": method, "client_secret": client_secret}
         return self._send("POST", PaymentIntent, intent_id, "confirm", idempotency_key=idempotency_key, body=body)
 
     def retrieve(self, intent_id: str, *, client_secret: str | None = None) -> PaymentIntent:
-        """The intent as it is now."""
+        """The intent as it is now; `client_secret` is needed where the client holds a publishable key."""
         query = {"client_secret": checked_text("client_secret", client_secret)} if client_secret else None
         return self._send("GET", PaymentIntent, intent_id, query=query)
 
     def cancel(
         self, intent_id: str, *, cancellation_reason: str | None = None, idempotency_key: str | None = None
     ) -> PaymentIntent:
-        """Cancel an intent, and withdraw an open prompt. Raises StateConflict if the intent is paid or being paid."""
+        """Cancel an intent, and withdraw an open prompt; `cancellation_reason` is a text of your own.
+
+        Raises StateConflict if the intent is paid or being paid.
+        """
         body = {"cancellation_reason": cancellation_reason}
         return self._send("POST", PaymentIntent, intent_id, "cancel", idempotency_key=idempotency_key, body=body)
 
 
 class Charges(Retrieved[Charge]):
-    """Section 2.3; listing is assumed."""
+    """Charges: ask a customer for money in one call, and retrieve or list charges.
+
+    Section 2.3 of the interface shows the call; listing is assumed.
+    """
 
     _host, _path, _shape = "charges_url", "/charges", Charge
 
@@ -326,10 +352,11 @@ class Charges(Retrieved[Charge]):
     ) -> Charge:
         """Ask a customer for money in one call; `amount` is a whole number (ngwee in the sandbox).
 
-        `idempotency_key` is yours to choose and to keep: the same key with the same body never
-        charges twice. An order's number is a good key.
-        A service that does not wait for the customer answers `pending`: see `PaymentsClient.wait_charge`.
-        Raises PaymentDeclined: the charge failed; `facts["charge"]` names the charge.
+        `channel` is the operator, such as `mtn`, and `phone` the customer's number, `+260` and nine digits.
+        `idempotency_key` is yours to choose and to keep: the same key with the same body never charges twice. An
+        order's number is a good key.
+        A service that does not wait for the customer answers `pending`: see `PaymentsClient.wait_charge`. Raises
+        PaymentDeclined: the charge failed; `facts["charge"]` names the charge.
         """
         payer = {"type": type, "channel": channel, "phone": phone, "reference": reference, "metadata": metadata}
         body = {"amount": exact(amount, is_whole=True), "currency": currency, **payer}
@@ -341,7 +368,10 @@ class Charges(Retrieved[Charge]):
 
 
 class Refunds(Retrieved[Refund]):
-    """Money given back; assumed. `list` and `each` take `charge`."""
+    """Refunds of charges and intents; `list` and `each` take `charge`.
+
+    The interface does not show these calls: they are assumed.
+    """
 
     _path, _shape = "/refunds", Refund
 
@@ -354,7 +384,10 @@ class Refunds(Retrieved[Refund]):
         page: int | None = None,
         charge: str | None = None,
     ) -> List[Refund]:
-        """A page of refunds, newest first; with `charge`, the refunds of this charge."""
+        """A page of refunds, newest first; with `charge`, the refunds of this charge.
+
+        `limit` and the cursors are as for `Listed.list`.
+        """
         return self._listed(limit, page, starting_after=starting_after, ending_before=ending_before, charge=charge)
 
     def each(self, *, charge: str | None = None) -> Iterator[Refund]:
@@ -371,10 +404,11 @@ class Refunds(Retrieved[Refund]):
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Refund:
-        """Refund a charge or an intent, in part or all that is left.
+        """Refund a charge or an intent, of which you name one; without an `amount`, all that is left.
 
-        `amount` is whole ngwee, an int, if you name a charge, and kwacha if you name an intent.
-        Raises InvalidRequest: more than is left, or not exact. Raises StateConflict: nothing was paid.
+        `amount` is whole ngwee, an int, if you name a charge, and kwacha if you name an intent. Without an
+        `idempotency_key` a repeated call refunds again. Raises InvalidRequest: more than is left, or not exact. Raises
+        StateConflict: nothing was paid.
         """
         if amount is not None:
             amount = exact(amount, is_whole=charge is not None)
@@ -384,12 +418,18 @@ class Refunds(Retrieved[Refund]):
 
 
 class WebhookEndpoints(Retrieved[WebhookEndpoint]):
-    """URLs that receive events; the interface does not show how an endpoint is registered."""
+    """URLs that receive events: register, change and list them.
+
+    The interface does not show how an endpoint is registered: assumed.
+    """
 
     _path, _shape = "/webhook_endpoints", WebhookEndpoint
 
     def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> WebhookEndpoint:
-        """Register an endpoint; only this response shows its signing secret."""
+        """Register an endpoint for the types in `enabled_events`: a type, a family such as `charge.*`, or `*` for all.
+
+        Only this response shows the endpoint's signing secret.
+        """
         body = {"url": url, "enabled_events": checked_names("enabled_events", enabled_events, "charge.*")}
         return self._send("POST", WebhookEndpoint, body=body)
 
@@ -401,7 +441,7 @@ class WebhookEndpoints(Retrieved[WebhookEndpoint]):
         enabled_events: Sequence[str] | None = None,
         status: str | None = None,
     ) -> WebhookEndpoint:
-        """Change the given fields; `status` is enabled or disabled."""
+        """Change the given fields; None keeps a field. `status` is enabled or disabled."""
         wanted = None if enabled_events is None else checked_names("enabled_events", enabled_events, "charge.*")
         body = {"url": url, "enabled_events": wanted, "status": status}
         return self._send("PATCH", WebhookEndpoint, endpoint_id, body=body)
@@ -434,7 +474,7 @@ class Events(Retrieved[Event]):
         created_since: str | None = None,
         search: str | None = None,
     ) -> List[Event]:
-        """A page of events, newest first.
+        """A page of events, newest first; `limit` and the cursors are as for `Listed.list`.
 
         `type` is a type or a family such as `charge.*`, `created_since` the earliest moment, such as
         `2026-01-05T06:00:00Z`. `search` finds a text in events; digits also find phone numbers that end in them.
@@ -445,7 +485,7 @@ class Events(Retrieved[Event]):
     def each(
         self, *, type: str | None = None, created_since: str | None = None, search: str | None = None
     ) -> Iterator[Event]:
-        """Every event, newest first; filtered as `list` is."""
+        """Every event, newest first, filtered by `type`, `created_since` and `search` as for `list`."""
         return self._every(type=type, created_since=created_since, search=search)
 
     def replay(self, event_id: str) -> List[Delivery]:
@@ -454,7 +494,7 @@ class Events(Retrieved[Event]):
 
 
 class Deliveries(Retrieved[Delivery]):
-    """Events on their way to endpoints; `list` and `each` take `status`, `event` and `endpoint`."""
+    """Deliveries of events to endpoints; `list` and `each` take `status`, `event` and `endpoint`."""
 
     _path, _shape = "/deliveries", Delivery
 
@@ -469,14 +509,17 @@ class Deliveries(Retrieved[Delivery]):
         event: str | None = None,
         endpoint: str | None = None,
     ) -> List[Delivery]:
-        """A page of deliveries, newest first, by `status` (or several, with commas), `event` id and `endpoint` id."""
+        """A page of deliveries, newest first, by `status` (or several, with commas), `event` id and `endpoint` id.
+
+        `limit` and the cursors are as for `Listed.list`.
+        """
         cursors = {"starting_after": starting_after, "ending_before": ending_before}
         return self._listed(limit, page, **cursors, status=status, event=event, endpoint=endpoint)
 
     def each(
         self, *, status: str | None = None, event: str | None = None, endpoint: str | None = None
     ) -> Iterator[Delivery]:
-        """Every delivery, newest first; filtered as `list` is."""
+        """Every delivery, newest first, filtered by `status`, `event` and `endpoint` as for `list`."""
         return self._every(status=status, event=event, endpoint=endpoint)
 
     def replay(self, delivery_id: str) -> Delivery:
@@ -539,10 +582,10 @@ class PaymentsClient(Closing):
         self.plants = Plants(self)
 
     def in_mode(self, headers: Mapping[str, str], on_dashboard: tuple[str, ...] = ()) -> "PaymentsClient":
-        """A copy of this client, with the same key and connection, that adds `headers` to every request.
+        """A copy of this client, with the same key and connection, that sends `headers` with every request.
 
-        A group that the interface does not show is called on a sandbox's dashboard, if its path begins with one of
-        `on_dashboard`.
+        Closing the copy leaves the connection open. Calls of operations that the interface document does not show go to
+        the sandbox's dashboard if their path begins with one of `on_dashboard`.
         """
         other = copy(self)
         other.owns_http, other.headers, other.on_dashboard = False, headers, on_dashboard
@@ -552,7 +595,7 @@ class PaymentsClient(Closing):
         return other
 
     def send(self, method: str, url: str, shape: type[Shape], **parts: Unpack[RequestParts]) -> Shape:
-        """Send one request in this client's mode; returns and raises as `Calls.send` does."""
+        """Send one request with this client's key and headers; returns and raises as `Calls.send` does."""
         if self.headers:
             parts["headers"] = {**self.headers, **parts.get("headers", {})}
         return self.calls.send(method, url, shape, **parts)
@@ -576,9 +619,10 @@ class PaymentsClient(Closing):
         return self._wait(intent_id, self.payment_intents.retrieve, has_ended, timeout_s, poll_s)
 
     def wait_charge(self, charge_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> Charge:
-        """Poll a charge until it is no longer pending, where the service answers before the customer does.
+        """Poll a charge every `poll_s` seconds until it is no longer pending; returns the charge.
 
-        Raises WaitExpired and InvalidRequest as `wait` does.
+        For a service that answers before the customer does. Raises WaitExpired, after `timeout_s` seconds, and
+        InvalidRequest as `wait` does.
         """
         return self._wait(charge_id, self.charges.retrieve, lambda charge: charge.status != PENDING, timeout_s, poll_s)
 
@@ -608,13 +652,13 @@ class PaymentsClient(Closing):
             passed_s = time.monotonic() - started
             left_s = timeout_s - max(slept_s, passed_s)
             if left_s <= 0:
-                hint = self._why_it_stands(passed_s, timeout_s)
+                hint = self._clock_hint(passed_s, timeout_s)
                 raise WaitExpired(f"{identifier} is still {status} after {timeout_s:g} s.", hint=hint, status=status)
             self._sleep(min(pause_s, left_s))
             slept_s += min(pause_s, left_s)
 
-    def _why_it_stands(self, passed_s: float, timeout_s: float) -> str:
-        """A hint if real time passed and the sandbox's clock is manual; otherwise empty."""
+    def _clock_hint(self, passed_s: float, timeout_s: float) -> str:
+        """A hint, for a wait that expired, if real time passed and the sandbox's clock is manual; otherwise empty."""
         if passed_s < timeout_s or not self.calls.is_sandbox:
             return ""
         try:

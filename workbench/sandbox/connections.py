@@ -40,7 +40,10 @@ from workbench.sandbox.store.transaction import BUSY_S
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.01
-"""Ticks are this many seconds apart for each open stream, and at most `_TICK_S`; without streams, `_TICK_S`."""
+"""Seconds between two ticks for each open stream: n streams have n times as long, and at most `_TICK_S`.
+
+Without streams, ticks are `_TICK_S` apart.
+"""
 _COMMENT_S: Final = 15
 """Seconds between comments on a stream without news, which show both ends that the connection is alive."""
 BODY_S: Final = 10
@@ -283,7 +286,7 @@ class _Connection(asyncio.Protocol):
             self._owe(arrived, _CLOSE)
 
     def send(self, answer: Answer, *, is_more: bool = False) -> None:
-        """Send the response to the oldest waiting request, or more of a stream."""
+        """Send the response to the oldest waiting request or, with `is_more`, more of a stream."""
         if not self._waiting:
             return  # the other end has gone
         exchange, self._answering = self._waiting.popleft(), False
@@ -359,7 +362,7 @@ class ConnectionServer:
                 self.loop.call_soon(self._run_all)
 
     def _run_all(self) -> None:
-        """Run what has arrived: reads as one transaction, commands as another; responses follow its end."""
+        """Run what has arrived: reads in one transaction, commands in another; the responses follow its end."""
         self._is_woken = False
         self._reads = self._left_of(self._reads, reads_only=True) if self._reads else []
         batch = [self._commands.popleft() for _ in range(min(len(self._commands), _MOST_TOGETHER))]
@@ -374,7 +377,7 @@ class ConnectionServer:
     def _left_of(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Exchange]:
         """Answer these requests; return the requests that cannot begin while another process or thread holds the store.
 
-        A read that has to write is queued with the commands.
+        With `reads_only`, all are reads; a read that has to write is queued with the commands.
         """
         begun = self._together(batch, reads_only=reads_only) if reads_only or len(batch) > 1 else []
         if begun is None:
@@ -394,10 +397,10 @@ class ConnectionServer:
         return []
 
     def _together(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Begun | None] | None:
-        """Answer these requests in one transaction, and return the responses in order; None for a read that writes.
+        """Begin these requests in one transaction; returns what was begun, in order, None for a read that has to write.
 
-        The list is empty if the transaction failed, so that no request is answered. Returns None instead of a list if
-        the transaction cannot begin now.
+        An empty list means that the transaction failed: answer the requests one by one. None instead of a list means
+        that the transaction cannot begin now: try again.
         """
         begun: list[_Begun | None] | None = None
         try:
@@ -544,7 +547,7 @@ def _resumed(arrived: Arrived) -> Arrived:
 
 
 def _streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
-    """The page in `answer` as events, the request for the page after it, and True if that page has rows already."""
+    """The page in `answer` as events; the request for the page after it; True if more rows follow already."""
     page = msgspec.json.decode(answer.body, type=Changes)
     headers = [header for header in answer.headers if header[0] not in {"content-type", "content-length"}]
     headers += [("content-type", _EVENTS), ("cache-control", "no-store")]

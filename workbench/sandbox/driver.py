@@ -32,13 +32,14 @@ _LOOK_AGAIN_S = 0.05
 _PUT_OFF_MS = 60_000
 MAX_IN_FLIGHT = 8
 _TOGETHER = 8
-"""The most planned commands in one commit, because a commit takes a tenth of a command's time."""
+"""The most planned commands in one commit; sharing a commit saves a tenth of each command's time."""
 _REPORT_EVERY_S = 1.5
 """Seconds between reports; a part of a simulated month takes less, and shows its own progress."""
 _DRIVES: ContextVar[tuple[object, ...]] = ContextVar("drives", default=())
-"""The holders of driver locks for which this code runs; several if one sandbox's webhook makes a shop call another one.
+"""The holders of driver locks on whose behalf this code runs.
 
-All code that a holder calls sees these holders, also in an ASGI application's own thread.
+There are several if one sandbox's webhook makes a shop call another sandbox. All code that a holder calls sees these
+holders, also in an ASGI application's own thread.
 """
 
 
@@ -221,8 +222,8 @@ class Driver:
     def _next(self, tx: Transaction, until_ms: int | None) -> tuple[Job | None, Sending | None]:
         """Run the next job and return the job, with the attempt to send for a delivery; None twice if no job is due.
 
-        Once no job is due, the clock moves to `until_ms`. Jobs run one at a time here, so a claimed
-        job was claimed by a driver that has died.
+        Once no job is due by `until_ms` (None: by now), the clock moves to `until_ms`. Jobs run one at a time here, so
+        a claimed job was claimed by a driver that has died.
         """
         job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms, takes_over=True)
         if job is not None:
@@ -440,9 +441,9 @@ class DriverLock:
             self._held.free()
 
     def close(self, patience_s: float | None = None) -> None:
-        """Let nobody drive any more, and close each file once nobody holds its lock.
+        """Let no further driver take the lock, and close each of its files once nobody holds that file's lock.
 
-        Waits `patience_s` seconds for each, None without limit; a file whose lock is still held then stays open.
+        Waits `patience_s` seconds for each file, None without limit; a file whose lock is still held then stays open.
         """
         self._held.close(patience_s)
         self._next.close(patience_s)

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import Draws
+from workbench.domain.webhooks import ENABLED, Endpoint
 from workbench.domain.wire.keys_and_events import CreateWebhookEndpoint
 from workbench.domain.wire.ledger_and_trace import UNSEEN
 from workbench.domain.wire.sandbox_controls import DASHBOARD
@@ -36,7 +37,7 @@ from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.outbound import Outbound, Post, is_asgi, post_to_nobody, post_to_wsgi
 from workbench.sandbox.service import LIVE_KEY, Caller, webhooks
-from workbench.sandbox.store import MERCHANT_ID, Settings, Store
+from workbench.sandbox.store import MERCHANT_ID, Settings, Store, Transaction
 from workbench.sandbox.store.transaction import UNWRITTEN
 from workbench.watching import Watchers
 
@@ -66,7 +67,10 @@ class Engine:
         self.app = Application(Responder(self.store, raise_bugs=raise_bugs), self._driver, Admitted())
 
     def app_to_serve(self, admitted: Admitted, door: "Door | None" = None) -> "Application":
-        """The application for a real port, which logs a bug, masked, and responds with a 500."""
+        """The application for a real port, which logs a bug, masked, and responds with a 500.
+
+        `door` lets browsers into the console; None leaves the console without a door.
+        """
         if door is not None:
             door.store, door.speaker = self.store, self.speaker
         return Application(Responder(self.store, raise_bugs=False), self._driver, admitted, door)
@@ -85,7 +89,7 @@ class Engine:
     def signing_secret(self, url: str) -> str | None:
         """The signing secret of the merchant's enabled endpoint for a URL, or None."""
         with self.store.transaction() as tx:
-            endpoint = tx.endpoints.first(order="seq", url=url, status="enabled", account=MERCHANT_ID)
+            endpoint = _endpoint_for(tx, url)
         return endpoint.secret if endpoint else None
 
     def registered(self, url: str) -> str:
@@ -93,10 +97,10 @@ class Engine:
 
         Raises InvalidRequest: this URL may not be called. Raises StateConflict: no further endpoint is allowed.
         """
-        if known := self.signing_secret(url):
-            return known
+        # In one command: of two processes that start at once, the second finds the endpoint of the first.
         with self.store.transaction() as tx:
-            made = webhooks.create_endpoint(tx, Caller("secret", MERCHANT_ID), CreateWebhookEndpoint(url))
+            known = _endpoint_for(tx, url)
+            made = known or webhooks.create_endpoint(tx, Caller("secret", MERCHANT_ID), CreateWebhookEndpoint(url))
         return str(made.secret)
 
     def run_due(self) -> None:
@@ -112,6 +116,10 @@ class Engine:
         self._driver.close(patience_s)
         self._outbound.close()
         self.store.close()
+
+
+def _endpoint_for(tx: Transaction, url: str) -> Endpoint | None:
+    return tx.endpoints.first(order="seq", url=url, status=ENABLED, account=MERCHANT_ID)
 
 
 def _called(app: object) -> tuple[Post, Callable[[], object]]:
@@ -166,7 +174,10 @@ class Door:
         return f"{self._base_url}/?code={self._draws.token('code', self._used.value)}"
 
     def page(self, arrived: Arrived, request: Request, choices: InForce) -> Response:
-        """GET /: the console, if the request has the cookie; exchanges a code for it; else shows a field for a code."""
+        """GET /: the console, if the request has the cookie, or a code, which it exchanges for the cookie.
+
+        Any other request gets a page with a field for a code.
+        """
         code = request.query.get("code") if arrived.method == "GET" else None
         was_let_in, headers = self._was_let_in(arrived.headers), {"Location": "/", **pages.ONCE}
         if code is None:
@@ -352,7 +363,7 @@ def _paths(gaps: Gaps) -> _Paths:
 
 
 def _methods_at(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
-    """The operation or page of each method at a path, and its field's value by name; both empty for an unknown path."""
+    """Method → operation or page at a path; and the path's parameter, name → value. Both are empty if none is there."""
     segments = tuple(path.lstrip("/").split("/"))
     if segments in paths:
         return paths[segments][1], {}
@@ -386,7 +397,7 @@ def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, ApiError | None]:
-    """The request, the operations and pages of its path by method, and the fault if it did not arrive whole."""
+    """The request, the operations and pages of its path by method, and the fault if it arrived only in part."""
     raw, _, asked = arrived.target.partition(b"?")
     path = (unquote_to_bytes(raw) if b"%" in raw else raw).decode("utf-8", "replace") or "/"
     text = asked.decode("latin-1")

@@ -70,7 +70,7 @@ _REFUSED: Final = 300
 """The lowest status that does not count as a success."""
 _ERRORS: Final = 400
 _REUSED: Final[Mapping[int, type[ApiError]]] = {422: IdempotencyKeyReused, 409: StateConflict, 400: InvalidRequest}
-"""Choice of `reused_key_status` → the error for a key that came with another body."""
+"""Value of the register's `reused_key_status` → the error for a key that came with another body."""
 KEY: Final = re.compile(
     r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\x21\x23-\x2b\x2d-\x7e][\x20-\x2b\x2d-\x7e]{0,254})'
 )
@@ -79,11 +79,14 @@ _ESCAPED: Final = re.compile(r"\\(.)")
 _CALLS, _WINDOW = "calls of {}", "window of {}"
 """Counters of an account: the calls in its window, and the moment at which the window began."""
 _QUOTAS: Final = {"100_per_60": (100, 60)}
-"""Choice of `rate_limit` → how many calls an account may make in how many seconds; with `none`, nothing is counted."""
+"""Value of the register's `rate_limit` → how many calls an account may make in how many seconds.
+
+Under `none`, which is missing here, nothing is counted.
+"""
 
 
 class _Call(msgspec.Struct):
-    """A request in progress; its number, caller and key scope are filled in on the way.
+    """A request in progress; its number, caller and key scope are set while the request is handled.
 
     If the call fails, a second transaction records the refusal, for this caller and scope, under a new number.
     """
@@ -257,7 +260,10 @@ def _write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> N
 
 
 def _kept_request(request: Request, operation: Operation | None) -> str:
-    """The body for the trace; a body that may hold a password is kept only if flat JSON, where masking finds it."""
+    """The body for the trace; a body that may hold a password is kept only if flat JSON, where masking finds it.
+
+    A body may hold one if the `operation` takes no key; None stands for an unknown operation.
+    """
     if operation is not None and not operation.schemes and request.body:
         try:
             fields = json_from(request.body)
@@ -275,7 +281,7 @@ def _masked_text(text: str) -> str:
 
 
 def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int) -> dict[str, str]:
-    """Count the call and return the rate-limit headers; no headers if the call's account is unknown."""
+    """Count the call, unless its `status` is 429, and return the rate-limit headers; none if its account is unknown."""
     try:
         account = (call.caller or caller_of(tx, call.request, operation)).account
     except ApiError:
@@ -348,9 +354,9 @@ def call_within(
 
 
 def _once(tx: Transaction, call: _Call, operation: Operation, caller: Caller) -> Response:
-    """Run an operation, or replay the response that is kept for its idempotency key.
+    """Run an operation, or replay the response that is kept for its idempotency key; sets the `scope` of `call`.
 
-    Raises the error of `reused_key_status`: the key was used with another body.
+    Raises the error of the register's `reused_key_status`: the key was used with another body.
     """
     key, request = caller.cause.idempotency_key, call.request
     if key is None:
@@ -373,7 +379,10 @@ def _once(tx: Transaction, call: _Call, operation: Operation, caller: Caller) ->
 
 
 def _keep(tx: Transaction, call: _Call, scope: str, response: Response) -> None:
-    """Keep the first response of a scope, but never a 409, and no error at all if the register keeps none."""
+    """Keep the response for a scope, unless one is kept already; never a 409.
+
+    No error is kept at all if the register's `idempotency_keeps_errors` is `none`.
+    """
     if response.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none":
         return
     # A conflict is never kept, so that the same request may come again; the first response stays.

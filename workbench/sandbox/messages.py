@@ -35,7 +35,7 @@ _OF_A_PATH: Final = "/:@!$&'()*+,;="
 """Characters that a URI's path holds unescaped, beside letters and digits (RFC 3986 §3.3)."""
 JSON: Final = "application/json"
 _MOST: Final = 300
-"""The most characters shown of a foreign text: a line stays within what a pipe takes in one piece (4,096 bytes)."""
+"""The most characters shown of a foreign text: a pipe takes a line of up to 4,096 bytes without cutting it."""
 _UNSEEN: Final = UNSEEN.lower()
 _GOOD, _ODD, _BAD = "\x1b[32m", "\x1b[33m", "\x1b[31m"
 _FAILURES: Final = {4: _ODD, 5: _BAD}
@@ -119,7 +119,7 @@ def _problem_members(error: ApiError, request_id: str, path: str) -> dict[str, A
         "title": error.title,
         "status": error.status,
         "detail": mask(str(error)),
-        "instance": quote(mask(path), safe=_OF_A_PATH),
+        "instance": quote(mask(path).replace("•", "*"), safe=_OF_A_PATH),  # a URI has no bullets
         "code": error.code,
         "param": mask(error.param) if error.param else None,
         "errors": [{"pointer": mask(problem.pointer), "detail": mask(problem.detail)} for problem in error.problems],
@@ -153,11 +153,11 @@ ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], object]]] 
     "plain": ("application/json", lambda error, *_: PlantError(error.status, mask(str(error)))),
     "envelope": ("application/json", _envelope_members),
 }
-"""Choice of `error_format` → an error's media type, and the function that makes its members."""
+"""Value of the register's `error_format` → an error's media type, and the function that makes its members."""
 
 
 class Speaker:
-    """Writes lines to a file descriptor, each in one piece, so that the lines of several workers do not mix.
+    """Writes lines to a file descriptor, each by one call of the system, so that lines of several workers do not mix.
 
     A write never waits: lines for which a pipe that nobody reads has no room are counted, and the count written later.
     """
@@ -191,7 +191,7 @@ class Speaker:
     def attempt(self, tx: Transaction, delivery_id: str, result: str) -> str:
         """The line about a delivery; empty if a reset has deleted the delivery.
 
-        `result` is a status, or the reason why no response came; empty if nothing was sent.
+        `result` is the response's HTTP status, or the reason why no response came; empty if nothing was sent.
         """
         if (message := tx.message(delivery_id)) is None:
             return ""  # the sandbox was reset meanwhile

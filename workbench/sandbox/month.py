@@ -45,7 +45,10 @@ def run_commands(driver: Driver, request: Request) -> Request:
 
 
 def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction) -> None:
-    """Run a command and count it in one commit. Raises StateConflict: another charge used the command's order."""
+    """Run a command and count it in the store's `counter`, in one commit.
+
+    Raises StateConflict: another charge used the command's order.
+    """
     try:
         _DO[command.what](tx, caller, command)
     except IdempotencyKeyReused as error:

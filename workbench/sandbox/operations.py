@@ -49,7 +49,7 @@ def _to(takes: str, **leads_to: str) -> tuple[Link, ...]:
 
 
 class Operation(NamedTuple):
-    """One operation: its route, who may call it, what runs, the request and the response, and the source.
+    """An operation: its route, who may call it, the function that runs, its request and response, and its source.
 
     The fields of `query` are the parameters of the query, the fields of `body` the members of the body.
     """
@@ -64,7 +64,7 @@ class Operation(NamedTuple):
     source: str = "assumed"
     """The sections of the interface that show the operation, or `assumed`."""
     gap: str = "4"
-    """If `source` is `assumed`: the section of the interface's open questions. 4 other endpoints, 5 keys, 6 events."""
+    """If `source` is `assumed`: the section of the interface that leaves it open: 4 endpoints, 5 keys, 6 events."""
     schemes: tuple[str, ...] = EITHER
     says: str = ""
     """The description, if several operations share `run`; otherwise it is in the docstring of `run`, after the path."""
@@ -208,7 +208,7 @@ _TOKENS: Final[Mapping[str, tuple[type[View], Callable[[wire.Token], View]]]] = 
     "token": (wire.NamedToken, _named_token),
     "data.token": (wire.WrappedToken, lambda pair: wire.WrappedToken(_named_token(pair))),
 }
-"""Choice of `token_field` → the struct of a pair of tokens, and its maker."""
+"""Value of the register's `token_field` → the struct of a pair of tokens, and its maker."""
 
 
 def _changed(row: Operation, gaps: Gaps) -> Operation:
@@ -234,7 +234,11 @@ def _changed(row: Operation, gaps: Gaps) -> Operation:
 
 @cache
 def in_force(gaps: Gaps) -> tuple[Operation, ...]:
-    """The operations under this register; an operation gone from the interface is also on the dashboard."""
+    """All operations as this register changes them.
+
+    An operation that the register takes off the interface stands twice: marked `gone` and, behind all others, with its
+    path on the sandbox's dashboard.
+    """
     changed = tuple(_changed(row, gaps) for row in OPERATIONS)
     return (*changed, *(_on_dashboard(row) for row in changed if row.gone))
 
@@ -254,9 +258,12 @@ def _on_dashboard(row: Operation) -> Operation:
 
 
 _SINCE, _SUNSET = "deprecated {}", "sunset {}"
-"""The counters of an operation: when it is deprecated and when it is gone, in milliseconds since 1970, 0 for never."""
+"""The names of an operation's counters: when the operation is deprecated and when it is gone.
+
+Both count milliseconds since 1970; 0 stands for never.
+"""
 MARKS: Final = "deprecations"
-"""The counter of marks since the last reset: while it is 0, the marks themselves are not read."""
+"""The name of the counter of operations marked as deprecated since the last reset; while it is 0, no mark is read."""
 
 
 def deprecate(tx: Transaction, caller: Caller, body: Deprecate, *, operation_id: str) -> Deprecated:

@@ -81,10 +81,10 @@ def check_url(url: str, *, private: bool = False) -> None:
 
 
 def destination_of(url: str, patience_s: float, *, private: bool = False) -> Destination:
-    """The address to connect to; every address of the name must be allowed.
+    """The address to connect to; every address of the name must be public or, with `private`, in a private network.
 
-    Raises InvalidRequest: an address is not allowed. Raises OSError: the name does not resolve.
-    Raises TimeoutError: the look-up takes too long.
+    Raises InvalidRequest: an address is not allowed. Raises OSError: the name does not resolve. Raises TimeoutError:
+    the look-up takes over `patience_s` seconds.
     """
     host, port = split(url)
     if is_localhost(host):
@@ -131,7 +131,7 @@ def split(url: str) -> tuple[str, int]:
 def _looked_up(host: str, port: int, patience_s: float) -> list[str]:
     """The addresses of a name. A resolver cannot be interrupted, so a separate thread waits for it.
 
-    Raises TimeoutError: the look-up takes too long; a resolver's own limit is many seconds.
+    Raises TimeoutError: the look-up takes over `patience_s` seconds; a resolver's own limit is many seconds.
     """
     result: Future[list[str]] = Future()
 
@@ -186,7 +186,7 @@ class Reply(NamedTuple):
 
 
 def received(status_code: int, body: bytes, retry_after: str = "") -> Reply:
-    """The reply for a response: its status, and the first MAX_RESPONSE_BYTES of its body, masked."""
+    """The reply for a response: its status, the first MAX_RESPONSE_BYTES of its body, masked, and its Retry-After."""
     return Reply(status_code, mask(body[:MAX_RESPONSE_BYTES].decode("utf-8", "replace")), retry_after)
 
 
@@ -229,7 +229,7 @@ class Outbound:
     ) -> Reply:
         """Send one POST, and return the reply, or a fault after `timeout_s` seconds; no redirects, and never raises.
 
-        A WSGI application is not interrupted: its late reply is dropped, unless it goes `by_sandbox_clock`. If an
+        A WSGI application is not interrupted: its late reply is dropped, unless `by_sandbox_clock` is set. If an
         application raises, the reply is a 500 with the traceback, which the trace and the delivery show; the traceback
         is logged too.
         """
@@ -256,7 +256,10 @@ class Outbound:
 
 
 def _post_over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, private: bool) -> Reply:
-    """Send a message to the address that was checked. Raises TimeoutError: the reply is not whole within the time."""
+    """Send a message to the address that was checked; with `private`, also to one in a private network.
+
+    Raises TimeoutError: the reply is not whole within `timeout_s` seconds.
+    """
     until_s = time.monotonic() + timeout_s
     with _OutgoingConnection(destination_of(url, timeout_s, private=private), until_s) as connection:
         connection.open(is_https=url[:6].lower() == "https:")

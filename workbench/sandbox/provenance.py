@@ -42,7 +42,8 @@ TRIGGERED: Final = _OF_CALL["test_number"]
 def provenance(operation: Operation, status: int, media_type: str, relied: Rows = (), replayed: bool = False) -> str:  # noqa: FBT001, FBT002  kept by place, which is quicker
     """The header Sandbox-Provenance: `documented` with its sections, `assumed` or `sandbox`, and the rows relied on.
 
-    `relied` are rows that this response relied on, beyond those of every such response.
+    `relied` are rows that this response relied on, beyond those of every such response. `replayed` is true for a kept
+    response, which relies on the rows about replays too.
     """
     is_shown, is_sandboxes = (status, media_type) in operation.shows, operation.source == "sandbox"
     source = f'documented; sections="{operation.source}"' if is_shown else "sandbox" if is_sandboxes else "assumed"
@@ -102,7 +103,8 @@ def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object, r
 def relied_by(operation: Operation, result: object, body: object = None) -> Rows:
     """The rows that this success relied on, beyond the rows that every such response relies on.
 
-    The rows are about a decline, a warning, a wait for a customer, or a request that only the register allows.
+    The rows are about a decline, a warning, a wait for a customer, or a request that only the register allows. Without
+    the request's `body`, rows that only a request shows are left out.
     """
     rows: Rows = ()
     error = getattr(result, "last_payment_error", None)
@@ -132,7 +134,7 @@ def relied_by(operation: Operation, result: object, body: object = None) -> Rows
 _OPERATOR_CODES: Final = tuple(
     f'code":"{code}"' for scenario in SCENARIOS.values() for code in (scenario.refusal, scenario.rejection) if code
 )
-"""Pieces of JSON: a body with one of them has a failure by the operator, not by the customer at the handset."""
+"""Parts of JSON: a body with one of them reports a failure by the operator, not by the customer at the handset."""
 
 
 def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:

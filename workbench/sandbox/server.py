@@ -183,6 +183,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     Raises PortTaken: the port is in use. Raises ServeRefused: `host` is no address of this machine, or an allowed host
     or origin is malformed.
     Raises StoreRefused: the file cannot be used. Raises InvalidRequest: `webhook` may not be called.
+    Raises StateConflict: the store has another endpoint, and the register allows no second.
     """
     with ExitStack() as at_end:
         bound, address = listener(host, port)
@@ -216,7 +217,10 @@ def _speaker(*, quiet: bool) -> Speaker | None:
 
 
 async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callable[[], object]) -> None:
-    """Answer requests and run due jobs at their moments, until this process is asked to end."""
+    """Answer requests on the socket `bound`, and run due jobs at their moments, until this process is asked to end.
+
+    `who` has the admitted hosts and origins, and the console's door; `ready` is called once requests are answered.
+    """
     ended, runner = asyncio.Event(), _Runner(engine)
     server = ConnectionServer(engine, engine.app_to_serve(*who), after_each=lambda: None)
     with _signals_mean(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set)):
@@ -270,7 +274,10 @@ def _worker(
     bound: socket.socket,
     tells: connection.Connection,
 ) -> None:
-    """Run one of several processes that answer on one socket from one file."""
+    """Run one of several processes that answer on the socket `bound` from one file; sends None to `tells` once ready.
+
+    `opened` is called with the sandbox; it returns a function to call before the sandbox closes.
+    """
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with ExitStack() as at_end:
         engine = Engine(settings, raise_bugs=False, speaker=_speaker(quiet=quiet))

@@ -149,7 +149,10 @@ def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
 
 
 def _words(step: TraceStep, room: float) -> tuple[list[str], list[str]]:
-    """The lines above an arrow and above the arrow of its response; a webhook has label and status on one arrow."""
+    """The lines above an arrow, and the lines above the arrow of its response.
+
+    A webhook has label and status on one arrow.
+    """
     label, response = crossed(step)
     if step.kind == WEBHOOK and step.response:
         label, response = f"{'✗ ' if step.is_bad else ''}{step.label} {step.response}", ""
@@ -187,7 +190,7 @@ def _time(x: int, y: int, words: str, step: TraceStep, **more: object) -> str:
 
 
 def _arrow(start: int, end: int, y: int, colour: str, *, is_back: bool) -> Iterator[str]:
-    """An arrow; a response is dashed, with an open tip."""
+    """An arrow from x `start` to x `end`; if `is_back`, as for a response, it is dashed, with an open tip."""
     sign = 1 if end > start else -1
     dashes = {"stroke_dasharray": "5 3"} if is_back else {}
     yield svg.line(start, y, end - 2 * sign, y, colour, **dashes)
@@ -253,6 +256,6 @@ class SequenceDiagram:
 
 
 def crossed(step: TraceStep) -> tuple[str, str]:
-    """Label and response of a step; a cross marks a bad response or, without a response, the label."""
+    """Label and response of a step; a bad response has a cross or, if no response came, the label has one."""
     cross = "✗ " if step.is_bad else ""
     return (step.label, f"{cross}{step.response}") if step.response else (f"{cross}{step.label}", "")

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 PERSONS: Final = ("JPY_SESSION_NAME", "VSCODE_PID")
 """Environment variables that a Jupyter server (the first) and VS Code (the second) set for kernels of notebooks."""
 DOCKED: Final = "WORKBENCH_PHONE_IS_DOCKED"
-"""An environment variable that `workbench lab` sets for its kernels: a phone is beside their notebooks."""
+"""An environment variable that `workbench lab` sets for its kernels: it shows a simulated phone beside notebooks."""
 _VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class Widget(Protocol):
-    """A DOMWidget of ipywidgets; this module does not load ipywidgets."""
+    """The part of ipywidgets' DOMWidget that this module uses; ipywidgets itself is not loaded."""
 
     @property
     def model_id(self) -> str:
@@ -58,7 +58,7 @@ def with_widget(shown: Mapping[str, object], widget: Callable[[], Widget]) -> di
 
 
 def is_docked() -> bool:
-    """True if a phone stands beside the notebook of this kernel."""
+    """True if a simulated phone is shown beside the notebook of this kernel."""
     return DOCKED in os.environ
 
 
@@ -235,7 +235,7 @@ def bundle(text: str, html: str) -> dict[str, str]:
 
 
 class Saved(NamedTuple):
-    """A record of a live display in an executed notebook: text and HTML without a script, with the same facts."""
+    """A live display as an executed notebook keeps it: text and HTML without a script, with the same facts."""
 
     text: str
     html: str
@@ -344,7 +344,7 @@ class Heading(NamedTuple):
 
 
 def headings(html: str, depth: int = 3) -> list[Heading]:
-    """The headings with an id in this HTML, in their order, down to the level `depth`."""
+    """The headings with an id in this HTML, in their order, down to the level `depth`: 3 for h3."""
     all_levels = (Heading(int(level), anchor, _TAG.sub("", text)) for level, anchor, text in _HEADING.findall(html))
     return [heading for heading in all_levels if heading.level <= depth]
 
@@ -380,6 +380,6 @@ def templates(package: str = "workbench", finalize: Callable[[Any], Any] | None 
 def page(title: str, kind: str, content: str, **values: object) -> str:
     """HTML `content` as a page to read offline: one file without a script, which loads nothing from a network.
 
-    `kind` is the kind of page, which stands at its top; `values` are further values for base.html.
+    `kind` is a word for the kind of page, which is shown at its top; `values` are further values for base.html.
     """
     return templates().get_template("base.html").render(title=visible(title), kind=kind, content=content, **values)

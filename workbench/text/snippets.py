@@ -38,7 +38,7 @@ class Snippet(NamedTuple):
     python: str
     """A call of `bench`, or of `pay`, its client; equals `httpx` if no call sends this request."""
     httpx: str
-    """A call of `bench.http`, which holds no credentials."""
+    """A call of `bench.http`, the httpx client that holds no credentials."""
     curl: str
     """A command for a shell with SECRET_KEY set and, for a sandbox in this process, BASE_URL."""
     javascript: str
@@ -141,7 +141,7 @@ def _shown(text: str) -> str:
 
 
 def _sent(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
-    """The headers to write, with secrets masked and, for a body, a Content-Type.
+    """The headers to write, with secrets masked and, if `has_body`, a Content-Type.
 
     The credential, the host and the length are left out: the key and the sending program give them.
     """
@@ -208,7 +208,7 @@ _WITH_BODY = ("POST", "PUT", "PATCH")
 
 
 def _python_key(key: str) -> str:
-    """The key as Python names it."""
+    """The Python expression for the key named `key`."""
     return f"bench.{key}" if key in ("secret_key", "publishable_key") else key
 
 
@@ -225,13 +225,13 @@ def _literal(value: object) -> str:
 
 
 def _in_quotes(piece: str, place: int) -> str:
-    """A piece of a text as Python: at every odd place stands the name of a variable."""
+    """A piece of a text that was split at its variables, as Python; at an odd `place` the piece is a variable."""
     shown = repr(piece)
     return piece if place % 2 else f'"{shown[1:-1]}"' if '"' not in shown else shown
 
 
 def _call(head: str, arguments: list[str]) -> str:
-    """A call on one line if it fits, otherwise with one argument on each line."""
+    """A call whose text begins with `head`, on one line if it fits, otherwise with one argument on each line."""
     line = f"{head}({', '.join(arguments)})"
     if len(line) <= _WIDTH and "\n" not in line:
         return line

@@ -13,7 +13,7 @@ _PALETTE: Final = {
     "blue": ("#0b5cad", "#7db8f5"), "purple": ("#6a3fa0", "#c6a8f0"), "green": ("#14663b", "#7fd6a4"),
     "brown": ("#7a4b00", "#e5b567"), "tint": ("#e6f0fb", "#1a2d43"),
 }  # fmt: skip
-"""The colours by name, as in the console: on light and on dark paper. `tint` lies behind parts that stand out."""
+"""Name → the colour on light and on dark paper, as in the console. `tint` lies behind emphasised parts."""
 PAPER, GROUND, INK, FAINT, RULE, BAD, BLUE, PURPLE, GREEN, BROWN, TINT = (light for light, _ in _PALETTE.values())
 IN_THE_DARK: Final[Mapping[str, str]] = dict(_PALETTE.values())
 _VARIABLES: Final = {light: f"--wb-{name}" for name, (light, _) in _PALETTE.items()}
@@ -92,7 +92,10 @@ def _dark(body: str) -> str:
 
 
 def drawing(title: str, says: str, height: int, parts: Iterable[str], *, note: str = "") -> Drawing:
-    """A drawing of these parts, and its text with the same facts."""
+    """A Drawing, WIDTH wide, of the SVG elements `parts`; `says` is a text with the same facts.
+
+    `note` stands beside the title or below it.
+    """
     return Drawing(drawn(title, f"{title}.", says, (WIDTH, height), parts, note=note), says)
 
 

@@ -252,9 +252,10 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -> Readings:
-    """Reads from an event's first two attempts what is retried, and how soon; a copy that comes at once is no retry.
+    """Reads from an event's first two attempts which failures are retried, and how soon.
 
-    `again` is None without a second attempt; the recording then shows a wait until `ended_s`.
+    A copy that comes at once is no retry. `again` is None without a second attempt; the recording then shows a wait
+    until `ended_s`, in seconds since 1970.
     """
     waited_s = (again.at_s if again else ended_s) - first.at_s
     if first.status in range(203, 300) and waited_s > (1 if again else _GAVE_UP_S):
@@ -271,9 +272,10 @@ def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -
 
 
 def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
-    """The only schedule that fits the waits, give or take a fifth; None while several fit, Other if none fits.
+    """The only schedule that fits the waits, give or take a fifth; None while several fit, an Other if none fits.
 
-    A schedule is a Part unless every attempt failed, and the recording goes on for two days more, until `ended_s`.
+    The schedule is a Part, seen in part, unless every attempt failed and the recording goes on for two days more, until
+    `ended_s`.
     """
     failed = next((at for at, attempt in enumerate(tries) if attempt.is_success), len(tries))
     waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
@@ -325,7 +327,7 @@ TOGETHER: Final[Mapping[str, Callable[[Sequence[ObservedCall]], Readings]]] = {
     "late_after_all": _late_after_all, "extra_endpoints": _extra_endpoints, "event_types": _event_types,
     "prompt_timeout": _prompt_timeout, "keys": _keys, "retries": _retries, "order": _order,
 }  # fmt: skip
-"""The column `together` of the register → the function that reads its rows from several exchanges."""
+"""Value of the register's column `together` → the function that reads the rows' values from several exchanges."""
 
 
 # Files and findings

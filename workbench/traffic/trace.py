@@ -184,8 +184,8 @@ _T: Final = (
 class TAccounts:
     """T-accounts made from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `number`).
 
-    Each amount has its entry's number beside it, in the form of `entry`. A title and `notes` stand above the accounts,
-    and the sums of both sides below.
+    Each amount has its entry's number beside it, written by the pattern `entry`. A title and `notes` come before the
+    accounts, and the sums of both sides after them.
     """
 
     def __init__(
@@ -197,7 +197,10 @@ class TAccounts:
 
     @property
     def _sums(self) -> str:
-        """The sums of both sides by currency; words for no postings, unless notes say why there are none."""
+        """The sums of both sides by currency, as text.
+
+        Without postings, a sentence that says so, unless `notes` explain it.
+        """
         if not self._accounts:
             return "" if self._notes else "(no postings yet)"
         sums: dict[str, list[int]] = {}
@@ -334,7 +337,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
 
     @property
     def saved(self) -> Saved:
-        """The latest rows as a record: the sequence, the ledger, the phone's last screen, and the table."""
+        """A record of the latest rows: the sequence, the ledger, the phone's last screen, and the table."""
         latest, steps = [*self._rows[-MOST_ROWS:]], self._table()
         texts, came = [str(steps)], ""
         if entries := [row for row in latest if row["kind"] == wire.ENTRY]:
@@ -394,8 +397,8 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 def _chosen(rows: AnyRows, name: str, value: str) -> AnyRows:
     """The rows of the kinds (separated by commas) or of the payment in `value`; `name` is `kind` or `payment`.
 
-    Filters here if all rows are held, `value` is empty, or `name` has been filtered before; otherwise the sandbox
-    filters.
+    Filters the held rows if all rows are held, `value` is empty, or `name` has been filtered before; otherwise asks the
+    sandbox for the filtered rows.
     """
     if isinstance(rows, PagedRows) and len(rows) > len(rows.latest) and value and name not in rows.filters:
         return PagedRows(rows.ask, {**rows.filters, name: value}, rows.latest[-1]["seq"])

@@ -89,7 +89,10 @@ class Reconciliation(Reconciled):
 
     @property
     def decided(self) -> pd.DataFrame:
-        """The breaks that a person or a rule has decided, also those that the decision has closed."""
+        """The id, variance_minor, verdict, who and rule of each break that a person or a rule has decided.
+
+        Both breaks that are still open and breaks that the decision closed.
+        """
         names, applied = ["id", "variance_minor", "verdict", "who", "rule"], self.decisions["state"] == deciding.APPLIED
         closed = self.closed[self.closed["id"].isin(self.decisions.loc[applied, "break"]) | self.closed["rule"].isna()]
         open_ = self.breaks[self.breaks["verdict"].notna()]
@@ -141,11 +144,12 @@ class Reconciliation(Reconciled):
         self, path: Path | str | None = None, form: str = "general", *, accounts: Mapping[str, str] | None = None,
         on: date | None = None,
     ) -> pd.DataFrame:  # fmt: skip
-        """JOURNAL: a balanced entry for each decision that changes the books; with `path`, written as a .csv file too.
+        """The lines (columns JOURNAL) of a balanced entry for each decision that changes the books.
 
-        `form` is `general`, `sage`, `xero` or `quickbooks`; `accounts` gives the codes of your books, such as
-        `{"charges": "7901"}`, and `on` the day of all entries instead of each break's own.
-        Raises ReportRefused: there is no such form or account, or the file cannot be written in it.
+        With `path`, they are written as a .csv file too. `form` is `general`, `sage`, `xero` or `quickbooks`;
+        `accounts` gives the codes of your books, such as `{"charges": "7901"}`, and `on` the day of all entries instead
+        of each break's own. Raises ReportRefused: there is no such form or account, or the file cannot be written in
+        it.
         """
         from workbench.analysis.report import outputs
 
@@ -202,7 +206,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     than all others, as a mistyped year is. A later run uses a row that was dated after `as_of`, once its day has come.
     engine: `duckdb` (the default, but for Spark's tables) or `spark`.
     decisions: people's decisions about breaks: `decisions.csv`, a file or a frame of breaks with verdicts, or a frame
-    (DECIDED). Decisions that were carried forward count too. Decisions change no figure.
+    (columns DECIDED). Decisions that were carried forward count too. Decisions change no figure.
     rules: a TOML file of your own rules. A `[[rule]]` changes no figure; `[match]` says how rows are matched.
     match: the rules by which rows are matched: a list such as `[{"on": ["key"]}, {"on": ["amount"], "days": 3}]` for
     every account, or a mapping of account names, in which `*` stands for anything, to such lists. `match` overrides
@@ -258,7 +262,10 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
 
 
 def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
-    """Loads both sides of the run, counts them, and finds the accounts, their closing days and their rules."""
+    """Loads both sides of the run, counts them, and finds the accounts, their closing days and their rules.
+
+    With `skips_settled`, statement lines that an earlier run settled are left out; otherwise they are refused.
+    """
     engine = run.engine
     theirs = engine.loaded(run.inputs.statement_rows(engine))
     new = proof.totals(engine, theirs)
@@ -316,10 +323,10 @@ def _rules(run: Run) -> dict[str, MatchRules]:
 
 
 def _without_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
-    """The statement's rows, in which `was` is MATCHED for each line that an earlier run settled.
+    """The statement's rows, with `matched` in the column `was` of each line that an earlier run settled.
 
-    Such a line agrees with one of the ledger's closed rows, or is in TOLD.
-    Raises ReconcileRefused: there are such lines, and `skips_settled` is false.
+    Such a line agrees with one of the ledger's closed rows, or was carried forward as settled (columns TOLD). Raises
+    ReconcileRefused: there are such lines, and `skips_settled` is false.
     """
     engine, ends, told = run.engine, run.carried.ends, run.carried.told
     last = told.groupby("account")["business_date"].max().map(day_number).to_dict()
@@ -414,7 +421,7 @@ def _carried(
 
 
 def _inputs(run: Run) -> pd.DataFrame:
-    """The frame INPUTS: ledger, statements, carry-forward, layouts, decisions and rules."""
+    """The ledger, statements, carry-forward, layouts, decisions and rules, as a frame with the columns INPUTS."""
     inputs, carried = run.inputs, run.brought
     counted, good = (sum(line[name] for line in run.totals[LEDGER]) for name in ("rows", "good"))
     none = (None, None, None)
@@ -511,7 +518,10 @@ def _matched(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[
 
 
 def _far(file: Statement, closing: int | None) -> Iterator[str]:
-    """Warns if the books close on a lone day long after all others: its year may be mistyped."""
+    """Warns if the books close on a lone day long after all others: its year may be mistyped.
+
+    `closing` is the closing day, counted from 1970; None if there is none.
+    """
     before, told = proof.before_gap(file, _FAR), file.days
     if before is not None and closing == (last := max(told)):
         yield (

@@ -63,11 +63,11 @@ _TEXTS_AT_ONCE = 20_000
 class Broken(NamedTuple):
     """The outcome of matching.
 
-    `breaks` is the frame BREAK, in an order that depends only on its rows. `rows` has each row of either side that is
-    part of a break (_BROKEN), with its narrative, the day `since` which it is carried, and the place of its break in
-    the frame. `settled` has two kinds of pairs that are no breaks, each with its `rule`: those that a rule without a
-    key matched, and bookings that came late (rule `key`). `tolerated` is account → the sum of the differences within
-    the tolerance. `unsure` counts the rows that have no partner only because their customers' numbers cannot be
+    `breaks` has the columns BREAK, in an order that depends only on its rows. `rows` has each row of either side that
+    is part of a break (columns _BROKEN), with its narrative, the day `since` which it is carried, and the place of its
+    break in `breaks`. `settled` has two kinds of pairs that are no breaks, each with its `rule`: those that a rule
+    without a key matched, and bookings that came late (rule `key`). `tolerated` is account → the sum of the differences
+    within the tolerance. `unsure` counts the rows that have no partner only because their customers' numbers cannot be
     compared.
     """
 
@@ -79,7 +79,7 @@ class Broken(NamedTuple):
 
 
 def breaks_of(run: Run) -> Broken:
-    """The breaks: every pair that differs, and every row that only one side has.
+    """Builds the breaks: every pair that differs, and every row that only one side has.
 
     A row within the run's `cut_off` days up to the closing date may be `timing`, unless it is a charge.
     """
@@ -241,7 +241,10 @@ def _with_reversed(run: Run, waiting: pa.Table) -> pa.Table:
 
 
 def _hashed(rows: pa.Table, key: PhoneKey, prefix: str = "") -> pa.Table:
-    """The rows, with a hash of each customer's whole number that came without a hash."""
+    """The rows, with a hash of each customer's whole number that came without a hash.
+
+    `prefix` stands before the columns' names: `l_` or `s_` in pairs, nothing in rows.
+    """
     hashes, phones = (rows[f"{prefix}{name}"] for name in ("phone_hash", "phone"))
     made = mapped(pc.if_else(pc.is_valid(hashes), None, phones), key.hash_of)
     return with_column(rows, f"{prefix}phone_hash", pc.coalesce(hashes, made))
@@ -266,7 +269,10 @@ def _settled(run: Run, waiting: pa.Table, found: Found) -> tuple[pa.Table, pa.Ta
 
 
 def _met(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = None) -> pa.Table:
-    """Turns `pairs`, places of ledger and statement rows in `waiting`, into rows of _PAIR with this `code`."""
+    """Turns `pairs`, places of ledger and statement rows in `waiting`, into rows with the columns _PAIR.
+
+    All get this `code`, and `fits`, the fields by which their rows are candidates; None leaves the column null.
+    """
     left, right = (waiting.take(pa.array([both[side] for both in pairs], pa.int64())) for side in (0, 1))
     reported = {name: column for name, column in _columns(right).items() if name.startswith(PREFIX[STATEMENT])}
     return _pairs(len(pairs), **{**_columns(left), **reported, "code": code, "rows": 2, "fits": fits})
@@ -302,7 +308,10 @@ _SORTED = ["account", "business_date", "code", "statement", "line", "key", "entr
 
 
 def _frame(run: Run, pairs: pa.Table, rows: pa.Table) -> tuple[pd.DataFrame, pa.Array]:
-    """The frame BREAK, and the place of each break's pair; `rows` are those of the pairs, with their narratives."""
+    """The breaks as a frame with the columns BREAK, in order, and for each break the index of its pair in `pairs`.
+
+    `rows` are the rows of the pairs, with their narratives.
+    """
     made = pa.table({**_plain(pairs, run), **_narratives(pairs, rows)})
     order = pc.sort_indices(made, [(name, "ascending") for name in _SORTED[:-1]])
     columns = {name: pa.nulls(len(made)) for name in BREAK} | _columns(made.take(order))
@@ -318,7 +327,7 @@ def _frame(run: Run, pairs: pa.Table, rows: pa.Table) -> tuple[pd.DataFrame, pa.
 
 
 def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
-    """The columns of BREAK that follow from those of the pairs, without the texts."""
+    """The columns BREAK that follow from those of the pairs, without the texts."""
     ledger, statement = (pc.is_valid(pairs[f"{prefix}no"]) for prefix in PREFIX.values())
     key, currency = (pc.if_else(statement, pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in ("key", "currency"))
     gross = {
@@ -380,7 +389,10 @@ def _by_place(rows: pa.Table, texts: pa.ChunkedArray, separator: str, length: in
 
 
 def _ids(contents: Iterable[str]) -> list[str]:
-    """The letter `b` and 55 bits of a hash of each text. The letter keeps spreadsheets from reading a number."""
+    """An id for each text: the letter `b` and 55 bits of the text's hash.
+
+    The letter keeps spreadsheets from taking the id for a number.
+    """
     # Base 32 writes five bytes as eight letters: filled up to ten bytes, all hashes are written at once.
     hashes = (hashlib.blake2b(content.encode(), digest_size=7).digest().ljust(10) for content in contents)
     letters = base64.b32encode(b"".join(hashes)).decode().lower()
@@ -448,9 +460,9 @@ _TEXT: Final = pa.schema({"place": pa.uint64(), **dict.fromkeys(("id", "reason",
 
 
 def _rows_of(pairs: pa.Table, members: pa.Table) -> pa.Table:
-    """Each row of either side that is part of a break, in the shape _BROKEN, with the place of its pair.
+    """Each row of either side that is part of a break, with the columns _BROKEN and the `place` of its pair.
 
-    `first` marks the row that stands for its side in the break.
+    `first` marks the row whose values the break shows for its side.
     """
     is_grouped = pairs["grouped"]
     single, made = pairs.filter(pc.invert(is_grouped)), []
@@ -464,7 +476,7 @@ def _rows_of(pairs: pa.Table, members: pa.Table) -> pa.Table:
 
 
 _LINE: Columns = {"account": "string", "statement": "string", "line": "int64", "key": "string", "entry": "string"}
-"""The place of a row. It includes the key, since a table in memory may have no line numbers.
+"""The columns that say where a row is: the key too, since a table in memory may have no line numbers.
 
 A statement line has no entry. A ledger row has no statement, and its line is the entry's number.
 """
@@ -474,7 +486,7 @@ _REPORTED: Final = SHARED | OWN[STATEMENT]
 _FEW: Final = 1_000
 """The most line numbers that a query names: the engine then reads little else of a file."""
 _CHARGES: Final = ("fee", "interest")
-"""Values of `kind`, in your own rules, that mark a charge or interest, which only the statement shows."""
+"""Values of `kind`, in your own rules, for a charge or interest, which only the statement shows."""
 
 
 def _lines_of(pairs: pa.Table) -> pa.Table:
@@ -486,8 +498,8 @@ def _lines_of(pairs: pa.Table) -> pa.Table:
 def _without_late_bookings(pairs: pa.Table, settled: pa.Table, carried: CarryForward) -> tuple[pa.Table, pa.Table]:
     """Settles each `date_mismatch` whose statement line an earlier run left open, if its ledger entry is a later one.
 
-    The entry has a later day than the line, and was not open itself. Such a pair goes to `settled`; if its amounts
-    differ, within the tolerance, it stays in `pairs` too, as TOLERATED.
+    The entry has a later day than the line, and was not open itself. Returns the remaining `pairs`, and `settled` with
+    these pairs; a pair whose amounts differ within the tolerance is in both, with the code `tolerated` in the first.
     """
     is_late = pc.and_(pc.equal(pairs["code"], "date_mismatch"), pc.greater(pairs["l_day"], pairs["s_day"]))
     is_late = pc.fill_null(is_late, fill_value=False)

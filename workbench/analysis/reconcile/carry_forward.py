@@ -70,10 +70,10 @@ _LATER: Final = ("decisions", "read", "told", "signed")
 
 @dataclass(frozen=True, repr=False)
 class CarryForward(Tabular):
-    """The tables of KEPT: open rows, closed accounts, later rows that match, decisions, and so on.
+    """The tables that KEPT lists: open rows, closed accounts, later rows that match, decisions, and so on.
 
-    Customers' numbers are masked, also in rows that an earlier version kept whole. Before the first run the tables
-    are empty. Raises ReconcileRefused: a table lacks a column.
+    Customers' numbers are masked, also in rows that an earlier version kept whole. Before the first run the tables are
+    empty. Raises ReconcileRefused: a table lacks a column.
     """
 
     rows: pd.DataFrame = field(default_factory=lambda: frame([], CARRIED))
@@ -181,7 +181,7 @@ class CarryForward(Tabular):
         return {name: day_number(day) for name, day in python_rows(self.closed, "account", "closing_date")}
 
     def closed_of(self, account: str) -> Mapping[str, Any]:
-        """The account's row of CLOSED; empty if no run has closed it."""
+        """The row about the account in the table `closed` (columns CLOSED); empty if no run has closed the account."""
         mine = self.closed[self.closed["account"] == account]
         return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
 
@@ -223,11 +223,11 @@ OLDER, OTHER_KEY = "older", "other key"
 class LedgerRead:
     """Today's ledger beside the rows that earlier runs read.
 
-    `moving` has the rows that move money (_MOVING), `again` the rows that this run reads (ROW), and `closed` the
-    rows that earlier runs closed. `late` (READ) has the rows that were booked after their date was closed, and
-    `missing` (READ) the rows that were read earlier and are now missing or changed. `unknown` is account →
-    the reason why its rows read earlier are unknown. If rows are missing, `begins` has the first day that today's
-    ledger has of each account that is not `unknown`. `key_id` is the id of the key of the hashes.
+    `moving` has the rows that move money (columns _MOVING), `again` the rows that this run reads (columns ROW), and
+    `closed` the rows that earlier runs closed. `late` (columns READ) has the rows that were booked after their date was
+    closed, and `missing` (columns READ) the rows that were read earlier and are now missing or changed. `unknown` is
+    account → the reason why its rows read earlier are unknown. If rows are missing, `begins` has the first day that
+    today's ledger has of each account that is not `unknown`. `key_id` is the id of the key of the hashes.
     """
 
     moving: Frame
@@ -243,7 +243,7 @@ class LedgerRead:
 def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKey) -> LedgerRead:
     """Separates the ledger rows that an earlier run read from all rows that were booked since, back-dated ones too.
 
-    `ours` has today's ledger (ROW), and `carried` what the earlier run left. The hashes are made with `key`.
+    `ours` has today's ledger (columns ROW), and `carried` what the earlier run left. The hashes are made with `key`.
     """
     heads = carried.read[carried.read["nth"] == 0].set_index("account")["hash"].to_dict()
     # Books that began without a key go on without one: the rows read have no other hashes.
@@ -326,7 +326,7 @@ def _numbered(engine: Engine, rows: Frame) -> Frame:
 
 
 def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
-    """The rows in the shape READ, sorted by their contents."""
+    """The rows with the columns READ, sorted by their contents."""
     found = pa.concat_tables([engine.table(part, _READ) for part in rows])
     order = pc.sort_indices(found, [(name, "ascending") for name in ("hash", "nth", "account")])
     left = dict(zip(READ, found.columns, strict=True))
@@ -338,11 +338,12 @@ def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
 def rows_read(
     engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, kept: pd.DataFrame, closing: Mapping[str, int]
 ) -> pd.DataFrame:
-    """The ledger rows that move money and that the next run does not read again, as the frame READ.
+    """The ledger rows that move money and that the next run does not read again, as a frame with the columns READ.
 
-    They are the rows dated up to the last day of their account, in `closing`; if `ahead` (AHEAD) has rows, the later
-    rows of its entries and of duplicates among the open rows `kept` (CARRIED); and rows read earlier that the ledger
-    lacks now, which stay until the ledger has them again. An account whose earlier reading is unknown has no rows.
+    They are the rows dated up to the last day of their account, in `closing`; if `ahead` (columns AHEAD) has rows, the
+    later rows of its entries and of duplicates among the open rows `kept` (columns CARRIED); and rows read earlier that
+    the ledger lacks now, which stay until the ledger has them again. An account whose earlier reading is unknown has no
+    rows.
     """
     ends = {account: day for account, day in sorted(closing.items()) if account not in ledger.unknown}
     heads = [{**dict.fromkeys(READ), "account": name, "hash": ledger.key_id, "nth": 0} for name in ends]
@@ -367,7 +368,7 @@ def rows_read(
 
 
 def rows_named(rows: pd.DataFrame) -> str:
-    """A text that names the first rows of a frame READ by key and day, for a person to look up."""
+    """A text that names the first of these `rows` (columns READ) by key and day, for a person to look up."""
     told = [
         f"{key if has_key(key) else 'a row without a key'} of {day}"
         for key, day in python_rows(rows.sort_values(["business_date", "key"]).iloc[:_NAMED], "key", "business_date")
@@ -377,7 +378,7 @@ def rows_named(rows: pd.DataFrame) -> str:
 
 
 def rows_ahead(engine: Engine, ledger: Frame, broken: pa.Table, closing: Mapping[str, int]) -> pd.DataFrame:
-    """The ledger rows dated after the closing date that are part of no break, in the shape AHEAD.
+    """The ledger rows dated after the closing date that are part of no break, with the columns AHEAD.
 
     `broken` are the rows that are part of breaks.
     """
@@ -390,7 +391,7 @@ def rows_ahead(engine: Engine, ledger: Frame, broken: pa.Table, closing: Mapping
 
 
 def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table, later: pa.Table) -> pd.DataFrame:
-    """The statement lines (TOLD) that the next run must know as settled: those of earlier runs, and those of this run.
+    """The statement lines (columns TOLD) that the next run must know as settled: those of all runs, this one included.
 
     Of this run, `settled` has the pairs that a rule matched, `gone` the rows that people decided to zero, and `later`
     the lines that agree but are dated after the closing date.
@@ -406,7 +407,10 @@ def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table, later: 
 
 
 def told_before(engine: Engine, lines: Frame, told: pd.DataFrame) -> Frame:
-    """The `lines` (ROW) that earlier runs settled (`told`): of equal lines in one file, as many as were settled."""
+    """The `lines` (columns ROW) that earlier runs settled, which `told` has.
+
+    Of equal lines in one file, as many are returned as were settled.
+    """
     shape = {"account": "string", "key": "string", "day": DAY, "signed": "int64"}
     known = engine.arrow(untyped(told, TOLD).rename_columns(list(shape)), shape)
     known = f"(select {listed(shape)}, count(*) as many from {known} group by {listed(shape)})"
@@ -439,7 +443,7 @@ def _gone(engine: Engine, closed: pd.DataFrame) -> str:
 
 
 def rows_open(engine: Engine, carried: CarryForward, side: str) -> Frame:
-    """The open rows of a side that were carried (ROW); `was` is the code that the earlier run gave a row."""
+    """The open rows of a side that were carried (columns ROW); `was` is the code that the earlier run gave a row."""
     shape = {"was": "string", **(LEDGER_READ if side == LEDGER else STATEMENT_READ)}
     columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in shape}
     mine = carried.rows[carried.rows["side"] == side].rename(columns={"code": "was"})
@@ -450,7 +454,7 @@ def rows_open(engine: Engine, carried: CarryForward, side: str) -> Frame:
 
 
 def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFrame, int]:
-    """The rows of breaks that the next run gets (CARRIED), and the number of rows whose hash no later run can compare.
+    """The rows of breaks that the next run gets (columns CARRIED), and a count of rows whose hash it cannot compare.
 
     Such a hash is of a customer's whole number, under a key that is not kept. A ledger row after the closing date is
     not carried, since the next run reads it again. An extra row of a duplicate is always carried, since its first row
@@ -485,7 +489,7 @@ A column's name in ROW → its name in CARRIED.
 
 
 def met_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
-    """The carried rows (CARRIED) that are part of no break any more; `moved` is each row's net effect.
+    """The carried rows (columns CARRIED) that are part of no break any more, with their net effect as `moved`.
 
     `rows` are the rows that are part of breaks.
     """

@@ -103,7 +103,7 @@ _OF_GROUP: Final = "partition by account, g"
 _SETTLED: Final = f"coalesce(was = '{codes.MATCHED}', false)"
 """SQL that is true for a line that an earlier run matched."""
 _IS_NEW: Final = f"(was is null or was = '{codes.MATCHED}')"
-"""SQL that is true for a row that stands in a file of this run."""
+"""SQL that is true for a row that is in a file of this run."""
 _IN_ORDER: Final = ", ".join(f'"{name}" nulls first' for name in _TIES)
 _LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "problem", "entry", "state"}}
 NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names in _LEFT_OUT.items()}
@@ -138,7 +138,10 @@ class Classified:
     bad: list[Frame]
 
     def settled_lines(self) -> Frame:
-        """The statement lines that agree with the ledger or are repeated: the columns LINE, and the count `lines`."""
+        """The statement lines that agree with the ledger or are repeated.
+
+        The columns are those in the list LINE, and the count `lines`.
+        """
         shape = {name: ROW[name] for name in LINE}
         of_pair = {"source": "s_source", "no": "s_no", "g": "s_key", "signed": "s_signed"}
         pairs = conform(self.agreed, shape, BOTH_SIDES, **of_pair)
@@ -149,7 +152,7 @@ class Classified:
     def settled_later(self, engine: Engine, ends: Mapping[str, int]) -> pa.Table:
         """The statement lines that agree with the ledger by key, but are dated after the last day of their account.
 
-        `ends` is account → its last day, counted from 1970; other accounts have no lines here.
+        `ends` is account → its last day, counted from 1970; lines of other accounts are left out.
         """
         shape = {name: ROW[name] for name in ("account", "key", "day", "signed")}
         if not ends:
@@ -225,8 +228,9 @@ def classify(
 def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     """SQL for the special groups: with several rows on one side, with a batch, or with certain rows of an earlier run.
 
-    An earlier run makes a group special by a row that it settled, a duplicate, or an open row that is not completed.
-    `rows` and `batches` count the group's rows, and those with a batch, on each side that makes the group special.
+    An earlier run makes a group special by a row that it settled, a duplicate, or an open row that is not completed;
+    `carried` is true if there are rows of an earlier run. `rows` and `batches` count the group's rows, and those with a
+    batch, on each side that makes the group special.
     """
     # Each side by itself: one aggregation over both takes a third longer.
     marks = [
@@ -242,7 +246,7 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
 
 
 def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
-    """The open rows of special groups: pairs with their codes (COMPARED), and rows in no pair (SPECIAL).
+    """The open rows of special groups: pairs with a code (columns COMPARED), and rows in no pair (columns SPECIAL).
 
     Rows in no pair are duplicates, and all open rows of groups with a batch.
     """
@@ -253,9 +257,9 @@ def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table
 
 
 def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
-    """SQL for rules 4 and 5: pairs (COMPARED) of rows that agree in the columns `on`, and rows without a partner.
+    """SQL for rules 4 and 5: pairs (columns COMPARED) of rows that agree in the columns `on`, and lone rows.
 
-    `more` has the SQL of further columns.
+    A row without a partner has null in the columns of the missing side. `more` has the SQL of further columns.
     """
     ours, theirs = (
         conform(rows[side], names := [f"{prefix}{name}" for name in (*on, *NARROW[side])],
@@ -278,7 +282,7 @@ def _within(rows: Frame, allowed: Allowed) -> Frame:
 def code_of(allowed: Allowed) -> str:
     """SQL for the code of a pair; null if both sides agree and their days are near enough, or a lone row moved nothing.
 
-    The code is TOLERATED if amounts or fees differ by no more than `allowed` says.
+    The code is TOLERATED, `tolerated`, if amounts or fees differ by no more than `allowed` says.
     """
     fields = {
         "currency_mismatch": "l_currency <> s_currency",
@@ -305,7 +309,7 @@ def with_codes(engine: Engine, pairs: pa.Table, shape: Columns, allowed: Allowed
 
 
 def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
-    """The rows of special groups in the shape SPECIAL.
+    """The rows of special groups with the columns SPECIAL.
 
     `rows` has the columns of ROW, and `batches`: how many rows of the group have a batch. With `overlaps`, repeated
     lines are looked for. In `respelt` groups a key is spelt in several ways: rows with the same spelling pair first.
@@ -372,7 +376,10 @@ def _paired(rows: Frame, shape: Columns, by: tuple[str, ...]) -> Frame:
 
 
 def firsts(members: pa.Table) -> pa.ChunkedArray:
-    """True for the first row of each side of each group, whatever the order of the input."""
+    """A mask of `members`: True for the first row of each side of each group.
+
+    The columns _TIES decide which row is first, not the order of the input.
+    """
     keys, order = [*GROUP, "side"], _order(members)
     ordered = members.select(keys).take(order).append_column("at", order)
     first = ordered.group_by(keys, use_threads=False).aggregate([("at", "first")])["at_first"]
@@ -380,7 +387,7 @@ def firsts(members: pa.Table) -> pa.ChunkedArray:
 
 
 def _order(rows: pa.Table) -> pa.Array:
-    """The places of rows in the order _TIES, in which the engines sort too."""
+    """The indices of rows in the order of the columns _TIES, by which the engines sort too."""
     return pc.sort_indices(rows, [(name, "ascending", "at_start") for name in _TIES])
 
 
@@ -417,7 +424,7 @@ def bare_in_sql(engine: Engine, key: str) -> str:
 
 
 def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Pairs the open rows of groups without a batch (SPECIAL); returns the pairs, and the duplicates.
+    """Pairs the open rows of groups without a batch (columns SPECIAL); returns the pairs, and the duplicates.
 
     A pair has the rows of both sides side by side, as `l_…` and `s_…`; a side may be missing. A duplicate has no
     partner, and another row has the same side, key and direction. A row in the other direction (a refund or a charge),
@@ -460,7 +467,10 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _is_further(row: dict[str, object], stands: Counter[tuple[object, ...]]) -> bool:
-    """True if the row was a duplicate before, or a row like it (side, key, direction) is paired or in `stands`."""
+    """True if the row is a duplicate: another row of its side, key and direction is paired, or counted in `stands`.
+
+    Also if an earlier run carried the row forward as a duplicate. `stands` counts rows by side, key and direction.
+    """
     return bool(row["stands"] or stands[_way(row)] or row["was"] in codes.DUPLICATE.values())
 
 
@@ -469,9 +479,9 @@ def _way(row: dict[str, object]) -> tuple[object, ...]:
 
 
 def _side_by_side(rows: pa.Table, met: Sequence[tuple[int | None, ...]]) -> pa.Table:
-    """The rows at the places `met`, one pair in each row; `pair` numbers the pairs of a group from 1.
+    """A table with one pair in each row; `pair` numbers the pairs of a group from 1.
 
-    `met` has the places of each pair's ledger row and statement row, None for a missing row.
+    `met` has, for each pair, the indices in `rows` of its ledger row and its statement row, None for a missing row.
     """
     made: dict[str, pa.ChunkedArray] = {}
     for place, prefix in enumerate(("l_", "s_")):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import ipywidgets
 
 Row = dict[str, str | None]
-"""A row of DECIDED; an empty cell is None."""
+"""A row with the columns DECIDED; an empty cell is None."""
 WITHDRAWN: Final = "open"
 """The verdict that takes back an earlier verdict, also one that was carried forward."""
 APPLIED, STALE, SETTLED, ELSEWHERE = "applied", "stale", "settled", "elsewhere"
@@ -93,12 +93,13 @@ def decided_by(decisions: Path | str | pd.DataFrame | None, rules: Path | str | 
 
 
 def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
-    """The decisions in a .csv or .xlsx file, or in a DataFrame: a table DECIDED, or of breaks with their verdicts.
+    """The decisions in a .csv or .xlsx file or a DataFrame, and the source as an Input.
 
-    A file that a spreadsheet has saved is read too: with a UTF-8 mark, semicolons or tabs, and the spreadsheet's days.
-    In a table of breaks, under the headings of any output, the rows with a person's verdict count; an empty `when`
-    becomes the day on which the file was saved.
-    Raises ReconcileRefused: the file cannot be read, has an unknown column, or rows that cannot be used: each is named.
+    The table has the columns DECIDED, or is one of breaks with their verdicts. A file that a spreadsheet has saved is
+    read too: with a UTF-8 mark, semicolons or tabs, and the spreadsheet's days. In a table of breaks, under the
+    headings of any output, the rows with a person's verdict count; an empty `when` becomes the day on which the file
+    was saved. Raises ReconcileRefused: the file cannot be read, has an unknown column, or rows that cannot be used:
+    each is named.
     """
     if isinstance(given, pd.DataFrame):
         # The decisions of an earlier result have a state, which is found anew.
@@ -116,9 +117,9 @@ def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
 
 
 def _tables(path: Path) -> list[Iterator[Line]]:
-    """The lines of each sheet, or of each way to read a text file, whose header has `break` and `verdict`.
+    """The lines of each sheet of a workbook, or of each reading of a text file, whose header has `break` and `verdict`.
 
-    Without such a header, the lines of the sheet or way with the most columns.
+    Without such a header, the lines of the sheet or reading with the most columns.
     """
     heads: list[tuple[set[str], Callable[[], Iterator[Line]]]] = []
     # A file that is not UTF-8 was saved by a spreadsheet in the code page of western Europe.
@@ -138,11 +139,12 @@ def _column(heading: Cell) -> str:
 
 
 def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = None) -> list[Row]:
-    """The decisions in a table, whose first line is the header; a decision that stands in two rows counts once.
+    """The decisions in a table, whose first line is the header; a decision that is in two rows counts once.
 
     `name` and `unit` (`row` or `line`) name the table and a place in it in messages. A table with a column `id` is one
-    of breaks: rows without a person's verdict are passed over, and a decision without a day is dated `saved`.
-    Raises ReconcileRefused: the columns are not those of decisions, or rows cannot be used, each with the reason.
+    of breaks: rows without a person's verdict are passed over, and a decision without a day is dated `saved`; None
+    leaves the day empty. Raises ReconcileRefused: the columns are not those of decisions, or rows cannot be used, each
+    with the reason.
     """
     header = [text_of(title).strip() for title in next(lines, (0, []))[1]]
     while header and not header[-1]:
@@ -217,9 +219,10 @@ def _readings(text: str) -> list[str | None]:
 
 
 def _dated(rows: Mapping[str, Row], days: Collection[str]) -> list[str]:
-    """Sets each `when` to ISO 8601, or returns the problem. One order of day and month holds for a file, never guessed.
+    """Sets each row's `when`, in place, to ISO 8601; returns the first problem in a list, empty if there is none.
 
-    `days` are other dates of the file, which may show the order.
+    One order of day and month holds for a file, never guessed. `days` are other dates of the file, which may show the
+    order.
     """
     given = {place: (row["when"] or "", _readings(row["when"] or "")) for place, row in rows.items()}
     others = [both for both in map(_readings, days) if any(both)]
@@ -263,11 +266,11 @@ def _decided_twice(rows: Mapping[str, Row]) -> Iterator[str]:
 def applied(
     breaks: pd.DataFrame, given: Sequence[Row], carried: pd.DataFrame, accounts: Collection[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The breaks with the decisions about them, and every decision with its state, in the shape DECISION.
+    """The breaks with the decisions about them, and every decision with its state (columns DECISION).
 
-    `carried` has the decisions of an earlier run (DECISION); a `given` decision about the same break replaces them.
-    `accounts` are those of this run: a decision about another account is `elsewhere`.
-    Raises ReconcileRefused: a given decision would reopen a break that an earlier run has closed.
+    `carried` has the decisions of an earlier run (columns DECISION); a `given` decision about the same break replaces
+    them. `accounts` are those of this run: a decision about another account is `elsewhere`. Raises ReconcileRefused: a
+    given decision would reopen a break that an earlier run has closed.
     """
     again = {other for row in given for other in ids_of(row)}
     taken_back = {row["break"] for row in given if row["verdict"] == WITHDRAWN}
@@ -308,7 +311,7 @@ def applied(
 def replaced_words(breaks: pd.DataFrame, given: Sequence[Row], carried: pd.DataFrame) -> Iterator[str]:
     """Yields a note for each earlier match that a `given` decision replaces and that leaves a break open again.
 
-    `breaks` have their decisions; `carried` are those of an earlier run (DECISION).
+    `breaks` have their decisions; `carried` are those of an earlier run (columns DECISION).
     """
     matches = _rows(carried[(carried["state"] == APPLIED) & (carried["verdict"] == "match")])
     opened = breaks[breaks["verdict"].isna() & breaks["id"].isin([name for row in matches for name in ids_of(row)])]
@@ -333,7 +336,10 @@ def _rows(decisions: pd.DataFrame) -> list[Row]:
 
 
 def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str]], accounts: Collection[str]) -> str:
-    """The state of a decision; `open_` is True for each of its breaks that is still open and unchanged."""
+    """The state of a decision; `open_` is True for each of its breaks that is still open and unchanged.
+
+    `open_keys` has the account and bare key of every open break; `accounts` are those of this run.
+    """
     if all(open_):
         return APPLIED
     if row["account"] and row["account"] not in accounts:
@@ -345,7 +351,7 @@ def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str
 
 
 def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame) -> pd.DataFrame:
-    """The decisions for the next run (DECISION): those `before` that have ended, and the `decisions` of this run.
+    """The decisions for the next run (columns DECISION): those `before` that have ended, and `decisions` of this run.
 
     A decision of this run ends if its break is among the ids in `closed`; other stale or settled ones are left out.
     """
@@ -373,10 +379,10 @@ def groups_closed(breaks: pd.DataFrame) -> pd.Series:
 
 
 def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
-    """The frame CLOSED_BREAK: breaks `decided` with nothing left to book, and earlier breaks that are closed since.
+    """Breaks `decided` with nothing left to book, and earlier breaks that are closed since (columns CLOSED_BREAK).
 
     `met` has the rows of those earlier breaks. `settled` has the pairs that rules matched: an earlier break gets its
-    pair's rule, else `key`. `decisions` (DECISION) name who decided an earlier break that was booked since.
+    pair's rule, else `key`. `decisions` (columns DECISION) name who decided an earlier break that was booked since.
     """
     if decided.empty and not len(met):
         return frame([], CLOSED_BREAK)
@@ -432,7 +438,7 @@ class Signatures(NamedTuple):
         return f"{prepared}; {reviewed}." if any(self) else "Neither prepared nor reviewed by anybody yet."
 
     def signed(self, prepared_by: str, reviewed_by: str, on: date) -> "Signatures":
-        """The signatures with the given names added, dated that day.
+        """The signatures with the given names added, dated `on`; an empty name adds nothing.
 
         Raises ReconcileRefused: one person would review what the same person prepared.
         """
@@ -492,7 +498,7 @@ def _instant(when: str) -> datetime:
 
 
 def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
-    """A note on decided matches whose amounts differ; the remainder stays in the proof."""
+    """A note, in a list, on decided matches whose amounts differ; empty if none does."""
     named = _rows(decisions[(decisions["state"] == APPLIED) & (decisions["verdict"] == "match")])
     variance = dict(zip(breaks["id"], breaks["variance_minor"], strict=True))
     groups = {frozenset(ids_of(row)) for row in named}
@@ -510,7 +516,7 @@ _HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numer
 class DecisionTable:
     """The breaks of a result that a person decides about, and the file that keeps the decisions.
 
-    `who` decides. `suggestions` (SUGGESTION) are offered as partners, beside breaks with the opposite amount.
+    `who` decides. `suggestions` (columns SUGGESTION) are offered as partners, beside breaks with the opposite amount.
     Raises ReconcileRefused: `path` does not end in .csv, or the file exists and cannot be used.
     """
 
@@ -549,7 +555,10 @@ class DecisionTable:
         self.write([{"break": name, **given} for name in names], replace=replace)
 
     def write(self, given: Sequence[Mapping[str, str | None]], *, replace: bool = False) -> None:
-        """Write down all the decisions or none; each has break, verdict, partner, who and why. Raises: see `decide`."""
+        """Write down all the decisions or none; each has break, verdict, partner, who and why.
+
+        Only `replace` replaces another person's decision. Raises as `decide` does.
+        """
         about = {row[0]: row[1:] for row in python_rows(self._all, "id", "account", "key", "code")}
         before, now = self.decided(), datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         new: dict[str, Row] = {}
@@ -571,7 +580,7 @@ class DecisionTable:
             files.write(frame(safe, DECIDED), unfinished, DECIDED, marked=True)
 
     def decided(self) -> dict[str, Row]:
-        """People's decisions by break: the result's decisions, replaced by those that stand in the file now."""
+        """People's decisions by break: the result's decisions, replaced by those that the file has now."""
         known = _rows(self._breaks[self._breaks["who"].notna()].rename(columns={"id": "break"}))
         told = [
             {**row, "break": name, "partner": "; ".join(other for other in ids_of(row) if other != name) or None}
@@ -711,7 +720,7 @@ def _keyboard_guard() -> "ipywidgets.Widget":
 
 
 def _parts(breaks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The breaks by code, in pieces of up to _AT_ONCE, each with its title."""
+    """The breaks by code, each code in parts of at most _AT_ONCE breaks; yields a title and the breaks of each part."""
     for code, mine in breaks.groupby("code", observed=True, sort=False):
         for start in range(0, len(mine), _AT_ONCE):
             piece = mine.iloc[start : start + _AT_ONCE]

@@ -1,7 +1,7 @@
 """The engines that run the rules: each loads tables, stores rows that are used twice, and returns Arrow.
 
-The rules are SQL that both engines read alike; only the SQL that differs stands here. SQL costs nothing until it runs,
-while a library of frames binds each step by itself, which takes longer than a few rows do.
+The rules are SQL that both engines read alike; this module has only the SQL that differs. SQL costs nothing until it
+runs, while a library of frames binds each step by itself, which takes longer than a few rows do.
 """
 
 import os

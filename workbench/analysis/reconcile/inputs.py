@@ -124,7 +124,7 @@ _SMALL: Final = {"account", "key"}
 
 @dataclass(frozen=True)
 class Source:
-    """A table as it was given. `kind` is PATHS, ARROW (pandas and Polars too), or the engine that owns its class."""
+    """A table as it was given; `kind` is `paths`, `arrow` (pandas and Polars too), `duckdb` or `spark`."""
 
     kind: str
     given: Native
@@ -282,7 +282,7 @@ def source(given: Native, side: Side) -> Source:
 
 
 def _read(given: Native, side: Side, phone_key: str | Path | bytes | None = None) -> Native:
-    """Reads a .csv or .xlsx file, and a table that has only a few columns of a ledger; returns all else as it is.
+    """Reads a .csv or .xlsx file, or a table that has only a few columns of a ledger; returns all else as it is.
 
     Raises StatementRefused, with the call that helps: the file or table cannot be read.
     """
@@ -355,7 +355,7 @@ _MADE: Final = {
 
 
 def rows_of(frame: Frame, side: str, *, carried: bool = False) -> Frame:
-    """The rows of one side in the shape ROW.
+    """The rows of one side with the columns ROW.
 
     `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`. An empty key or
     batch becomes null: many tables have an empty text where a null belongs.
@@ -379,12 +379,12 @@ class Inputs:
     reported: Mapping[str, Statement]
 
     def statement_rows(self, engine: Engine) -> Frame:
-        """The rows of all statements, in the shape ROW."""
+        """The rows of all statements, with the columns ROW."""
         given = both(*(source.load(engine, STATEMENT_READ) for source in self.statements))
         return rows_of(conform(given, STATEMENT_READ, **self.where(engine)), STATEMENT)
 
     def ledger_rows(self, engine: Engine) -> Frame:
-        """The rows of the ledger, in the shape ROW."""
+        """The rows of the ledger, with the columns ROW."""
         return rows_of(self.ledger.load(engine, LEDGER_READ), LEDGER)
 
     def where(self, engine: Engine) -> dict[str, str]:
@@ -394,7 +394,7 @@ class Inputs:
         return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}
 
     def engine(self, named: str | None) -> Engine:
-        """The engine of this name; without a name Spark if a table is Spark's, else DuckDB.
+        """The engine `named` `duckdb` or `spark`; for None Spark if a table is Spark's, else DuckDB.
 
         Raises ReconcileRefused: no such engine, or it is not installed.
         """
@@ -405,13 +405,15 @@ class Inputs:
         try:
             return ENGINES[SPARK](sparks[0].sparkSession) if name == SPARK and sparks else ENGINES[name]()
         except ImportError as problem:
-            raise ReconcileRefused(f"{name} is not installed.", hint=how_to_install(name)) from problem
+            extra = "analyst" if name == DUCKDB else name
+            raise ReconcileRefused(f"{name} is not installed.", hint=how_to_install(extra)) from problem
 
 
 def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes | None = None) -> Inputs:
     """Recognise the ledger and the statements, and read those that are files.
 
-    Raises ReconcileRefused: no table, no statement at all, or the same file twice. Raises StatementRefused: see _read.
+    `phone_key` hashes the customers' numbers in files. Raises ReconcileRefused: no table, no statement at all, or the
+    same file twice. Raises StatementRefused: see _read.
     """
     listed = list(statement) if isinstance(statement, list | tuple) else [statement]
     given = [_read(table, THE_STATEMENT, phone_key) for table in listed]

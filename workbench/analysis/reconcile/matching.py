@@ -6,7 +6,7 @@ All functions take the rows that found no partner by key, as Arrow columns: the 
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -35,25 +35,20 @@ _REACH_MS: Final = 15 * 60 * 1_000
 _NAMED: Final = 5
 """The most candidates of a side that are looked for and named."""
 _LONG_ENOUGH: Final = 4
-"""The fewest letters and digits of a key that is looked for in narratives: a shorter key may be there by chance."""
+"""The fewest letters and digits of a key that is looked for in narratives; a text may hold a shorter one by chance."""
 
 
 class Like(NamedTuple):
-    """The candidates of a row, which the rule named `by` found.
+    """The candidates of one or more rows, which the rule named `by` found.
 
-    `places` has the first candidates of the ledger and of the statement, `counts` the number of all of each side. The
-    search by a customer's number ends early, so its counts may be too low.
+    `places` has the indices of the candidates on the ledger's side and on the statement's. `fitting` has those of the
+    opposite side that may be the partner; all other candidates only make that partner doubtful. The search by a
+    customer's number ends early, so candidates may be missing.
     """
 
     by: str
-    places: Sequence[Sequence[int]]
-    counts: Sequence[int]
-
-    def without(self, taken: Collection[int]) -> "Like":
-        """The candidates without the rows in `taken`, which have found a partner since."""
-        left = [[place for place in some if place not in taken] for some in self.places]
-        gone = [len(some) - len(rest) for some, rest in zip(self.places, left, strict=True)]
-        return Like(self.by, left, [many - fewer for many, fewer in zip(self.counts, gone, strict=True)])
+    places: Sequence[Places]
+    fitting: Places
 
 
 class Found(NamedTuple):
@@ -81,7 +76,7 @@ def found_among(
     single = pc.invert(waiting["grouped"]).to_numpy()
     matched: list[tuple[MatchRule, Pairs]] = []
     candidates: dict[int, Like] = {}
-    taken: set[int] = set()
+    is_taken = np.zeros(len(waiting), np.bool_)
     for account, declared in rules.items():
         if not declared[1:]:
             continue
@@ -92,15 +87,14 @@ def found_among(
             )
             matched.append((rule, pairs))
             candidates |= unclear
-            taken.update(place for both in pairs for place in both)
-            free = np.setdiff1d(free, np.array(pairs, np.int64).ravel())
-    single[[*taken]] = False
-    single &= ~is_misdated
+            is_taken[np.array(pairs, np.int64).ravel()] = True
+            free = free[~is_taken[free]]
+    single &= ~is_taken & ~is_misdated
     ours, theirs, unsure = _partners(waiting, np.flatnonzero(single))
     proposed, unclear = _only_candidates(PARTNERS_BY, ours, theirs)
-    settled = taken.union(*proposed)
-    left = {at: like.without(taken) for at, like in (candidates | unclear).items() if at not in settled}
-    named = _named(waiting, {at: like for at, like in left.items() if all(like.counts)})
+    done = {place for both in proposed for place in both}
+    left = {at: like for at, like in (candidates | unclear).items() if not is_taken[at] and at not in done}
+    named = _named(waiting, left, is_taken)
     texts = pa.array([named.get(place) for place in range(len(waiting))], pa.string())
     return Found(matched, proposed, texts, unsure)
 
@@ -118,29 +112,36 @@ def _only_candidates(by: str, ours: _Fits, theirs: _Fits) -> tuple[Pairs, dict[i
             if place not in done:
                 own = sorted({place, *(spot for other in found for spot in others[other])})
                 like = [own, found] if mine is ours else [found, own]
-                unclear[place] = Like(by, like, [*map(len, like)])
+                unclear[place] = Like(by, [np.array(places, np.int64) for places in like], np.array(found, np.int64))
     return pairs, unclear
 
 
-def _named(waiting: pa.Table, candidates: Mapping[int, Like]) -> dict[int, str]:
-    """For each row a text that names its candidates with their days, the ledger's first."""
+def _named(waiting: pa.Table, candidates: Mapping[int, Like], is_taken: NDArray[np.bool_]) -> dict[int, str]:
+    """For each row a text that names its candidates with their days, the ledger's first.
+
+    Rows that a later rule has taken are no candidates any more; a row that no other row fits has no text.
+    """
+    likes = {id(like): like for like in candidates.values() if not is_taken[like.fitting].all()}
+    free = {at: [some[~is_taken[some]] for some in like.places] for at, like in likes.items()}
     names: dict[int, str] = {}
     for side, (prefix, *stands) in enumerate((("l_", "l_entry"), ("s_", "s_source", "s_no"))):
-        places = sorted({place for like in candidates.values() for place in like.places[side][:_NAMED]})
+        places = sorted({place for sides in free.values() for place in sides[side][:_NAMED].tolist()})
         rows = waiting.select([f"{prefix}key", f"{prefix}day", *stands]).take(pa.array(places, pa.int64()))
         for place, key, day, *where in zip(places, *(column.to_pylist() for column in rows.columns), strict=True):
             called = key if has_key(key) else " line ".join(map(str, where))
             names[place] = f"{called} of {day_of(day)}"
     told = {}
-    for place, like in candidates.items():
-        parts = []
-        for side_name, some, count in zip(SIDES, like.places, like.counts, strict=True):
+    for at, sides in free.items():
+        like, parts = likes[at], []
+        for side_name, some in zip(SIDES, sides, strict=True):
             # The search for customers ends early: how many more there are is not known.
-            others = "others" if like.by == PARTNERS_BY else f"{count - _NAMED} more"
-            more = f" and {others}" if count > _NAMED else ""
-            parts.append(f"{', '.join(names[row] for row in some[:_NAMED])}{more} of the {side_name}")
-        told[place] = f"{like.by}: {'; '.join(parts)}"
-    return told
+            others = "others" if like.by == PARTNERS_BY else f"{len(some) - _NAMED} more"
+            more = f" and {others}" if len(some) > _NAMED else ""
+            parts.append(f"{', '.join(names[row] for row in some[:_NAMED].tolist())}{more} of the {side_name}")
+        if sum(map(len, sides)) < sum(map(len, like.places)):
+            parts.append("a later rule matched the others")
+        told[at] = f"{like.by}: {'; '.join(parts)}"
+    return {place: told[id(like)] for place, like in candidates.items() if id(like) in told}
 
 
 def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, dict[int, Like]]:
@@ -185,36 +186,36 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
         firsts = other.first_from(mine.line[rows], reach)
         return rows, firsts, are_alone(mine.line[rows]) & are_alone(other.line[firsts])
 
-    fits, partner, is_sure = fitting(left, right)
-    pairs = list(zip(left.places[fits][is_sure].tolist(), right.places[partner][is_sure].tolist(), strict=True))
-    phones = [
-        waiting[f"{prefix}{name}"].take(pa.array([both[side] for both in pairs], pa.int64())).to_pylist()
-        for side, prefix in enumerate(PREFIX.values()) for name in ("phone", "phone_hash")
-    ]  # fmt: skip
-    pairs = [
-        both for both, mine, hashed, other, other_hashed in zip(pairs, *phones, strict=True)
-        if is_one_customer(_number(mine), hashed, _number(other), other_hashed)
-    ]  # fmt: skip
+    has_one, partner, is_sure = fitting(left, right)
+    pairs = list(zip(left.places[has_one][is_sure].tolist(), right.places[partner][is_sure].tolist(), strict=True))
+    customers = [
+        _customers(waiting, [both[side] for both in pairs], prefix) for side, prefix in enumerate(PREFIX.values())
+    ]
+    pairs = [both for both, mine, other in zip(pairs, *customers, strict=True) if is_one_customer(*mine, *other)]
     done = {place for both in pairs for place in both}
     if rule.nearest:
-        return [*pairs, *_nearest(sides, done, reach)], {}
+        return [*pairs, *_nearest(waiting, sides, done, reach)], {}
     unclear: dict[int, Like] = {}
     for mine, other in (sides, sides[::-1]):
+        likes: dict[int, Like] = {}
         counts = np.array([side.count(mine.line, 2 * reach) for side in sides])
         firsts = np.array([side.first_from(mine.line, 2 * reach) for side in sides])
-        rows, _, is_sure = fitting(mine, other)
-        for row in rows[~is_sure]:
-            many, begins = counts[:, row].tolist(), firsts[:, row].tolist()
-            ends = [first + min(number, _NAMED) for first, number in zip(begins, many, strict=True)]
-            some = [side.places[first:last].tolist() for side, first, last in zip(sides, begins, ends, strict=True)]
-            unclear[int(mine.places[row])] = Like(rule.name, some, many)
+        rows, nearer, is_sure = fitting(mine, other)
+        fits = other.count(mine.line, reach)
+        for row, near in zip(rows[~is_sure].tolist(), nearer[~is_sure].tolist(), strict=True):
+            begins, ends = firsts[:, row].tolist(), (firsts + counts)[:, row].tolist()
+            some = [side.places[first:last] for side, first, last in zip(sides, begins, ends, strict=True)]
+            # Rows of one day have the same candidates.
+            found = Like(rule.name, some, other.places[near : near + fits[row]])
+            unclear[int(mine.places[row])] = likes.setdefault(int(mine.line[row]), found)
     return pairs, unclear
 
 
 class _Line:
-    """The rows of a side, sorted by their spots: numbers that tell amounts apart, and within one amount the moments.
+    """The rows of a side, sorted by spot: one number per row that encodes amount and moment.
 
-    `places` has the rows' indices in the table of waiting rows, and `line` their spots.
+    Rows of one amount lie together, in order of time, and apart from rows of any other amount. `places` has the rows'
+    indices in the table of waiting rows, and `line` their spots.
     """
 
     def __init__(self, places: Places, line: Places) -> None:
@@ -222,25 +223,41 @@ class _Line:
         self.places, self.line = places[order], line[order]
 
     def count(self, spots: Places, reach: int) -> Places:
-        """The number of rows within `reach` of each spot."""
+        """The number of rows whose spot is at most `reach` from each of `spots`."""
         return np.searchsorted(self.line, spots + reach, "right") - self.first_from(spots, reach)
 
     def first_from(self, spots: Places, reach: int) -> Places:
-        """The index of the first row from `spot - reach` on, for each spot; it is within reach unless `count` is 0."""
+        """The index of the first row from `spot - reach` on, for each spot.
+
+        That row is within reach of the spot, unless `count` is 0 for the spot.
+        """
         return np.searchsorted(self.line, spots - reach, "left")
 
 
-def _nearest(sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tuple[int, int]]:
-    """Pairs the rows outside of `done`, at most `reach` days apart, the nearest days first; in order within a day."""
+def _nearest(waiting: pa.Table, sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tuple[int, int]]:
+    """Yields pairs of a left and a right row outside of `done`, at most `reach` days apart, the nearest days first.
+
+    Rows of one day are paired in their order. No pair is of two customers.
+    """
     left, right = (
         [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
          if place not in done] for side in sides
     )  # fmt: skip
+    mine, others = (
+        dict(zip(side.places.tolist(), _customers(waiting, side.places, prefix), strict=True))
+        for prefix, side in zip(PREFIX.values(), sides, strict=True)
+    )
     for shift in sorted(range(-reach, reach + 1), key=lambda days: (abs(days), -days)):
         there = defaultdict(list)
-        for place, spot in reversed(right):
+        for place, spot in right:
             there[spot].append(place)
-        pairs = [(place, there[spot + shift].pop()) for place, spot in left if there.get(spot + shift)]
+        pairs = []
+        for place, spot in left:
+            near = there.get(spot + shift, [])
+            other = next((other for other in near if is_one_customer(*mine[place], *others[other])), None)
+            if other is not None:
+                near.remove(other)
+                pairs.append((place, other))
         yield from pairs
         taken = {place for both in pairs for place in both}
         left, right = ([row for row in side if row[0] not in taken] for side in (left, right))
@@ -269,7 +286,8 @@ def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | Non
 def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple[Pairs, dict[int, Like]]:
     """The pairs of a ledger row and the statement row whose description names its key, and other rows' candidates.
 
-    The description of a pair names no other ledger key, and no other description names the pair's key.
+    The description of a pair names no other ledger key, and no other description names the pair's key. `free` has the
+    indices of the rows to match.
     """
     is_ours = pc.is_null(waiting["s_no"]).to_numpy()[free]
     booked, told = free[is_ours], free[~is_ours]
@@ -289,15 +307,25 @@ def _number(phone: str | None) -> str | None:
 
 
 def _ends(phone: str | None) -> str | None:
-    """The digits of a customer's number that a mask leaves visible; text that is no number stays as it is."""
+    """The digits of a customer's number that a mask leaves visible; other text, and None, stay as they are."""
     number = _number(phone)
     if number is None or not number.startswith("+"):
         return number
     return f"{number[:6] if number.startswith(COUNTRY_CODE) else len(number)}…{number[-3:]}"
 
 
+def _customers(waiting: pa.Table, places: Places | Sequence[int], prefix: str) -> list[tuple[str | None, str | None]]:
+    """The customers' numbers of a side's rows at `places`, and their hashes."""
+    there = pa.array(places, pa.int64())
+    phones, hashes = (waiting[f"{prefix}{name}"].take(there).to_pylist() for name in ("phone", "phone_hash"))
+    return [*zip(map(_number, phones), hashes, strict=True)]
+
+
 def is_one_customer(mine: str | None, hashed: str | None, other: str | None, other_hashed: str | None) -> bool | None:
-    """True if the visible digits and the hashes agree, or a number is missing; None if the hashes are of two keys."""
+    """True if the visible digits and the hashes of two numbers agree; a missing number or hash agrees with any.
+
+    None if the visible digits agree and the hashes are of two keys: they cannot be compared.
+    """
     if mine is None or other is None:
         return True
     seen = zip(mine, other, strict=False)
@@ -326,7 +354,11 @@ class _Waiting(NamedTuple):
 
 
 def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
-    """The partners of ledger rows and of statement rows by the customer's number, and the number of unsure rows."""
+    """The partners of ledger rows and of statement rows by the customer's number, and a count.
+
+    The count is of rows that have no partner only because their customers' numbers cannot be compared. `free` has the
+    indices of the rows to look at.
+    """
     sides = []
     for prefix in PREFIX.values():
         there = pc.and_(*(pc.is_valid(waiting[f"{prefix}{name}"]) for name in ("no", "phone"))).to_numpy()
@@ -375,9 +407,9 @@ def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fit
 
 
 def _near(row: _Waiting, there: Mapping[tuple[str, str], Sequence[tuple[int, int, _Waiting]]]) -> Iterator[_Waiting]:
-    """The rows that fit the row in time, and in all but the hidden digits of the customer's number.
+    """The rows that fit `row` in time, and in all but the hidden digits of the customer's number.
 
-    A row without a time fits every row of its day. `there` has the rows by their measure: a moment or a day.
+    A row without a time fits every row of its day. `there` has the rows sorted by a measure: a moment or a day.
     """
     searched = [(_BY_DAY, row.day, 0)]
     if row.at is not None:

@@ -37,7 +37,7 @@ _COUNTED: Final = {
 
 
 def totals(engine: Engine, rows: Frame, counts: Iterable[str] = _COUNTED) -> Totals:
-    """The Totals of the rows of one side, with the columns `counts`: names of _COUNTED."""
+    """The Totals of the rows of one side; `counts` are the names in _COUNTED of the columns to count."""
     sums = ", ".join(f'cast({_COUNTED[name]} as bigint) as "{name}"' for name in counts)
     by = {name: ROW[name] for name in ("account", "source", "currency", "day")}
     found = f"(select {listed(by)}, {sums} from {rows} group by {listed(by)})"
@@ -45,7 +45,7 @@ def totals(engine: Engine, rows: Frame, counts: Iterable[str] = _COUNTED) -> Tot
 
 
 def of_account(lines: Totals, account: str) -> Totals:
-    """The lines of one account."""
+    """The lines of `lines` that are of one account."""
     return [line for line in lines if line["account"] == account]
 
 
@@ -118,7 +118,7 @@ class Run:
         return first is not None and any(day is not None and day < first for day in days)
 
     def ends_before(self, side: str) -> dict[str, int]:
-        """Account → its last day, for the accounts that have rows of a later day on this side."""
+        """Account → its closing day, counted from 1970, for the accounts that have rows of a later day on this side."""
         lines = self.totals[side]
         return {at: self.closing[at] for line in lines if (line["day"] or 0) > self.closing[at := line["account"]]}
 
@@ -127,7 +127,10 @@ _BALANCE: Columns = {name: ROW[name] for name in ("account", "source", "no", "or
 
 
 def last_day(run: Run, account: str) -> int:
-    """The last day of an account: of its statements, else the earlier closing date, else the ledger's last day."""
+    """The last day of an account, counted from 1970: of its statements, else the earlier closing date.
+
+    Without either, the ledger's last day up to `as_of`; without such a row `as_of`, or 0 if the caller gave none.
+    """
     last = [book.last_day for book in run.books_of(account) if book.last_day is not None]
     if not last and account in run.carried.ends:
         return run.carried.ends[account]
@@ -179,7 +182,10 @@ def _currencies(lines: Totals) -> set[str]:
 
 
 def period_of(file: Statement | None) -> tuple[int | None, int | None]:
-    """The first and the last day of a statement, counted from 1970: declared, else of usable rows, else None."""
+    """The first and the last day of a statement, counted from 1970: declared, else of usable rows, else None.
+
+    Both are None for a statement that is not from a file.
+    """
     days = (file.period if file else None) or (None, None)
     first, last = (None if day is None else day_number(day) for day in days)
     return first, last
@@ -253,7 +259,10 @@ def _known(balance: int | None) -> bool:
 def _end_balances(
     first: Mapping[str, Any] | None, last: Mapping[str, Any] | None, moved: int
 ) -> tuple[int | None, int | None]:
-    """The balance before a statement's earliest row and after its latest; `moved` is the sum of all its rows."""
+    """The balance before a statement's earliest row and after its latest; None where it is unknown.
+
+    `first` and `last` are the first and last row of the file, None without one; `moved` is the sum of all its rows.
+    """
     opening = first["balance_minor"] - first["signed"] if first else None
     closing = last["balance_minor"] if last else None
     if not (first and last and opening is not None and first["order"] > last["order"]):
@@ -299,7 +308,7 @@ _STANDS = {"statement": "source", "line": "no"}
 
 
 def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
-    """The frame MATCH, in an order that depends only on its rows.
+    """The frame of matched rows (columns MATCH), in an order that depends only on its rows.
 
     `settled` has the pairs that rules matched, as in `breaks.Broken`; `decided` the rows that people decided to zero.
     """
@@ -330,7 +339,7 @@ def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
 
 
 def _rows_of_pairs(pairs: Frame, **told: str) -> list[Frame]:
-    """SQL for each row of these pairs in the shape _AGREED; `told` has the SQL of `rule` and `group`."""
+    """SQL for each row of these pairs with the columns _AGREED; `told` has the SQL of `rule` and `group`."""
     apart = {f"{name}_off": f"s_{name} - l_{name}" for name in _OFF}
     own = {
         LEDGER: {"entry": "l_entry", "statement": NULL, "line": _NO_NUMBER},
@@ -353,7 +362,7 @@ def _differences(found: pa.Table) -> Iterator[str | None]:
 
 
 def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
-    """The frame SUMMARY of both sides, of repeated lines, and of the `rows` of breaks."""
+    """The summary (columns SUMMARY) of both sides, of repeated lines, and of the `rows` of breaks."""
     by, counts = ("account", "business_date", "code", "currency"), tuple(SUMMARY)[4:]
     made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(counts, 0))
 
@@ -390,9 +399,10 @@ def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
 
 
 def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[str, Any]:
-    """The row of PROOF of an account.
+    """The proof of an account, as a row with the columns PROOF.
 
-    `explained` is the sum of the account's breaks, and `tolerated` the sum of its differences within the tolerance.
+    `explained` is the sum of the account's breaks, and `tolerated` the sum of its differences within the tolerance, in
+    minor units.
     """
     books, ends, before = run.books_of(account), run.closings.get(account), run.carried.closed_of(account)
     signed = {side: _sum(of_account(lines, account), "signed") for side, lines in run.totals.items()}
@@ -439,7 +449,7 @@ def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[s
 
 
 def _doubts(account: str, ledger: LedgerRead) -> list[str]:
-    """Reasons to doubt that the ledger goes on from the balance of the earlier run."""
+    """Reasons to doubt that the ledger continues from the balance of the earlier run, as sentences."""
     if why := ledger.unknown.get(account):
         told = "was of a version that did not note" if why == OLDER else "noted under another key"
         how = "reconcile the earlier periods again" if why == OLDER else GIVE_THE_KEY.rstrip(".").replace("U", "u", 1)
@@ -469,7 +479,8 @@ def _note(
 ) -> str:
     """The note of an account: `text`, jumps of the balances, and if `worked_out` that the closing balance is derived.
 
-    `line` is the row of PROOF, `jumps` has a statement's name and a finding each, and `text` the sentences before.
+    `line` is the row of the proof, `jumps` has a statement's name and a finding each, and `text` the sentences before,
+    to which the others are added in place.
     """
     if jumps:
         name, jump = jumps[0]

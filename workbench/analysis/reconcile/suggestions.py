@@ -1,4 +1,4 @@
-"""Suggests open breaks that may be one movement: by a slip in a key or an amount, a text, a difference or a sum.
+"""Suggests open breaks that may be one movement: by a typing error in a key or amount, a text, a difference or a sum.
 
 A person decides among all candidates. The search has fixed bounds, and says what was left out.
 """
@@ -46,9 +46,9 @@ _OTHER: Final = {LEDGER: STATEMENT, STATEMENT: LEDGER}
 class _Open(NamedTuple):
     """An open break. `apart` is the ledger's net less the statement's; `amount` is gross, with the sign of its effect.
 
-    `is_further` marks a duplicate, a further row with the key of another row of its side; the key may be mistyped.
-    `is_unread` marks a row that cannot be read. The `amount` of a batch is net; it is None for a row that moves
-    nothing, and for a break with both sides. `numbers` are those in the narrative.
+    `is_further` marks a duplicate: another row of its side has the same key, which may be mistyped. `is_unread` marks a
+    row that cannot be read. The `amount` of a batch is net; it is None for a row that moves nothing, and for a break
+    with both sides. `numbers` are those in the narrative.
     """
 
     name: str
@@ -76,7 +76,7 @@ class _Open(NamedTuple):
 
     @property
     def is_movement(self) -> bool:
-        """True if the break moves money on one day, can be read, and is no further row of a key."""
+        """True if the break moves money, its day is known, its row can be read, and the row is no duplicate."""
         return bool(self.apart) and self.day is not None and not self.is_further and not self.is_unread
 
 
@@ -87,7 +87,10 @@ _LeftOut = set[str]
 
 
 def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The frame SUGGESTION for a frame BREAK and, with `proof`, for the amounts that PROOF leaves unexplained."""
+    """The suggestions (columns SUGGESTION) for a frame of breaks (columns BREAK).
+
+    With `proof` (columns PROOF), also for the amounts that the proof leaves unexplained.
+    """
     opened, made, seen, said = [*_open_breaks(breaks)], [], set(), []
     if proof is not None:
         for account, currency, minor in python_rows(proof, "account", "currency", "unexplained_minor"):
@@ -134,7 +137,10 @@ def _open_breaks(breaks: pd.DataFrame) -> Iterator[_Open]:
 
 
 def _few(pairs: Sequence[tuple[_Open, _Open, str]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open, str, str]]:
-    """The pairs whose rows have at most MOST candidates, with their text and a sentence about other candidates."""
+    """The pairs whose rows have at most MOST candidates, with their text and a sentence about other candidates.
+
+    Names of rows with more candidates go into `left_out`.
+    """
     count = Counter(row.name for *both, _ in pairs for row in both)
     for mine, other, said in pairs:
         many = max(count[mine.name], count[other.name])
@@ -145,7 +151,11 @@ def _few(pairs: Sequence[tuple[_Open, _Open, str]], left_out: _LeftOut) -> Itera
 
 
 def _near_references(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """Two rows of one amount whose keys are one slip apart; a row that cannot be read may be of any amount."""
+    """Yields pairs of a ledger row and a statement row of one amount whose keys differ by one typing error.
+
+    The rows are at most WITHIN_DAYS apart, if both days are known; a row that cannot be read may be of any amount.
+    Names of rows with too many candidates go into `left_out`.
+    """
     keyed = [row for row in opened if row.side in SIDES and len(row.key or "") in _KEY_LENGTHS and has_key(row.key)]
     unread = {(row.account, row.side) for row in keyed if row.amount is None}
     alike: dict[tuple[Any, ...], dict[str, list[_Open]]] = defaultdict(lambda: {side: [] for side in SIDES})
@@ -193,7 +203,7 @@ def _shortened(key: str) -> set[str]:
 
 
 def _slip(mine: _Open, other: _Open) -> str:
-    """The slip that sets two keys apart, in words; empty if they differ by more."""
+    """The typing error by which two keys differ, in words; empty if the keys differ by more than one such error."""
     one, two = mine.key or "", other.key or ""
     if len(one) != len(two):
         longer, shorter = sorted((one, two), key=len, reverse=True)
@@ -216,7 +226,10 @@ def _days_apart(one: _Open, other: _Open) -> str:
 
 
 def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """A row whose key occurs as a whole in the text of a row of the other side; amounts may differ."""
+    """Yields a row whose key occurs as a whole in the text of a row of the other side, with that row.
+
+    The amounts may differ. Names of rows with too many candidates go into `left_out`.
+    """
     keyed = [item for item in opened if item.side in SIDES and len(item.key or "") in _KEY_LENGTHS]
     pairs: dict[tuple[str, str], tuple[_Open, _Open, str]] = {}
     for side in SIDES:
@@ -280,7 +293,11 @@ def _swapped(amount: int) -> set[int]:
 
 
 def _differences(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """The difference of a pair, or an account's unexplained difference, and an open row that makes up for it."""
+    """Yields an open row that makes up for the difference of a pair, together with the pair.
+
+    Also an open row that makes up for an account's unexplained difference. Names of pairs and accounts with too many
+    such rows go into `left_out`.
+    """
     there: dict[tuple[Any, ...], list[_Open]] = defaultdict(list)
     for item in opened:
         if item.side in SIDES and item.apart:
@@ -303,7 +320,7 @@ def _differences(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Propos
 
 
 class _Day(NamedTuple):
-    """The open rows of one side on a day, the smallest first, the size of each, and the sum."""
+    """The open rows of one side on a day, the smallest first, the size of each in minor units, and their sum."""
 
     rows: Sequence[_Open]
     sizes: Sequence[int]
@@ -311,7 +328,10 @@ class _Day(NamedTuple):
 
 
 def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """Rows of one side that add up to a row of the other side, or to a difference."""
+    """Yields rows of one side that add up to a row of the other side, or to a difference.
+
+    Names of rows for which a limit ended the search go into `left_out`.
+    """
     movements = sorted((row for row in opened if row.is_movement), key=lambda row: (abs(row.apart), row.name))
     alike: dict[tuple[Any, ...], dict[int, list[_Open]]] = defaultdict(lambda: defaultdict(list))
     for row in movements:

@@ -68,7 +68,7 @@ signed_text: Final = partial(major_text, signed=True)
 
 
 def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
-    """The text above a column."""
+    """The text above the column `name`: its entry in `headings`, else the name without `_minor` and underscores."""
     return headings.get(name, name.removesuffix("_minor").replace("_", " "))
 
 
@@ -79,7 +79,7 @@ def records(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def is_proven(result: Reconciled) -> bool:
-    """True if the proof holds for every account and most rows of every file could be read."""
+    """True if the proof holds for every account, and over half of the rows of every file could be read."""
     return bool(result.proof["holds"].all()) and not unreadable(result)
 
 
@@ -264,12 +264,12 @@ def unusable(result: Reconciled) -> Table:
 
 
 def proposed(suggestions: pd.DataFrame, file: Path | None = None) -> list[str]:
-    """The reasons of the first rows of SUGGESTION, and the number of further rows; `file` has all."""
+    """The reasons of the first `suggestions`, and the number of further ones; `file`, if given, has all."""
     return [*suggestions["why"].head(_FEW).tolist(), *_further(len(suggestions) - _FEW, file)]
 
 
 def _further(more: int, file: Path | None) -> list[str]:
-    """A line about rows that are not listed, and where they are; empty if there are none."""
+    """A line about `more` rows that are not listed, and the `file` that has them; empty if there are none."""
     where = f" in {file}" if file else ": --out breaks.csv writes them all"
     return [f"and {more:,} more{where}"] if more > 0 else []
 

@@ -12,13 +12,14 @@ global one has it too). In the United Kingdom the like is called "No VAT", in Au
 
 import csv
 import difflib
+import io
 import json
 import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import count, groupby
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
@@ -45,10 +46,10 @@ _TEXTS: Final = ("string", "category")
 
 
 def check(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None = None) -> None:
-    """Check the files to write before the work begins.
+    """Check the files to write before the work begins; `journal`, if any, is the file of the journal.
 
-    Raises ReportRefused: an ending is unknown, a folder is missing, one file is named for two results, or a file is
-    an input.
+    Raises ReportRefused: an ending is unknown, a folder is missing, one file is named for two results, or a file is an
+    input.
     """
     if journal is not None:
         _check_journal(journal)
@@ -71,11 +72,10 @@ def check(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None =
 def write(result: Reconciled, out: Path, *, excel: bool = False, matches: bool = False) -> list[Path]:
     """Write the results to a file by its ending, and return the paths of the written files.
 
-    With `matches`, a workbook also has every row that agrees. A table has every column of BREAK, amounts in whole minor
+    With `matches`, a workbook also has every row that agrees. A table has the columns BREAK, amounts in whole minor
     units, and text as it was found, even if a spreadsheet would run it; suggestions go into a file of their own beside
     it. With `excel` a .csv file begins with a UTF-8 mark, and has an apostrophe before text that would be run; such a
-    file is for people, not for programs.
-    Raises ReportRefused: a file cannot be written.
+    file is for people, not for programs. Raises ReportRefused: a file cannot be written.
     """
     if not _is_table(out):
         if out.suffix.lower() == XLSX:
@@ -147,14 +147,14 @@ _BOOKED: Final = ("accept", "expected")
 
 
 def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:
-    """The entries for decided breaks, in the shape JOURNAL, in whole minor units.
+    """The lines of entries for decided breaks, with the columns JOURNAL, in whole minor units.
 
     A break that is written off, or is accepted or expected and changes the books, is posted to the account that was
     reconciled, under the break's key and on its date. Its other line goes against `charges`, `interest`, `rounding`,
     `suspense` or `written off`; a difference of both the amount and the fee has a line for each. `accounts` has the
-    codes of your books for any of these accounts; `on` is the day of all entries, such as a day of the open period. A
-    break has no line if it moves nothing, has no key, waits for the other side, or no entry settles it.
-    Raises ReportRefused: `accounts` names an account that no entry can have.
+    codes of your books for any of these accounts; `on` is the day of all entries, such as a day of the open period, by
+    default the day of each break. A break has no line if it moves nothing, has no key, waits for the other side, or no
+    entry settles it. Raises ReportRefused: `accounts` names an account that no entry can have.
     """
     codes, rows = accounts or {}, []
     known = [*totals.named(result).proof["account"], CHARGES, INTEREST, ROUNDING, SUSPENSE, WRITTEN_OFF]
@@ -258,8 +258,8 @@ _MOST: Final = {"xero": 300}
 """Form → the most lines that one file may have."""
 
 
-_HEADS: Final = {",".join(form).encode() for form in FORMS.values()}
-"""The header lines of all forms: a file that begins with one is a journal, and may be deleted."""
+_LONGEST_ENTRY: Final = 5
+"""The most lines of an entry: the account's own, and one for each account that it may be booked against."""
 
 
 def write_journal(
@@ -272,9 +272,9 @@ def write_journal(
 ) -> list[Path]:
     """Write the lines of `journal` to a .csv file in one of FORMS, and return the paths of the written files.
 
-    If the program takes fewer lines in one file, further entries go into files beside it: `journal-2.csv` follows
-    `journal.csv`. Such files of an earlier, longer journal are deleted. Texts are exact, since they are imported: a
-    spreadsheet may run a text that begins as a formula does.
+    `accounts` and `on` are as for `journal`. If the program takes fewer lines in one file, further entries go into
+    files beside it: `journal-2.csv` follows `journal.csv`. Files that went on with an earlier, longer `journal.csv` are
+    deleted. Texts are exact, since they are imported: a spreadsheet may run a text that begins as a formula does.
     Raises ReportRefused: there is no such form, the file is no .csv or cannot be written, or a form without a column
     for the currency (all but the general form) would mix currencies.
     """
@@ -292,19 +292,37 @@ def write_journal(
             parts.append([])
         parts[-1] += rows
     whole, paths = Path(path), []
+    further = _further_parts(whole)
     for part, rows in enumerate(parts, start=1):
         paths.append(whole if part == 1 else whole.with_stem(f"{whole.stem}-{part}"))
         with files.written_whole(paths[-1]) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([[*FORMS[form]], *rows])
-    try:
-        for part in count(len(parts) + 1):
-            before = whole.with_stem(f"{whole.stem}-{part}")
-            if not before.is_file() or before.read_bytes().partition(b"\r\n")[0] not in _HEADS:
-                break
-            before.unlink()
-    except OSError as error:
-        raise ReportRefused(f"{before} is of an earlier journal and cannot be deleted: {error.strerror}.") from None
+    for before in further:
+        if before not in paths:
+            try:
+                before.unlink()
+            except OSError as error:
+                text = f"{before} is of an earlier journal and cannot be deleted: {error.strerror}."
+                raise ReportRefused(text) from None
     return paths
+
+
+def _further_parts(whole: Path) -> list[Path]:
+    """The files that go on with the journal `whole` on the disk: each file before them is full.
+
+    A journal of another month may have such a name, too: it follows a file that is not full, and is none of these.
+    """
+    parts, most = [whole], {(*FORMS[form],): most for form, most in _MOST.items()}
+    while True:
+        after = whole.with_stem(f"{whole.stem}-{len(parts) + 1}")
+        try:
+            tables = [[*csv.reader(io.StringIO(file.read_text("utf-8")))] for file in (parts[-1], after)]
+        except (OSError, ValueError, csv.Error):
+            return parts[1:]
+        (head, *rows), (then, *_) = ([*map(tuple, lines)] or [()] for lines in tables)
+        if head != then or len(rows) <= most.get(head, sys.maxsize) - _LONGEST_ENTRY:
+            return parts[1:]
+        parts.append(after)
 
 
 def _check_journal(path: Path) -> None:
@@ -313,7 +331,10 @@ def _check_journal(path: Path) -> None:
 
 
 def _in_major(line: Mapping[str, Any]) -> dict[str, Any]:
-    """A line of JOURNAL with its amounts as text, as FORMS name them; either debit or credit is empty."""
+    """A line with the columns JOURNAL, its amounts as text under the names in FORMS.
+
+    Either debit or credit is empty.
+    """
     debit, credit = (
         f"{major(line[name], line['currency']):f}" if line[name] else "" for name in ("debit_minor", "credit_minor")
     )

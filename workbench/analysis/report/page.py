@@ -162,7 +162,10 @@ def _listed(
 
 
 def _label(key: str | None, description: str | None) -> str:
-    """The narrative of a break without a key, by which people know the break; empty if the break has a key."""
+    """The narrative `description` of a break without a key, by which people know the break.
+
+    Empty if the break has a key, or no narrative.
+    """
     return "" if has_key(key) else shortened(description or "", _MAX_LABEL) or KEYLESS
 
 

@@ -23,11 +23,11 @@ class Reconciled(Closing):
     """The frames of a reconciliation, from which every report is made; `analysis.shapes` declares their columns."""
 
     breaks: pd.DataFrame
-    """BREAK: rows that do not agree, with the reason in words and the entries that would settle them."""
+    """Rows that do not agree (columns BREAK), with the reason in words and the entries that would settle them."""
     decisions: pd.DataFrame
-    """DECISION: people's decisions, given or carried forward, with the state of each."""
+    """People's decisions, given or carried forward, with the state of each; the columns are DECISION."""
     proof: pd.DataFrame
-    """PROOF: ledger closing less statement closing, explained, a row for each account."""
+    """A row for each account: ledger closing less statement closing, explained; the columns are PROOF."""
     carry_forward: Any
     """The open rows and closings that the next run takes; its `note` names what the next run cannot compare."""
     rows_read: dict[str, int]
@@ -41,7 +41,7 @@ class Reconciled(Closing):
     account_names: Mapping[str, str]
     """Account → its name in your own books, for accounts that the ledger's layout names; reports show this name."""
     closed: pd.DataFrame
-    """CLOSED_BREAK: breaks decided to zero, and breaks of earlier runs that this period closed."""
+    """Breaks decided to zero, and breaks of earlier runs that this period closed; the columns are CLOSED_BREAK."""
     aside: pd.DataFrame = field(repr=False)
     """The rows of each account that no rate counts: of earlier periods, or decided to zero."""
     matched_by: Mapping[str, int]
@@ -56,12 +56,12 @@ class Reconciled(Closing):
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """SUMMARY: rows and value by account, day and code; worked out when it is first asked for."""
+        """Rows and value by account, day and code (columns SUMMARY); worked out when it is first asked for."""
         return self._summary()
 
     @cached_property
     def ageing(self) -> pd.DataFrame:
-        """AGEING: the breaks of each bucket, oldest last; worked out when it is first asked for."""
+        """The breaks of each bucket of ages, oldest last (columns AGEING); worked out when it is first asked for."""
         by = ["account", "currency", "code", "bucket"]
         grouped = self.breaks.groupby(by, observed=True, dropna=False)
         made = grouped.agg(breaks=("rows", "size"), rows=("rows", "sum"), variance_minor=("variance_minor", "sum"))
@@ -72,17 +72,17 @@ class Reconciled(Closing):
 
     @cached_property
     def matches(self) -> pd.DataFrame:
-        """MATCH: every row that agrees, with the rule; worked out when it is first asked for."""
+        """Every row that agrees, with the rule (columns MATCH); worked out when it is first asked for."""
         return self._matches()
 
     @cached_property
     def suggestions(self) -> pd.DataFrame:
-        """SUGGESTION: open breaks that may be one movement, proposed and not taken; worked out when asked for."""
+        """Open breaks that may be one movement, proposed and not taken (columns SUGGESTION); worked out when used."""
         return self._suggestions()
 
     @cached_property
     def inputs(self) -> pd.DataFrame:
-        """INPUTS: the tables and files that were read, with their hashes."""
+        """The tables and files that were read, with their hashes (columns INPUTS)."""
         return self._inputs()
 
     @property
@@ -216,7 +216,7 @@ def by_account(result: Reconciled) -> list[Account]:
 
 
 def by_code(result: Reconciled) -> list[Code]:
-    """A row for each code and currency of the breaks, in the order of the rules; TIMING comes last."""
+    """A row for each code and currency of the breaks, in the order of the rules; `timing` comes last."""
     found: defaultdict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for code, currency, *more in python_rows(
         result.breaks, "code", "currency", "variance_minor", "rows", "age_days", "verdict", "who", "rule", "settlement"
@@ -246,7 +246,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def nets(result: Reconciled, currency: str, by: str) -> dict[Any, Net]:
-    """The breaks of the accounts in one currency, by `bucket` of ages or by `business_date`, sorted.
+    """The breaks of the accounts in one currency, summed by `by`: `bucket` of ages or `business_date`; sorted.
 
     Breaks without a date are left out. A break may itself be about another currency than its account.
     """
@@ -277,10 +277,10 @@ _PROOF: Final = (
 
 
 def item_of(code: str, side: str) -> tuple[codes.Item, str]:
-    """The item of a break by its code and the `side` of its row, and the balance it adjusts: STATEMENT or BOOKS.
+    """The item of a break by its code and the `side` of its row, and the balance it adjusts.
 
-    Entries that are not yet on the statement, and errors of the operator or the bank, adjust the statement's balance.
-    Movements that are not booked, or booked wrongly, adjust the books' balance.
+    That balance is the constant STATEMENT for entries that are not yet on the statement, and errors of the operator or
+    the bank; BOOKS for movements that are not booked, or booked wrongly.
     """
     lacks = codes.STATEMENT if side == "ledger" else codes.BOOKS
     item = codes.BREAK_CODES[code].item or _MISSING[lacks]

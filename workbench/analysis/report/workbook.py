@@ -263,7 +263,10 @@ def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -
 def _write_frame(
     book: Workbook, name: str, frame: pd.DataFrame, cells: Cells, fixed: Sequence[int] = ()
 ) -> list[Worksheet]:
-    """Writes a frame on one sheet, or on as many as its rows need."""
+    """Writes a frame on one sheet, or on as many as its rows need; returns the sheets.
+
+    `fixed` has the columns' widths; without it, the widths fit the first rows.
+    """
     room, made = MAX_ROWS - 1, []
     for number, start in enumerate(range(0, max(len(frame), 1), room), start=1):
         sheet, rows = book.add_worksheet(name if number == 1 else f"{name} {number}"), frame.iloc[start : start + room]
@@ -289,7 +292,7 @@ def _printed(sheet: Worksheet) -> None:
 
 
 def _fold(sheet: Worksheet, rest: int) -> None:
-    """Sizes the columns in READ, hides the `rest` further columns, and lists the verdicts to choose from."""
+    """Sizes the columns that READ names, hides the `rest` further columns, and lists the verdicts to choose from."""
     for column, width in enumerate(READ.values()):
         sheet.set_column(column, column, width)
     first = len(READ)

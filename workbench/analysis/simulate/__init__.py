@@ -78,7 +78,10 @@ class Making(NamedTuple):
         return self.chances.between((low, high), "plant", why, row.natural_key)
 
     def later(self, row: Row, low_ms: int, high_ms: int, why: str) -> Row:
-        """The row moved later by a random time from `low_ms` to `high_ms`, at most to the end of the statement."""
+        """The row at a later moment, by a random time from `low_ms` to `high_ms`; at most at the end of the statement.
+
+        `why` names the purpose: equal rows and purposes give equal times.
+        """
         return row._replace(at_ms=min(self.end_ms, row.at_ms + self.between(low_ms, high_ms, why, row)))
 
     def marked(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
@@ -96,7 +99,7 @@ Plant = Callable[[Row, Making], tuple[Row, ...]]
 
 
 class Kind(NamedTuple):
-    """A kind of break or decoy: `plant` changes a movement's rows, `fits` tells if it can be planted on a movement.
+    """A kind of break or decoy: `plant` changes a movement's rows, `fits` is true for a movement that it may change.
 
     `of` has the kinds of entries whose movements qualify. `is_alone` is true if the planted row has no partner, so that
     no other row may look like its partner. `lacks_line` is true if the statement has no line for the ledger's row.
@@ -248,17 +251,17 @@ DECOYS: Final[Mapping[str, Kind]] = {
     "national": Kind(_changed(lambda row, _: {"phone": f"0{str(row.phone)[4:]}"}), says="the number in national form"),
     "other_word": Kind(_changed(lambda *_: {"cells": {"status": "Completed"}}), says="another word for completed"),
 }
-"""Name → how a decoy is planted, two of each if there are rows for it.
+"""Name → how a decoy is planted: two of each kind, if enough movements fit.
 
-Other decoys come with the traffic: the same customer and amount within the minute under two right keys, attempts
-that failed and were paid after, a repeated payment whose first try the ledger does not know, fees of zero,
-a night's sweeps that the bank credits as one, and a payout that the bank sends in tranches.
+Other decoys come with the traffic: the same customer and amount within the minute under two right keys, attempts that
+failed and were paid after, a repeated payment whose first try the ledger does not know, fees of zero, a night's sweeps
+that the bank credits as one, and a payout that the bank sends in tranches.
 """
 KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
 
 
 def checked(breaks: Mapping[str, int] | None) -> dict[str, int]:
-    """The number of each kind to plant, by default some of every kind; `all` stands for the kinds not named.
+    """The number of each kind to plant, by default (None) some of every kind; `all` stands for the kinds not named.
 
     Raises SimulationRefused: there is no such kind, or its number is not a whole number from 0.
     """
@@ -348,9 +351,10 @@ class Planting:
         """Pairs of `repeated` or `reversed`, and the entry that the ledger repeats or reverses."""
 
     def choose(self) -> None:
-        """Plant every kind. No planted row looks like a row that only the operator knows.
+        """Plant as many breaks and decoys of each kind as are wanted.
 
-        Raises SimulationRefused: with `exactly`, a kind of break fits fewer movements than `wanted` asks for.
+        A movement is left out if it looks like a row that only the statement has.
+        Raises SimulationRefused: with `exactly`, a kind of break fits fewer movements than are wanted.
         """
         month, wanted = self._books.month, {name: self._wanted[name] for name in KINDS if self._wanted.get(name)}
         self._expect(codes.LATE_SUCCESS, month.outcomes.get(LATE, 0))
@@ -474,7 +478,10 @@ def _prepared(out: Path) -> Iterator[Path]:
 
 
 def _fill(session: Session, made: Simulation, planting: Planting, books: Books, out: Path) -> None:
-    """Keep the ledger, plant breaks and decoys, post their entries, and write the statements and answers."""
+    """Writes the ledger, statements and answers to `out`, and fills in `made`.
+
+    Plants the breaks and decoys, and posts their entries in the sandbox of `session`.
+    """
     books.keep(Ledger(session.control).movements(), made.last_day)
     planting.choose()
     for how, entry in planting.posts:
@@ -520,7 +527,10 @@ def simulate(  # noqa: PLR0913  settings of the month
     traffic: Traffic | None = None,
     show_progress: bool = False,
 ) -> Simulation:
-    """Simulate a month, and write its ledger, statements and answers to `out`: see `Workbench.simulate`."""
+    """Simulate a month, and write its ledger, statements and answers to `out`.
+
+    The arguments and errors are those of `Workbench.simulate`.
+    """
     for name, given, least, most, hint in (
         ("payments", payments, 0, MAX_PAYMENTS, "An operator's workbook holds no more."),
         ("days", days, 1, MAX_DAYS, ""),

@@ -42,7 +42,7 @@ def day_of(at_ms: int) -> date:
 
 
 class Chances(Draws):
-    """Numbers and choices drawn by a natural key; a further draw changes no other draw."""
+    """Numbers and choices drawn by a natural key: a further draw, under another key, changes no other draw."""
 
     def share(self, *natural_key: str | int) -> float:
         """A number above 0 and below 1, drawn for the key."""
@@ -126,7 +126,7 @@ class Traffic:
 class Payment(NamedTuple):
     """One attempt of a customer to pay; `scenario` is its outcome, by the name in an operator's script.
 
-    `refund_minor` is given back later; 0 means no refund.
+    `refund_minor` is given back later, in minor units; 0 means no refund.
     """
 
     number: int
@@ -214,7 +214,7 @@ class Plan:
         return min(max(drawn, traffic.smallest_minor), traffic.largest_minor)
 
     def _phone(self, operator: str, index: int) -> str:
-        """A customer's number. The draw is squared, so that some customers pay often."""
+        """The customer's number of the payment `index`. The draw is squared, so that some customers pay often."""
         number = int(self.chances.share("customer", index) ** 2 * self.traffic.customers)
         prefix, suffix = divmod(number, 1_000)
         return phone_of(f"{COUNTRY_CODE}{OPERATORS[operator].prefixes[prefix]}", f"{suffix:03}", self.chances)
@@ -232,9 +232,10 @@ class Plan:
 
 
 def phone_of(start: str, end: str, chances: Chances) -> str:
-    """A whole phone number from the visible `start` and `end` of a masked one; they decide the four digits between.
+    """A whole phone number from the visible `start` and `end` of a masked one; the four digits between are drawn.
 
-    The four digits never begin with 0: that would make a test number, which triggers a scenario of its own.
+    `start` and `end` are the key of the draw. The four digits never begin with 0: that would make a test number, which
+    triggers a scenario of its own.
     """
     return f"{start}{1000 + chances.below(9000, 'phone', start, end)}{end}"
 
@@ -327,7 +328,7 @@ class Known(NamedTuple):
 
 
 _AT_ONCE: Final = 200
-"""The most commands in a call. The sandbox runs as many as it has time for; it would read more for nothing."""
+"""The most commands in a call; the sandbox runs as many as it has time for, and would read more in vain."""
 Happens = Callable[[], Iterable[SimulatedCommand] | None]
 """An event of the month, which returns the commands to send then."""
 
@@ -367,7 +368,7 @@ class Month:
         self._now_ms = at_ms
 
     def _later(self, at_ms: int, happen: Happens) -> None:
-        """Queues an event; an event after the month's end is dropped."""
+        """Queues an event at `at_ms`; an event after the month's end is dropped."""
         if at_ms <= self.plan.end_ms:
             heapq.heappush(self._waiting, (at_ms, next(self._places), happen))
 
@@ -481,7 +482,7 @@ def _row(movement: Mapping[str, Any], chances: Chances) -> Row:
 
 
 def _tranches(row: Row) -> tuple[Row, ...]:
-    """A large payout as the bank sends it: parts minutes apart, each with a key of its own."""
+    """The rows of a large payout as the bank sends it: parts minutes apart, each with a key of its own."""
     parts = min(_MOST_TRANCHES, -(-row.amount_minor // _TRANCHE_MINOR))
     if parts == 1:
         return (row,)

@@ -79,7 +79,7 @@ class Column:
 
     @classmethod
     def of(cls, values: pa.Array | pa.ChunkedArray, *, is_number: bool = False) -> "Column":
-        """An Arrow array of texts, of exact numbers as texts, or of moments as a column."""
+        """An Arrow array of texts, of moments or, if `is_number`, of exact numbers as texts, as a column."""
         whole = in_one_piece(values)
         if pa.types.is_dictionary(whole.type):
             if not whole.null_count:
@@ -198,10 +198,10 @@ Line = tuple[int, list[Cell]]
 
 
 class CellRows(NamedTuple):
-    """One way to cut a file into cells."""
+    """One reading of a file: a way to cut it into cells."""
 
     says: str
-    """The name of this way in messages, such as `sheet 'October'`."""
+    """The name of this reading of the file in messages, such as `sheet 'October'`."""
     kind: str
     """The kind of file, one of `layouts.KINDS`."""
     delimiter: str | None
@@ -209,7 +209,7 @@ class CellRows(NamedTuple):
     lines: Callable[[], Iterator[Line]]
     """Returns the lines that have anything in them, from the first again at each call."""
     encoding: str | None = None
-    """The encoding that a layout must have to use this way; None if the file shows its own."""
+    """The encoding that a layout must declare to use this reading; None if the file shows its own."""
     name: str = ""
     """The file's name."""
     columns: Callable[[int, int], "Body | None"] | None = None
@@ -310,7 +310,10 @@ def distinct_rows(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], ND
 
 
 def refused(name: str, why: str, *, hint: str = "", **facts: object) -> StatementRefused:
-    """The exception that refuses a file; its message is the file's name and `why`."""
+    """The exception that refuses the file `name`; its message is the name and `why`.
+
+    `hint` says what a person can do, `facts` are for programs.
+    """
     return StatementRefused(f"{name} {why}", hint=hint, file=name, **facts)
 
 

@@ -41,7 +41,7 @@ class Check(Tabular):
 
     @property
     def is_sound(self) -> bool:
-        """True if there are rows, all can be used, and the running balance follows if the file has one."""
+        """True if there are rows, all can be used, and the running balance, if there is one, agrees in every row."""
         rows = self.statement.rows
         return len(rows) > 0 and bool(rows["problem"].isna().all()) and self.statement.findings.empty
 
@@ -98,7 +98,7 @@ def checked(
 ) -> Check:
     """Check how the named or recognised layout reads a file; if no layout is recognised, check a draft.
 
-    Raises StatementRefused: see `read_statement`.
+    `layout`, `layouts` and `options` are as for `read_statement`, and so are the errors.
     """
     source = Path(path)
     digest_of(source)

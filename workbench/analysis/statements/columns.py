@@ -110,9 +110,10 @@ class Cut(NamedTuple):
 
 
 def cut(path: Path, *, ledger: bool = False) -> Cut:
-    """Cut a file into cells by the delimiter that gives the likeliest header.
+    """Cut a file into cells by the delimiter that gives the likeliest header; at most MOST_ROWS rows are kept.
 
-    Raises StatementRefused: the file cannot be read, or has no line like a header.
+    With `ledger`, headings are compared with those usual in a ledger, else in a statement. Raises StatementRefused: the
+    file cannot be read, or has no line like a header.
     """
     digest_of(path)
     heads = [*map(head_of, cell_rows_of(path, [("cp1252", mark) for mark in ",;\t|"]))]
@@ -207,7 +208,10 @@ def time_of(text: str) -> str:
 
 
 def in_order(moments: Sequence[int], *, newest_first: bool | None = None) -> bool:
-    """True if the moments are sorted as `newest_first` says; None accepts either order."""
+    """True if the moments are sorted: the newest first if `newest_first`, the oldest first if it is False.
+
+    None accepts either order.
+    """
     ways = (False, True) if newest_first is None else (newest_first,)
     return any(all(a >= b if way else a <= b for a, b in pairwise(moments)) for way in ways)
 
@@ -320,7 +324,7 @@ class Columns:
     directions: dict[str, str] = field(default_factory=dict)
     """A word → the direction that the balance gives it."""
     newest_first: bool | None = None
-    """True if the balance proves that the newest row stands first; None if it proves no order."""
+    """True if the balance proves that the newest row comes first; None if it proves no order."""
 
     def doubt(self, where: str, text: str) -> None:
         """Adds a doubt about a place in the layout."""
@@ -357,13 +361,13 @@ def columns_of(file: Cut) -> Columns:
 
 _WAY: Final = frozenset(("amount", "debit", "credit", "direction", "from", "to"))
 _INSTEAD: Final = {"amount": {"debit"}, "direction": {"debit", "from"}, "phone": {"from", "to"}}
-"""Field → the fields that make it needless once they are found."""
+"""Field → the fields that, once found, make it needless."""
 
 
 def _one_of_two(columns: Columns, sample: _Sample) -> None:
     """Takes two columns as debit and credit if each row fills exactly one of them and no other way is found.
 
-    Doubts which of them is the debit, unless a heading or amounts below zero show it.
+    Changes `columns` in place. Adds a doubt about which is the debit, unless a heading or amounts below zero show it.
     """
     found, money = columns.found, sample.money
     if "amount" in found or {"debit", "credit"} <= found.keys():
@@ -384,7 +388,10 @@ def _one_of_two(columns: Columns, sample: _Sample) -> None:
 
 
 def _settle_ways(sample: _Sample, found: dict[str, str]) -> None:
-    """Removes columns from `found` until one way to show the direction is left."""
+    """Changes `found` (column → heading) in place until only one way to show the direction is left.
+
+    Removes or renames columns: amount, direction, debit and credit, from and to, type.
+    """
     money = sample.money.get(found.get("amount", ""))
     if {"debit", "credit"} <= found.keys():
         # A column CR/DR beside the two is that of the balance.
@@ -400,7 +407,7 @@ def _settle_ways(sample: _Sample, found: dict[str, str]) -> None:
 
 
 class _Proof(NamedTuple):
-    """Columns that explain a balance, and the rows whose balance is the one before plus the row's effect."""
+    """Columns that explain a balance, and the rows whose balance is the balance before plus the row's effect."""
 
     columns: dict[str, str]
     """Field → heading."""
@@ -420,7 +427,7 @@ class _Proof(NamedTuple):
 
     @property
     def between(self) -> NDArray[np.bool_]:
-        """True for rows between two balances that agree: the oldest balance tells nothing of its own row."""
+        """True for each row between two balances that agree; the oldest balance proves nothing about its own row."""
         told = np.zeros(len(self.moves), bool)
         for before, place in self.steps:
             told[min(before + 1, place) : max(before, place + 1)] = True
@@ -518,7 +525,7 @@ def _proofs_tried(sample: _Sample, found: Mapping[str, str]) -> list[_Proof]:
 
 
 def _prove(columns: Columns, sample: _Sample) -> None:
-    """Takes the columns of money that the balance proves, in place of those that headings suggest."""
+    """Changes `columns` in place: the columns of money that the balance proves replace those that headings suggest."""
     found = columns.found
     tried = _proofs_tried(sample, found)
     if not tried or not tried[0].explains[0]:
@@ -580,7 +587,10 @@ def _by_share(kind: Callable[[str], object], sample: _Sample, heading: str) -> f
 
 
 def _like_keys(sample: _Sample, heading: str) -> float:
-    """The share of codes times that of different texts; 0 for days, amounts, and a column that only counts its rows."""
+    """The share of codes among the cells, times the share of different texts.
+
+    0 for days, amounts, and a column that only counts its rows.
+    """
     texts = sample.texts[heading]
     if texts and all(re.fullmatch("[0-9]+", text) for text in texts):
         counts = [*map(int, texts)]
@@ -592,7 +602,7 @@ def _like_keys(sample: _Sample, heading: str) -> float:
 
 
 def _like_money(sample: _Sample, heading: str) -> float:
-    """The number of amounts with more than digits plus twice the negative ones, times the share that is not zero.
+    """A score: the number of amounts with more than digits, plus twice the negative ones, times the nonzero share.
 
     Counts and keys are plain digits, and a column of fees has zeros.
     """

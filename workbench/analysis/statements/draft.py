@@ -182,7 +182,7 @@ class Draft:
             rows = [line for entry in named for line in self._setting(*entry)]
             loose = [f"# ? {masked(doubt)}" for doubt in self.doubts.get(name, ())]
             if values or loose:
-                lines += ["", f"[{name}]" if values else f"# [{name}]", *rows, *loose]
+                lines += ["", f"[{name}]", *rows, *loose]
         return "\n".join(lines) + "\n"
 
     def _setting(self, where: str, key: str, value: object) -> Iterator[str]:
@@ -217,7 +217,7 @@ class Draft:
 
 
 def read_as(path: Path, layout: Layout, **options: Unpack[Reading]) -> Statement:
-    """The statement in a file; without a known account its account is NOT_TOLD."""
+    """The statement in a file as the layout reads it; the account is NOT_TOLD, `(unknown)`, if nothing names it."""
     told = layout if layout.account or options.get("account") else replace(layout, account=NOT_TOLD)
     return read_statement(path, layout=told, **options)
 
@@ -227,8 +227,12 @@ def summary(statement: Statement) -> list[str]:
     bad = int(statement.rows["problem"].notna().sum())
     days = " to ".join(map(str, statement.period)) if statement.period else "no day"
     account = "" if statement.account != NOT_TOLD else "; the account is unknown"
-    rows = f"{len(statement.rows):,} row{'s' * (len(statement.rows) != 1)}, {days}, {bad:,} unreadable{account}."
+    rows = f"{_rows(len(statement.rows))}, {days}, {bad:,} unreadable{account}."
     return [rows, f"Running balance: {statement.follows}.", *filter(None, (statement.continued,))]
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' * (count != 1)}"
 
 
 def masked(text: str) -> str:
@@ -275,9 +279,9 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
 
 
 def _columns(draft: Draft, columns: Columns) -> None:
-    """Declares the columns.
+    """Declares the columns in `draft`.
 
-    Doubts columns without a heading, a missing moment or amount, and a statement of several accounts.
+    Adds doubts about columns without a heading, a missing moment or amount, and a statement of several accounts.
     """
     file, draft.doubts = draft.file, columns.doubts
     draft.put(columns.found)
@@ -299,7 +303,7 @@ def _columns(draft: Draft, columns: Columns) -> None:
 
 
 def _sections(draft: Draft) -> None:
-    """Declares the accounts that stand in lines of their own above their rows."""
+    """Declares in `draft` the accounts that stand in lines of their own above their rows."""
     named: dict[str, int] = {}
     for line, cells in draft.file.rows:
         if (text := text_of(cells[0]).strip()) and not TOTAL.match(text):
@@ -311,8 +315,10 @@ def _sections(draft: Draft) -> None:
 
 
 def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
-    """Declares the formats that read most rows; the proof is a row that another format cannot read.
+    """Declares in `draft` the formats of dates that read most rows, and the proof of the only format, if there is one.
 
+    A proof is a row that the format with day and month swapped cannot read, the period above the header, or the order
+    of the rows (`newest_first`; None if it is unknown). If several formats are left, or days are unread, adds doubts.
     Returns the lines of the rows that have a day.
     """
     own = {line: cell for line, cell in draft.moments().items() if isinstance(cell, datetime)}
@@ -352,11 +358,12 @@ def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
         if len(left := [by.pattern for by in readings if by not in out]) == 1:
             draft.found("dates", left, next(iter(out.values())))
             return dated
-    draft.doubt("dates", "no row decides: choose one of these, or let another file decide")
+    told = []
     for by, at in readings.items():
         days = " to ".join(f"{moment(end(at.values())).date()}" for end in (min, max))
-        said = ": choose this, day first is usual here" if by is chosen else ""
-        draft.doubt("dates", f"dates = [{toml_value(by.pattern)}]  # reads {days}{said}")
+        told.append(f"{by.pattern} reads {days}{' (day first is usual here)' * (by is chosen)}")
+    said = "no row decides: keep in dates the right format, or all until another file decides"
+    draft.doubt("dates", f"{said}: {', '.join(told)}")
     return dated
 
 
@@ -373,7 +380,8 @@ def _is_day_first(pattern: str) -> bool | None:
 def _outside_of_period(above: Sequence[Line], by: DateFormat, read: Mapping[int, int]) -> str:
     """The proof, in words, that the format `by` is wrong: a day above the header or the period there contradicts it.
 
-    `read` is line → milliseconds by this format. Empty if nothing contradicts the format.
+    `read` is line → milliseconds by this format, `above` the lines above the header. Empty if nothing contradicts the
+    format.
     """
     is_day_first = _is_day_first(by.pattern)
     # Eight digits are more likely an account's number than a day.
@@ -398,7 +406,8 @@ def _out_of_order(
 ) -> str:
     """The proof, in words, that a format is wrong: it puts a row out of order.
 
-    `read` is line → milliseconds by the format, `texts` line → text. Empty if rows are in order, or too few to tell.
+    `read` is line → milliseconds by the format, `texts` line → text; `newest_first` is the order, None if unknown.
+    Empty if rows are in order, or too few to tell.
     """
     moments = [*read.values()]
     if in_order(moments, newest_first=newest_first) or (newest_first is None and len({*moments}) < _LEAST_DAYS):
@@ -409,7 +418,7 @@ def _out_of_order(
 
 
 def _amounts(draft: Draft) -> None:
-    """Declares the separators that read most amounts, and the style of debits."""
+    """Declares in `draft` the separators that read most amounts, and the style of debits."""
     texts = [pair for name in AMOUNTS for pair in draft.texts(name).items()]
     unread: dict[tuple[str, str], list[str]] = {}
     for marks in SEPARATORS:
@@ -441,7 +450,7 @@ def _styles(draft: Draft, field: str) -> Counter[str]:
 
 
 def _parties(draft: Draft) -> None:
-    """Declares the account's own party, on one side of each row, and how the other parties write a number."""
+    """Declares in `draft` the account's own party, on one side of each row, and how other parties write a number."""
     sides = [[text_of(cell).strip() for cell in draft.cells(name).values()] for name in ("from", "to")]
     pairs = [*zip(*sides, strict=True)]
     customers = [text for name in ("from", "to", "phone") for text in draft.texts(name).values()]
@@ -457,10 +466,12 @@ def _parties(draft: Draft) -> None:
             draft.found("own", own, f"on one side alone in {clear[own]} of {len(pairs)} rows")
             customers = [party for party in customers if not _is_like(own, party)]
         else:
-            draft.doubt("own", 'own = ""  # how the own party is written: without it, parties tell no direction')
+            draft.doubt("own", 'own = ""  # how the own party is written; with from and to below, it tells directions')
+            for name in ("from", "to"):
+                draft.doubt("columns", f"{name} = {toml_value(draft.columns[name])}  # needs own")
             draft.put({name: heading for name, heading in draft.columns.items() if name not in ("from", "to")})
         for other in others if "*" not in own else ():
-            draft.doubt("own", f"own = {toml_value(other)}  # it could be this party as well: which is the account's?")
+            draft.doubt("own", f"{toml_value(other)} could be it as well: which party is the account's?")
     around = [_NUMBER.split(party, maxsplit=1) for party in customers if _NUMBER.search(party)]
     before, after = (_alike([texts[side] for texts in around], from_end=not side) for side in (0, 1))
     draft.found("party", f"{before}{{phone}}{after}" if before + after else None)
@@ -471,7 +482,7 @@ def _is_like(own: str, party: str) -> bool:
 
 
 def _alike(texts: Sequence[str], *, from_end: bool) -> str:
-    """The text that all `texts` share next to a number, at their end or their beginning.
+    """The text that all `texts` share next to a number: at their end if `from_end`, else at their beginning.
 
     `*` stands for a part that differs, or is a customer's name.
     """
@@ -498,7 +509,7 @@ _MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]
 
 
 def _words(draft: Draft, directions: Mapping[str, str]) -> None:
-    """Declares the meanings of columns' words, with the number of rows; unknown words are left to be filled in.
+    """Declares in `draft` the meanings of columns' words, with the number of rows; unknown words are left to fill in.
 
     `directions` is a word → the direction that the balance gives it.
     """
@@ -516,7 +527,7 @@ def _words(draft: Draft, directions: Mapping[str, str]) -> None:
                 meant = "in" if meant == "out" else "out"
             found[word] = by_balance or meant or ""
             told = " by the balance" * bool(by_balance and by_balance != meant)
-            proof = f"{count:,} row{'s' * (count > 1)}{told}"
+            proof = f"{_rows(count)}{told}"
             draft.proofs[f"{table}.{word}"] = proof if found[word] else f"{proof}: {', '.join(known)}"
         draft.found(table, found or None)
         if name == "direction" and name in draft.columns and not any(found.values()):
@@ -526,9 +537,9 @@ def _words(draft: Draft, directions: Mapping[str, str]) -> None:
 
 
 def _movements(draft: Draft, dated: set[int]) -> set[int]:
-    """The lines of the rows that move money.
+    """The lines of the rows that move money; `dated` are the lines of the rows that have a day.
 
-    Declares how totals below the rows begin, and how rows that only state a balance begin.
+    Declares in `draft` how totals below the rows begin, and how rows that only state a balance begin.
     """
     moments, rows = draft.moments(), draft.file.rows
     # A row with an impossible date is no total, and a narrative that continues the row above neither.
@@ -571,17 +582,24 @@ def _beginning(text: str) -> str:
 
 
 def _keys(draft: Draft, moving: set[int]) -> None:
-    """Adds a doubt if rows share a key, and declares `makes_keys` if rows lack one; `moving` are the rows' lines."""
+    """Adds a doubt to `draft` if rows share a key, and declares `makes_keys` if rows lack one.
+
+    `moving` are the lines of the rows that move money.
+    """
     keys = [text for line, text in draft.texts("key").items() if line in moving]
-    of_rows, lacking = f"of {len(moving)} rows", len(moving) - len(keys)
     if repeated := len(keys) - len({*keys}):
-        draft.doubt("columns.key", f"{repeated} {of_rows} have the key of another: told twice, or parts of one payment")
-    if lacking:
-        draft.found("makes_keys", value=True, proof=f"{lacking} {of_rows} have no key: it is made of what they say")
+        said = f"rows with the key of another: {repeated} of {len(moving)}; told twice, or parts of one payment"
+        draft.doubt("columns.key", said)
+    if lacking := len(moving) - len(keys):
+        proof = f"rows without a key: {lacking} of {len(moving)}; it is made of what they say"
+        draft.found("makes_keys", value=True, proof=proof)
 
 
 def _preamble(draft: Draft) -> None:
-    """Declares the labels above the header that are known and can be read, and the currency; doubts the others."""
+    """Declares in `draft` the labels above the header that are known and can be read, and the currency.
+
+    Adds doubts about the other labels.
+    """
     labels: dict[str, str] = {}
     days: list[str] = []
     number = ""
@@ -594,7 +612,7 @@ def _preamble(draft: Draft) -> None:
         if name == "number":
             number = number or f"; the file calls it {text} (line {line}, {label!r})"
         elif isinstance(draft.amounts.read(value), Wrong) if is_balance else name == "currency" and not code_in(value):
-            draft.doubt("preamble", f"{name} = {toml_value(label)}  # {text!r} in line {line} is not read")
+            draft.doubt("preamble", f"{text!r} in line {line}, after {label!r}, is not read as the {name}")
         else:
             days += [text] if name in ("first", "last", "period") and not isinstance(value, datetime) else []
             labels |= dict.fromkeys(("first", "last") if name == "period" else (name,), label)
@@ -631,11 +649,12 @@ def _result(draft: Draft) -> list[str]:
         elif file.is_ledger:
             ledger = draft.ledger()
             days, accounts = ledger.rows["business_date"], " and ".join(ledger.accounts)
-            said = [f"{len(days):,} rows, {days.min()} to {days.max()}, of {accounts}."]
+            said = [f"{_rows(len(days))}, {days.min()} to {days.max()}, of {accounts}."]
         else:
             said = summary(draft.statement())
     except StatementRefused as wrong:
-        said = [f"? It cannot be read so: {wrong}"]
+        hint = "Keep the right format in dates." if "formats" in wrong.facts else wrong.hint
+        said = [f"? It cannot be read so: {wrong.message} {hint}".strip()]
     with suppress(StatementRefused):
         if not file.is_ledger:
             name = recognised(file.path, LAYOUTS.values(), named=False).layout.name

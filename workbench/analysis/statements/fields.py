@@ -1,4 +1,4 @@
-"""Reads the rows of a file: cells become the columns of STATEMENT_ROW, and problems of a row become a sentence."""
+"""Reads the rows of a file: cells become the columns STATEMENT_ROW, and problems of a row become a sentence."""
 
 import re
 from collections import defaultdict
@@ -154,7 +154,10 @@ def _currency(otherwise: str, cell: Cell) -> str | Wrong:
 
 
 def _account(layout: Layout, known: Mapping[str, str], cell: Cell) -> str | Wrong:
-    """The account in a cell, by its words in the layout if it has any."""
+    """The account that a cell names; `known` maps the layout's words to accounts.
+
+    If `known` is empty, the cell's own text is the account. Wrong if the cell is empty, or its text is not in `known`.
+    """
     text = key_of(cell) or Wrong("is missing")
     if isinstance(text, Wrong) or not known:
         return text
@@ -206,7 +209,7 @@ Made = dict[str, Any]
 
 
 def _everywhere(holds: Mask, words: str) -> list[tuple[int, str]]:
-    """The place of each row that the mask marks, with these words."""
+    """(index of a row, `words`) for each row that the mask marks."""
     return [(place, words) for place in np.flatnonzero(holds).tolist()]
 
 
@@ -253,7 +256,7 @@ class _Fields:
         return self.cells[field].read(self.readers[field], _KINDS.get(field, pa.string()), _QUICK.get(field, {}))
 
     def all_are(self, value: object, kind: pa.DataType | None = None) -> pa.Array:
-        """A column that repeats one value in every row; of type text by default."""
+        """A column that repeats one value in every row; its Arrow type is `kind`, by default text."""
         return spread(pa.array([value], kind or pa.string()), np.zeros(self.count, np.int32))
 
     def money(self, field: str, *, by: str = "", absent: int | None = None) -> pa.Array:
@@ -432,7 +435,10 @@ def _by_columns(fields: _Fields) -> Made:
 
 
 def _by_parties(fields: _Fields) -> Made:
-    """Amount, and direction by which of the two parties is the account's own; the other is the customer."""
+    """Amount and direction: the row goes out if the sender is the account's own party, in if the receiver is.
+
+    The other party is the customer.
+    """
     like = "(?s)" + ".*".join(map(re.escape, _WILD.split(fields.layout.own)))
     sends, takes = (fields.cells[name].where(fields.readers["own"], like) for name in ("from", "to"))
     both, neither = (word.join(fields.headings[name] for name in ("from", "to")) for word in (" and ", " nor "))
@@ -456,7 +462,7 @@ class Rows(NamedTuple):
     """The rows of a file as its layout reads them."""
 
     table: pa.Table
-    """The rows in the shape STATEMENT_ROW, and behind it those columns of a ledger that the file has."""
+    """The rows with the columns STATEMENT_ROW, followed by those columns of a ledger that the file has."""
     problems: list[tuple[int, str]]
     """Problems of a ledger's rows, each with its line; opening rows left out. Empty for a statement."""
     local: Whole
@@ -474,7 +480,7 @@ def read_rows(
 ) -> Rows:
     """The rows of a file on this account, in this currency if they name no other.
 
-    A ledger has further fields, and in the formats ISO_DATES its moments may be any of ISO 8601.
+    If `is_ledger`, the file has further fields, and in the formats ISO_DATES its moments may be any of ISO 8601.
     """
     layout, by = found.layout, [*map(DateFormat, formats)]
     body, joined = _body_of(found)

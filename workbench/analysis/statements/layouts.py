@@ -44,11 +44,11 @@ _WAYS: Final = {
     "words": ("direction", "amount"), "columns": ("debit", "credit"), "parties": ("from", "to", "amount"),
     "sign": ("amount",),
 }  # fmt: skip
-"""Way to show the direction of a row → the columns that it needs; the first column decides on the way."""
+"""Way to show a row's direction → the columns that it needs; a layout with the first of them uses this way."""
 AMOUNTS: Final = ("amount", "debit", "credit", "fee", "balance")
 """The fields that are read as amounts."""
 SWAPPED: Final = {"debit": "credit", "credit": "debit"}
-"""Side → the other side: what comes in is a credit on a statement, and a debit in the books."""
+"""Side → the opposite side: money that comes in is a credit on a statement, and a debit in the books."""
 _UNITS: Final = ("", "major", "minor")
 
 
@@ -98,7 +98,7 @@ class Layout:
     sections: whether the account stands in the first column of a line of its own above its rows, as QuickBooks writes a
     general ledger. Totals, and lines without an amount, are left out.
     optional: fields whose column a file may lack.
-    ignored: further headings, of columns that are not read.
+    ignored: further headings; a column is read all the same if `columns` names its heading too.
     kinds: the kinds of file, `csv` and `xlsx`.
     delimiter: of CSV files.
     encoding: of CSV files that are not UTF-8 and have no byte order mark. They are written as UTF-8.
@@ -190,7 +190,7 @@ class Layout:
         self._demand(self.direction_by != "words" or self.directions, "no words are declared for the direction")
         self._demand(self.direction_by != "parties" or self.own, "own is not declared, so the direction is unknown")
         self._demand("{phone}" in self.party, "party has no {phone}")
-        twice = sorted(key for key, count in Counter(self.known_headings).items() if count > 1)
+        twice = sorted(key for key, count in Counter(self.keys.values()).items() if count > 1)
         self._demand(not twice, f"the heading {', '.join(twice)} is declared twice")
         self._demand(self.dates and self.preamble_dates, "no date format is declared")
         self._demand(CODE.fullmatch(self.currency), f"currency is three capital letters, not {self.currency!r}")

@@ -1,4 +1,4 @@
-"""Reads your own ledger into the shape LEDGER, from a file, a table or a query to a database."""
+"""Reads your own ledger from a file, a table or a query to a database, into the columns LEDGER."""
 
 import hashlib
 import re
@@ -45,6 +45,7 @@ from workbench.analysis.statements.dates import ABSENT, DateFormat
 from workbench.analysis.statements.fields import ISO_DATES, read_rows
 from workbench.analysis.statements.layouts import (
     AMOUNTS,
+    KINDS,
     LAYOUTS,
     LEDGER_FIELDS,
     SWAPPED,
@@ -68,6 +69,7 @@ from workbench.domain.money import decimals_of
 from workbench.errors import StatementRefused
 from workbench.extras import how_to_install
 from workbench.text.render import Table, Tabular, pairs, table
+from workbench.visible import pasted
 
 LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "string", "description": "string"}
 """The columns of a ledger that `read_ledger` returns; an unknown balance is null."""
@@ -267,7 +269,10 @@ def _as_table(name: str) -> Iterator[None]:
 
 
 def _found_in_file(path: Path, layout: Layout | None) -> tuple[Found, Sequence[str]]:
-    """A file with its layout and header, and the formats of its moments."""
+    """A file with its header and layout, and the formats of its moments.
+
+    Without a `layout`, the usual headings of a ledger are looked for.
+    """
     heads = ((way, islice(way.lines(), 1)) for way in cell_rows_of(path, [("utf-8", mark) for mark in ",;\t"]))
     headers = (([text_of(cell) for cell in cells], way.delimiter) for way, head in heads for _, cells in head)
     books = _books(layout) if layout else _named_alike(path.name, headers)
@@ -285,7 +290,8 @@ def _found_in_file(path: Path, layout: Layout | None) -> tuple[Found, Sequence[s
 def _found_in_table(name: str, given: pa.Table, layout: Layout | None) -> tuple[Found, Sequence[str]]:
     """A table as if it were a sheet that the layout had recognised, and the formats of its moments.
 
-    Raises StatementRefused: a column is missing, two have one heading, or a column cannot be read.
+    Without a `layout`, the usual headings of a ledger are looked for. Raises StatementRefused: a column is missing, two
+    have one heading, or a column cannot be read.
     """
     headings = given.column_names
     books = _books(layout) if layout else _named_alike(name, [(headings, None)])
@@ -328,13 +334,15 @@ def _named_alike(name: str, headers: Iterable[tuple[Sequence[str], str | None]])
         shown_headings = header if len(header) > len(shown_headings) else shown_headings
     headings = {*map(heading_key, shown_headings)}
     is_statement = any(not layout.lacking(headings) for layout in LAYOUTS.values())
+    file = pasted(Path(name)) if Path(name).suffix[1:].lower() in KINDS else "FILE"
     raise refused(
         name,
         "does not have the columns of a ledger, of which account, key, occurred_at and amount are needed; it has "
         f"{', '.join(heading[:40] for heading in shown_headings[:40]) or 'none'}.",
         hint="These are the columns of a statement: give the ledger first, then the statements."
         if is_statement
-        else "Name its columns so, or declare them: layout='mine.toml'. ledger_columns() shows them all.",
+        else f"Name its columns so, or draft a layout: workbench layout --ledger {file} --out mine.toml; then "
+        "layout='mine.toml'. ledger_columns() shows them all.",
         headings=tuple(shown_headings),
     )
 
@@ -414,7 +422,10 @@ def _are_days(column: Column, layout: Layout) -> bool:
 
 
 def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool) -> tuple[str, str] | None:
-    """The reason why a column cannot be read, and a hint what to write instead; None if it can be read."""
+    """The reason why a column cannot be read, and a hint what to write instead; None if the column can be read.
+
+    `is_money` is true for a column of amounts.
+    """
     called, of = field.name, pa.types
     numeric = _AS_NUMERIC.format(called)
     if of.is_floating(kind) and not is_money:
@@ -454,8 +465,8 @@ def _of_one_currency(pairs: Sequence[tuple[Cell, ...]], codes: Whole, is_opening
 def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tuple[pa.Array, dict[int, int]]:
     """The balance after each row that an opening row states, null elsewhere; and the opening balances by code.
 
-    An opening row states the balance after the row of its code that comes before it, in the order of `places`; without
-    one it states the opening balance.
+    An opening row states the balance after the row of its code that comes before it, in the order of `places`; if no
+    such row comes before, it states the opening balance.
     """
     by = np.lexsort((places, codes))
     before = np.maximum.accumulate(np.where(is_opening[by], -1, np.arange(len(by))))
@@ -471,10 +482,10 @@ def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tu
 def _declared_opening(
     found: Found, groups: Sequence[tuple[Cell, ...]], minor: int, currency: str, told: str | None
 ) -> dict[int, int]:
-    """Place of an account and currency in `groups` → the opening balance above the header, `minor`.
+    """Index of an account and currency in `groups` → the opening balance above the header, `minor`.
 
-    `told` is the currency named by the caller or above the header; None if only the layout names one.
-    Raises StatementRefused: there are rows of several accounts.
+    `told` is the currency named by the caller or above the header; None if only the layout names one. Raises
+    StatementRefused: there are rows of several accounts.
     """
     if len(named := {of for of, _ in groups}) > 1:
         text = f"has an opening balance above its header, and the rows of {len(named):,} accounts below."
@@ -526,7 +537,7 @@ _IN_A_MILLISECOND: Final = 1_000_000
 
 
 def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings: Sequence[Any]) -> pa.Table:
-    """The rows in the shape LEDGER, with defaults for missing columns. `places` number the rows from the oldest.
+    """The rows with the columns LEDGER, with defaults for missing columns. `places` number the rows from the oldest.
 
     Rows of one account and currency have one of the `codes`; `openings` has the opening balance of each code, or None.
     """
@@ -551,7 +562,7 @@ def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings:
 
 
 def _nth(codes: Whole, order: Whole) -> Whole:
-    """The place of each row among those of its code, from 0, in this order."""
+    """The rank of each row among the rows of its code, from 0, if the rows are taken in the order `order`."""
     nth = np.empty_like(order)
     nth[order] = pd.Series(codes[order]).groupby(codes[order], sort=False).cumcount()
     return nth
@@ -576,7 +587,10 @@ _ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]+://")
 _DRIVERS: Final = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
 """Scheme of an address, before `://` → the driver."""
 _ROWS_AT_ONCE: Final = str(1 << 24)
-"""The rows of a batch. SQLite's columns have no type: the driver goes by the first batch, so it must hold all rows."""
+"""The rows of a batch, more than a result has.
+
+SQLite's columns have no type, and the driver takes the types from the first batch: it must hold all rows.
+"""
 _PATIENCE_S: Final = 10
 _OPENS_WITH: Final = ("SELECT", "WITH", "VALUES")
 _UNREAD: Final = re.compile(

@@ -15,6 +15,7 @@ from workbench.errors import StatementRefused
 
 _ENDS: Final = {"first": 0, "last": -1}
 """Field → the place of its day in a value that has both days."""
+_LACKING: Final = "Pass {0}='…', or write {0} = \"…\" above [columns] in its layout: a draft has the line as `# ? {0}`."
 _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "closing": "an amount"}
 
 
@@ -42,21 +43,25 @@ def declared(
 
 
 def _agreed(name: str, what: str, passed: str | None, told: str | None, otherwise: str | None) -> str:
-    """The caller's value, else the file's, else the layout's.
+    """The caller's value `passed`, else the file's `told`, else the layout's `otherwise`; None stands for no value.
 
-    Raises StatementRefused: the caller's and the file's values differ, or there is no value.
+    Raises StatementRefused: the caller's and the file's values differ, or there is no value. `what` names the value in
+    the message, and `name` the file.
     """
     if passed and told and passed != told:
         text = f"declares the {what} {told!r}, but {passed!r} was passed."
         raise refused(name, text, passed=passed, found=told)
     value = passed or told or otherwise
     if value is None:
-        raise refused(name, f"does not name its {what}.", hint=f"Pass {what}='…'.", lacks=what)
+        raise refused(name, f"does not name its {what}.", hint=_LACKING.format(what), lacks=what)
     return value
 
 
 def _preamble(name: str, layout: Layout, above: Sequence[Line], currency: str | None) -> tuple[Preamble, int]:
-    """The values of the labels above the header, and the line of the closing balance, or 0 without one."""
+    """The values of the labels above the header, and the line of the closing balance, or 0 without one.
+
+    `currency` is the caller's; for None, the currency is the file's or the layout's.
+    """
     labels = {field: heading_key(label) for field, label in layout.preamble.items()}
     made: dict[str, tuple[int, Any]] = {}
     named: set[str] = set()
@@ -107,10 +112,10 @@ def code_in(cell: Cell) -> str | None:
 
 
 def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) -> dict[str, Callable[[Cell], Any]]:
-    """Field of the preamble → the reader of its value.
+    """Field of the preamble → the function that reads its value.
 
-    `ends` are the fields and values of the period's days. The formats that read all of these are used, or all formats
-    if none does.
+    `ends` are (field, cell) of the period's first and last day. Only formats that read both cells are used, or all
+    formats if none does.
     """
     amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
     is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")

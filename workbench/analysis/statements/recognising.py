@@ -53,7 +53,7 @@ class Found(NamedTuple):
 def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
     """The file with its header and the only layout that fits.
 
-    With a layout `named` by the caller the file may have further columns; otherwise the layout must know all columns.
+    If the caller `named` the layout, the file may have further columns; otherwise the layout must know all columns.
     Raises StatementRefused: no layout fits, or several, a heading stands twice, a row stands above the header, or the
     file cannot be cut into cells.
     """
@@ -156,7 +156,10 @@ def _unreadable(heads: Sequence[Head]) -> StatementRefused | None:
 
 
 def _misread(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool) -> StatementRefused | None:
-    """The failure to read the file as its layout says, if the file has a layout's headings in another encoding."""
+    """The failure to read the file as its layout says, if the file has a layout's headings in another encoding.
+
+    `named` is true for a layout that the caller named. None if there is no such failure.
+    """
     for head in heads:
         for layout in layouts:
             if _header(head, layout, named=named, encoding=head.cell_rows.encoding):
@@ -203,7 +206,10 @@ def _texts(cells: Sequence[Cell]) -> tuple[str, ...]:
 
 
 def _why_not(layout: Layout, headings: Sequence[str], delimiter: str | None) -> str:
-    """The differences between a header and the layout nearest to it."""
+    """The differences between a header and `layout`, as a sentence.
+
+    `delimiter` is the file's; None in a sheet.
+    """
     lacking = layout.lacking({*map(heading_key, headings)})
     extra = [heading[:40] for heading in headings if heading_key(heading) not in layout.known_headings]
     parts = [f"lacks {', '.join(lacking)}"] if lacking else []

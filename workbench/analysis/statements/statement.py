@@ -139,11 +139,11 @@ def follow(
     is_back: Mask | None = None,
     negative: str = "",
 ) -> Followed:
-    """Follow the running balance through rows of STATEMENT_ROW, from the last row if the newest stands first.
+    """Follow the running balance through rows with the columns STATEMENT_ROW, from the last row if `newest_first`.
 
-    `said` holds the file's declarations, whose closing balance stands in `closing_line`; `is_back` marks supposed
-    reversals, and `negative` is the layout's. Two balances are compared only if every row between them can be read.
-    Each account has its own balance, and the rows of an account stand together.
+    `said` holds the file's declarations, whose closing balance stands in `closing_line` (0 if in none); `is_back` marks
+    supposed reversals, and `negative` is the layout's. Two balances are compared only if every row between them can be
+    read. Each account has its own balance, and the rows of an account stand together.
     """
     step, count, ends = -1 if newest_first else 1, len(rows), (said.opening_minor, said.closing_minor)
 
@@ -206,7 +206,8 @@ def whole_of(rows: pa.Table, name: str) -> Whole:
 def effects_of(rows: pa.Table) -> tuple[Whole, Mask, Whole]:
     """The signed effect of each row on the account, in minor units, and a mask of the rows whose effect is known.
 
-    The third array has the amounts to add to the effects of rows whose direction turns out reversed; fees stay.
+    The third array has what to add to a row's effect if its direction turns out to be the opposite; the fee stays as it
+    is.
     """
     status, told = rows["status"], ("direction", "amount_minor", "fee_minor", "status")
     complete = np.all([mask_of(rows[name].is_valid()) for name in told], axis=0)
@@ -248,8 +249,9 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
 
     `layout` is a name of LAYOUTS, one of your own, or the path of a `.toml` file with one; without it, the
     layout is recognised from the headings. `layouts`, a folder of `.toml` files or a list of layouts and files, adds
-    layouts to the shipped ones, and overrides those of the same name or headings. `account` is the ledger account,
-    if the file and its layout do not say it; `date_format` (such as `%d/%m/%Y %H:%M:%S`) replaces the layout's formats.
+    layouts to the shipped ones, and overrides those of the same name or headings. `account` is the ledger account
+    and `currency` the code of the currency, if the file and its layout do not say them; `date_format` (such as
+    `%d/%m/%Y %H:%M:%S`) replaces the layout's formats.
     Rows that cannot be read are kept, with the reason in `problem`. Customers' numbers are masked; `phone_hash`, under
     `phone_key` (the book's key or its file, as for `reconcile`), tells apart numbers that look alike masked.
 
@@ -301,7 +303,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
 
 
 def newest_first(local: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
-    """True if the newest row stands first, and the balance followed in that order.
+    """True if the newest row is the first of the file, and the balance followed in that order.
 
     The order of most dates decides, unless the balances disprove it. `local` has the moments of the rows, ABSENT where
     a row has none; `followed` follows the balance, given `newest_first`.
@@ -333,8 +335,8 @@ def reasons_in(problems: Iterable[tuple[int, str]]) -> dict[str, tuple[int, int]
 def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:
     """The keys of the rows; a usable row without a key gets a hash of its fields, equal in every export of the day.
 
-    Equal rows of an account are numbered from the oldest. The description's numbers are masked, since hashes can be
-    tried out.
+    Equal rows of an account are numbered from the oldest, which comes last if `newest_first`. The description's numbers
+    are masked, since hashes can be tried out.
     """
     keys, count = rows["key"].to_pylist(), Counter[tuple[str, ...]]()
     is_without = pc.and_(rows["key"].is_null(), rows["problem"].is_null())

@@ -34,8 +34,10 @@ MOST_CELLS: Final = 1_048_576 * 16
 _ALWAYS: Final = 1 << 26
 _TIMES: Final = 100
 _AT_MOST: Final = 1 << 31
-"""Bytes. A file may unpack to 64 MiB, or to a hundred times its size, which real files do not reach, but never to
-more than 2 GiB, which a full grid does not reach."""
+"""The most bytes to which a file may unpack, whatever its size: 2 GiB, which a full grid does not reach.
+
+Below this, a file may unpack to 64 MiB, or to a hundred times its size, which real files do not reach.
+"""
 _BLOCK: Final = 1 << 20
 EXPORT_AGAIN: Final = "Export it again."
 _DAMAGES: Final = (
@@ -44,7 +46,7 @@ _DAMAGES: Final = (
 )  # fmt: skip
 """The exceptions of reading a damaged file; RuntimeError for parts that are encrypted or packed in another way."""
 _TAG: Final = 64
-"""The number of bytes of a tag that show whether it is a cell."""
+"""The first bytes of a tag, enough of them to show whether the tag is a cell's."""
 _MAIN: Final = "/officeDocument"
 _USUAL_MAIN: Final = "xl/workbook.xml"
 _TEXTS: Final = "/sharedStrings"

@@ -42,7 +42,7 @@ def absent(value: Any) -> bool:  # noqa: ANN401  a cell of any type
 
 
 class StatementWriter:
-    """Writes rows of STATEMENT_ROW one by one; made by `statement_writer`."""
+    """Writes rows with the columns STATEMENT_ROW one by one; made by `statement_writer`."""
 
     def __init__(self, layout: Layout, sink: "Sink", *, date_format: str | None, preamble: Preamble) -> None:
         self._layout = layout
@@ -108,7 +108,10 @@ class StatementWriter:
         return Decimal(minor) if self._layout.is_minor else major(minor, currency)
 
     def _amounts(self, has: Row) -> dict[str, Written]:
-        """Field → amount; without a column of types, a reversal is an amount below zero in the opposite column."""
+        """Field → amount, for the row `has`.
+
+        Without a column of types, a reversal is an amount below zero in the opposite column.
+        """
         layout, code, goes = self._layout, has.get("currency", self._layout.currency), has.get("direction")
         amount, fee, balance = (
             self._amount(int(has[name]), code) if name in has else ""
@@ -191,7 +194,8 @@ def statement_writer(
 ) -> Iterator[StatementWriter]:
     """Yields a writer of one file, `.csv` or `.xlsx` by its ending, and closes the file at the end of the block.
 
-    Raises StatementRefused: another ending, or a kind of file that the layout does not have.
+    `date_format` is a strptime format, by default the layout's first; `preamble` has the values above the header, by
+    default none. Raises StatementRefused: another ending, or a kind of file that the layout does not have.
     """
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
@@ -212,8 +216,8 @@ def write_statement(
 ) -> int:  # fmt: skip
     """Write rows of STATEMENT_ROW to a file in this layout, and return the number of rows written.
 
-    Rows are taken one at a time. Times are written with the precision of the format. `preamble` holds the values above
-    the header, for a layout with a preamble. Raises StatementRefused: see `statement_writer`.
+    Rows are taken one at a time. Times are written with the precision of the format. `date_format` and `preamble` are
+    as for `statement_writer`, and so are the errors.
     """
     with statement_writer(path, layout, date_format=date_format, preamble=preamble) as writer:
         return sum(writer.write(row) > 0 for row in rows)

@@ -19,17 +19,17 @@ Rule = Callable[[Gaps], Schema]
 
 
 def meaning(says: str = "", /, **schema: object) -> Meta:
-    """The description of a field, and keywords that replace or join its schema."""
+    """A field's description `says`, if not empty, and keywords that replace or join the schema of the field's type."""
     return Meta(extra_json_schema={**schema, **({"description": says} if says else {})})
 
 
 def by_register(rule: Rule) -> Meta:
-    """The schema of a field where it depends on the register."""
+    """The schema of a field where the schema depends on the register: `rule` makes it from the register's values."""
     return Meta(extra={"rule": rule})
 
 
 def required(*names: str, **choices: str) -> Rule:
-    """A rule that requires these fields where the register has these choices."""
+    """A rule that requires the fields `names` if every row of `choices`, row of the register → value, has its value."""
     return lambda gaps: {"required": [*names]} if all(getattr(gaps, row) == choices[row] for row in choices) else {}
 
 
@@ -119,7 +119,7 @@ Live = Annotated[bool, meaning("A sandbox holds nothing live.", const=False)]
 
 
 def is_id(prefix: str) -> Meta:
-    """An identifier with this prefix."""
+    """The schema of an identifier with this prefix."""
     return meaning(pattern=f"^{prefix}_[0-9A-Za-z]{{24}}$")
 
 
@@ -148,13 +148,16 @@ def shown_currency(gaps: Gaps, case: Callable[[str], str]) -> Schema:
 
 
 def upper_or_lower_currency(gaps: Gaps) -> Schema:
-    """A currency in a response, in either case: a pattern, since an enum would name every currency twice."""
+    """The schema of a currency in a response, in either case.
+
+    The schema is a pattern, since an enum would name every currency twice.
+    """
     codes = [case(code) for case in (str.upper, str.lower) for code in OFFERED[gaps.currencies]]
     return {"pattern": f"^({'|'.join(codes)})$"}
 
 
 def _any_case(words: Iterable[str]) -> str:
-    """A pattern for words in any case: JSON Schema's patterns have no flag for that."""
+    """A pattern for words in upper, lower or mixed case: JSON Schema's patterns have no flag for that."""
     return "|".join("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in word) for word in words)
 
 
@@ -188,7 +191,7 @@ def _operator_name(gaps: Gaps) -> Schema:
 
 
 def _operator_id(gaps: Gaps) -> Schema:
-    """An operator's identifier in a response."""
+    """The schema of an operator's identifier in a response."""
     return {
         "enum": [operator.id if gaps.operator_ids == "short" else operator.long_id for operator in _operators(gaps)]
     }
@@ -210,7 +213,7 @@ class Made(View, kw_only=True):
 
 
 def comma_separated(says: str, **items: object) -> Meta:
-    """A filter that takes several values, separated by commas."""
+    """The description of a filter that takes several values, separated by commas; `items` has the schema of a value."""
     return parameter(f"{says}, separated by commas.", type="array", items={"type": "string", **items}, minItems=1)
 
 

@@ -1,4 +1,4 @@
-"""Bodies of API keys, tokens and accounts, of webhook endpoints, events and deliveries; the example of section 2.4."""
+"""Bodies of API keys, tokens and accounts, of webhook endpoints, events and deliveries, and of the sample API."""
 
 import re
 from collections.abc import Hashable, Mapping
@@ -47,7 +47,10 @@ BEARER: Final = "Bearer"
 
 
 def _who(anybody: str) -> Meta:
-    """The description of an e-mail address or password: `anybody`, unless the register allows one account alone."""
+    """The description of an e-mail address or password: `anybody`, if the register lets any log in.
+
+    If the register allows one account alone, the description says where to find it.
+    """
     says = {
         "any": anybody,
         "one_account": "The e-mail address, or the password, that the sandbox printed when it started.",
@@ -56,7 +59,7 @@ def _who(anybody: str) -> Meta:
 
 
 class TokenRequest(View):
-    """The e-mail address and the password that get a bearer token (section 4, illustrative)."""
+    """The e-mail address and the password that get a bearer token (section 4 of the interface, illustrative)."""
 
     __source__ = Source("4", ("email", "password"))
     email: Annotated[str, meaning(pattern=f"^{EMAIL.pattern}$"), _who("Any e-mail address.")]
@@ -64,7 +67,10 @@ class TokenRequest(View):
 
 
 class RefreshRequest(View):
-    """A refresh token (section 4, illustrative); empty if the bearer token in the header is to be refreshed."""
+    """A refresh token (section 4 of the interface, illustrative).
+
+    Empty if the bearer token in the header is to be refreshed.
+    """
 
     # Without a bearer in the header, which this operation does not ask for, the body is what names the pair.
     __whole__ = required("refresh_token")
@@ -72,7 +78,10 @@ class RefreshRequest(View):
 
 
 class Token(View):
-    """Section 4: a bearer token for 86,400 s; the names of the fields are assumed (RFC 6749 §5.1)."""
+    """A bearer token for 86,400 s, as section 4 of the interface describes it.
+
+    The names of the fields are assumed (RFC 6749 §5.1).
+    """
 
     access_token: Annotated[ShownSecret, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
     refresh_token: Annotated[ShownSecret, meaning("Works once, for one new pair of tokens.")]
@@ -96,14 +105,17 @@ class WrappedToken(View):
 
 
 class CreateApiKey(View):
-    """Assumed: `kind` is secret or publishable."""
+    """The kind of a new key, secret or publishable. The interface does not show this object: it is assumed."""
 
     __source__ = Source(gap="5")
     kind: Annotated[str, meaning(enum=[*KEY_PREFIXES])] = "secret"
 
 
 class ApiKey(Made):
-    """Assumed; `masked` tells keys apart, `value` is shown once, when the key is created or rolled."""
+    """An API key: `masked` tells keys apart; `value` is shown once, when the key is created or rolled.
+
+    The interface does not show this object: it is assumed.
+    """
 
     __source__ = Source(gap="5")
     id: Annotated[str, is_id("key")]
@@ -147,7 +159,7 @@ class MerchantKeys(OfSandbox):
 
 
 class NewPlant(View):
-    """A new plant (section 2.4)."""
+    """A new plant of the sample API (section 2.4 of the interface)."""
 
     __source__ = Source("2.4", ("id", "name", "tag"))
     id: Annotated[Int64, meaning("Identification number of the plant.", format="int64")]
@@ -156,7 +168,7 @@ class NewPlant(View):
 
 
 class Plant(View):
-    """A plant of the provider's sample store, without the id that the request gave it (section 2.4)."""
+    """A plant of the sample API, without the id that the request gave it (section 2.4 of the interface)."""
 
     __source__ = Source("2.4", ("name", "tag"))
     name: Annotated[str, meaning("Name of the plant.")]
@@ -164,7 +176,7 @@ class Plant(View):
 
 
 class PlantError(View):
-    """The error of the sample API (section 2.4)."""
+    """The error of the sample API (section 2.4 of the interface)."""
 
     __source__ = Source("2.4", ("error", "message"))
     error: Annotated[int, Meta(ge=-(2**31), le=2**31 - 1), meaning("Error code.", format="int32")]
@@ -189,7 +201,7 @@ def _event_types(gaps: Gaps) -> Schema:
 
 
 def _event_names(gaps: Gaps) -> Schema:
-    """The names that a filter accepts: `*`, families and types of events."""
+    """The schema of the names that a filter accepts: `*`, families and types of events."""
     types = webhooks.types_of(gaps.event_types)
     return {"enum": ["*", *dict.fromkeys(webhooks.names_of(each)[1] for each in types), *types]}
 
@@ -198,7 +210,10 @@ EventFilter = Annotated[list[str], by_register(lambda gaps: {"items": _event_nam
 
 
 class CreateWebhookEndpoint(View):
-    """Assumed: a URL that receives events, and the events that it receives."""
+    """A URL that receives events, and the events that it receives.
+
+    The interface does not show this object: it is assumed.
+    """
 
     __source__ = Source(gap="6")
     url: Url
@@ -206,7 +221,10 @@ class CreateWebhookEndpoint(View):
 
 
 class UpdateWebhookEndpoint(View):
-    """Assumed: an omitted field keeps its value; `status` is enabled or disabled."""
+    """Changes of an endpoint; an omitted field keeps its value, `status` is enabled or disabled.
+
+    The interface does not show this object: it is assumed.
+    """
 
     __source__ = Source(gap="6")
     url: Url | None = None
@@ -215,9 +233,10 @@ class UpdateWebhookEndpoint(View):
 
 
 class WebhookEndpoint(Made):
-    """Assumed; `secret` is shown once, when the endpoint is created or its secret is rolled.
+    """A URL that receives events; `secret` is shown once, when the endpoint is created or its secret is rolled.
 
-    Until `secret_overlap_until` older secrets sign messages too.
+    Until `secret_overlap_until` older secrets sign messages too. The interface does not show this object: it is
+    assumed.
     """
 
     __source__ = Source(gap="6")
@@ -231,7 +250,7 @@ class WebhookEndpoint(Made):
 
 
 class Deleted(View):
-    """Assumed: confirms that an object was deleted."""
+    """Confirms that an object was deleted. The interface does not show this object: it is assumed."""
 
     id: str
     object: str
@@ -256,7 +275,7 @@ class EventRequest(View):
 
 
 class Event(View):
-    """The body of a webhook; its names and members are assumed (section 6)."""
+    """The body of a webhook; its names and members are assumed, as section 6 of the interface leaves them open."""
 
     __source__ = Source(gap="6")
     id: EventId
@@ -269,9 +288,9 @@ class Event(View):
 
 
 class CloudEvent(View):
-    """The body of a webhook as CloudEvents 1.0 in structured mode, if the register says so.
+    """The body of a webhook as CloudEvents 1.0 in structured mode, if the register's `event_payload` says so.
 
-    Members that CloudEvents does not define are extension attributes; `data` is the same as in our own envelope.
+    Members that CloudEvents does not define are extension attributes; `data` is the same as in an `Event`.
     """
 
     __source__ = Event.__source__
@@ -336,7 +355,10 @@ class DeliveryAttempt(View):
 
 
 class Delivery(Made):
-    """Assumed: one event on its way to one endpoint: pending, delivered or dead_letter."""
+    """One event on its way to one endpoint: pending, delivered or dead_letter.
+
+    The interface does not show this object: it is assumed.
+    """
 
     __source__ = Source(gap="6")
     id: Annotated[str, is_id("del")]

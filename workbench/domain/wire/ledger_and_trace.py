@@ -113,7 +113,7 @@ class MovementsQuery(EntriesQuery):
 
 
 class LedgerVerified(OfSandbox):
-    """The check of the chain: its length and head, or the place and reason of a break."""
+    """The check of the chain: its length and last hash, or the place and the reason of the first fault."""
 
     holds: bool
     entries: int | UnsetType = UNSET

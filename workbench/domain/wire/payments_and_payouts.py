@@ -64,7 +64,7 @@ MobileMoneyType = Annotated[str, meaning(const=payments.MOBILE_MONEY)]
 
 
 def states_of(table: payments.Transitions | Callable[[Gaps], payments.Transitions]) -> Meta:
-    """A state of a table of transitions, which may depend on the register."""
+    """The schema of a state in a table of transitions, which may depend on the register."""
 
     def rule(gaps: Gaps) -> Schema:
         transitions = table(gaps) if callable(table) else table
@@ -93,7 +93,7 @@ def _method_types(gaps: Gaps) -> Schema:
 
 
 class CreatePaymentIntent(View):
-    """A payment that a wallet confirms later (section 2.1)."""
+    """A payment that a wallet confirms later (section 2.1 of the interface)."""
 
     __source__ = Source("2.1", ("amount", "currency", "payment_method_types", "description"), gap="2.5")
     amount: Annotated[Decimal, by_register(_bounded_amount)]
@@ -104,7 +104,7 @@ class CreatePaymentIntent(View):
 
 
 class MobileMoney(View):
-    """The customer's wallet (section 2.2)."""
+    """The customer's wallet (section 2.2 of the interface)."""
 
     __source__ = Source("2.2", ("phone", "provider"))
     phone: Phone
@@ -112,7 +112,7 @@ class MobileMoney(View):
 
 
 class MobileMoneyMethod(View):
-    """The container of the customer's wallet (section 2.2)."""
+    """The container of the customer's wallet (section 2.2 of the interface)."""
 
     __source__ = Source("2.2", ("type", "mobile_money"))
     type: MobileMoneyType
@@ -120,7 +120,7 @@ class MobileMoneyMethod(View):
 
 
 class ConfirmPaymentIntent(View):
-    """The wallet that is to pay an intent (section 2.2)."""
+    """The wallet that is to pay an intent (section 2.2 of the interface)."""
 
     __source__ = Source("2.2", ("payment_method",))
     __whole__ = required("payment_method", "client_secret", client_secret_on_confirm="always")  # noqa: S106  a choice
@@ -129,7 +129,10 @@ class ConfirmPaymentIntent(View):
 
 
 class CancelPaymentIntent(View):
-    """Assumed: the reason for canceling an intent, in the merchant's words."""
+    """The reason for canceling an intent, in the merchant's words.
+
+    The interface does not show this object: it is assumed.
+    """
 
     cancellation_reason: str | None = None
 
@@ -167,7 +170,7 @@ class PaymentError(View):
 
 
 class ShownMobileMoney(MobileMoney):
-    """The customer's wallet, its number masked (section 2.2)."""
+    """The customer's wallet, its number masked (section 2.2 of the interface)."""
 
     __source__ = Source(gap="2.5")
     __prints_as__ = "MobileMoney"
@@ -176,7 +179,7 @@ class ShownMobileMoney(MobileMoney):
 
 
 class ShownMethod(MobileMoneyMethod):
-    """The container of the customer's wallet (section 2.2)."""
+    """The container of the customer's wallet in a response (section 2.2 of the interface)."""
 
     __source__ = Source(gap="2.5")
     __prints_as__ = "MobileMoneyMethod"
@@ -185,9 +188,10 @@ class ShownMethod(MobileMoneyMethod):
 
 
 class Suspense(View):
-    """Assumed: money that arrived after its attempt had failed, and whether it is settled.
+    """Money that arrived after its attempt had failed, and whether it is settled.
 
-    The money waits until the provider credits it to the merchant, less the fee, or returns it to the customer.
+    The money waits until the provider credits it to the merchant, less the fee, or returns it to the customer. The
+    interface does not show this object: it is assumed.
     """
 
     __source__ = Source(gap="3")
@@ -210,7 +214,10 @@ InSuspense = Annotated[list[Suspense], meaning("Money that came late, oldest fir
 
 
 class PaymentIntent(View):
-    """Section 2.1: id and client_secret are shown, the rest is assumed."""
+    """A payment that a wallet pays once the merchant has confirmed the intent.
+
+    Section 2.1 of the interface shows id and client_secret; the rest is assumed.
+    """
 
     __source__ = Source("2.1", ("id", "client_secret"), gap="2.5")
     id: IntentId
@@ -254,7 +261,7 @@ def _whole_amount(gaps: Gaps) -> Schema:
 
 
 class CreateCharge(View):
-    """A payment in a single call (section 2.3)."""
+    """A payment in a single call (section 2.3 of the interface)."""
 
     __source__ = Source("2.3", ("amount", "currency", "type", "channel", "phone", "reference"), gap="2.5")
     __whole__ = required(*__source__.shows, required_fields="with_reference")
@@ -268,7 +275,10 @@ class CreateCharge(View):
 
 
 def _charge_amount(gaps: Gaps) -> Schema:
-    """A whole number; where charges count in major units, an intent's charge may have decimals."""
+    """The schema of a charge's amount: a whole number.
+
+    Where charges count in major units, an intent's charge may have decimals.
+    """
     said: Schema = {"minimum": 1, "description": f"In {gaps.charge_amount_unit} units."}
     if gaps.charge_amount_unit == "minor":
         return {"type": "integer", **said}
@@ -277,7 +287,10 @@ def _charge_amount(gaps: Gaps) -> Schema:
 
 
 class Charge(Made):
-    """Section 2.3: id, status, amount, currency, channel and provider are shown, the rest is assumed."""
+    """One attempt to collect money from a customer.
+
+    Section 2.3 of the interface shows id, status, amount, currency, channel and provider; the rest is assumed.
+    """
 
     __source__ = Source("2.3", ("id", "status", "amount", "currency", "channel", "provider"), gap="2.5")
     id: ChargeId
@@ -310,13 +323,16 @@ class SuspenseQuery(View):
 
 
 def _refunded(one: str, other: str, **amount: object) -> Schema:
-    """The schema of a refund of `one`, a charge or an intent, that does not name the `other`."""
+    """The schema of a refund that names `one`, `charge` or `payment_intent`, and not the `other`.
+
+    `amount` has keywords of the amount's schema.
+    """
     properties = {one: {"type": "string"}, other: {"type": "null"}, "amount": amount}
     return {"required": [one], "properties": properties}
 
 
 def _of_one(gaps: Gaps) -> Schema:
-    """A refund of a charge, in whole units, or of an intent, in major units."""
+    """The schema of a request for a refund: of a charge, in whole units, or of an intent, in major units."""
     of_charge = _refunded("charge", "payment_intent", multipleOf=1)
     finest = major_amount(gaps)["multipleOf"]
     of_intent = _refunded("payment_intent", "charge", multipleOf=finest, exclusiveMaximum=TOO_MUCH_MAJOR)
@@ -324,9 +340,10 @@ def _of_one(gaps: Gaps) -> Schema:
 
 
 class CreateRefund(View):
-    """Assumed: refunds a charge or an intent.
+    """The refund of a charge or an intent.
 
-    `amount` is in the unit of the charge or intent, and by default all that is not refunded yet.
+    `amount` is in the unit of the charge or intent, and by default all that is not refunded yet. The interface does not
+    show this object: it is assumed.
     """
 
     __whole__ = _of_one
@@ -338,7 +355,10 @@ class CreateRefund(View):
 
 
 class Refund(Made):
-    """Assumed; `amount` is in the unit of its charge or intent; pending until the operator has sent the money back."""
+    """Money that goes back to a customer's wallet; pending until the operator has sent it.
+
+    `amount` is in the unit of the refund's charge or intent. The interface does not show this object: it is assumed.
+    """
 
     id: Annotated[str, is_id("re")]
     status: Annotated[str, states_of(payments.REFUND_TRANSITIONS)]
@@ -360,7 +380,10 @@ class RefundsQuery(ListQuery):
 
 
 class CreatePayout(View):
-    """Assumed: `amount` in major units, `destination` is the merchant's own name for an account."""
+    """The `amount`, in major units, to pay to the merchant's bank; `destination` is the merchant's name for an account.
+
+    The interface does not show this object: it is assumed.
+    """
 
     amount: Annotated[Decimal, by_register(major_amount)]
     currency: UpperCurrency
@@ -369,7 +392,10 @@ class CreatePayout(View):
 
 
 class Payout(Made):
-    """Assumed; pending until the night's clearing pays it, then paid or failed."""
+    """Money on its way to the merchant's bank: pending until the night's clearing pays it, then paid or failed.
+
+    The interface does not show this object: it is assumed.
+    """
 
     id: Annotated[str, is_id("po")]
     status: Annotated[str, states_of(payments.PAYOUT_TRANSITIONS)]
@@ -390,9 +416,10 @@ class Amount(View):
 
 
 class Balance(View):
-    """Assumed: the merchant's money that is not cleared yet, money that can be paid out, and the merchant's debt.
+    """The merchant's balance: money not cleared yet, money that can be paid out, and the merchant's debt.
 
-    `suspense` is late money that waits, gross. It belongs to nobody yet; the field is left out if no money waits.
+    `suspense` is late money that waits, gross. This money belongs to nobody yet; the field is left out if no money
+    waits. The interface does not show this object: it is assumed.
     """
 
     pending: list[Amount]

@@ -39,7 +39,7 @@ MAX_ADVANCE_S = 10 * 366 * 86_400
 
 
 def seconds_up_to(most: int) -> Meta:
-    """Seconds as a decimal number, from 0 to `most`, as fine as milliseconds."""
+    """The schema of seconds: a decimal number from 0 to `most`, as fine as milliseconds."""
     return meaning("In whole milliseconds.", minimum=0, maximum=most, multipleOf=Decimal("0.001"))
 
 
@@ -155,7 +155,7 @@ class Handset(OfSandbox):
 
 
 class Input(OfSandbox):
-    """The text typed on a handset; it is kept nowhere."""
+    """The text typed on a handset, such as a PIN; the sandbox does not keep it."""
 
     text: Annotated[str, meaning(f"The PIN; {SANDBOX_PIN} is right.", pattern="^[0-9]{4}$")]
 
@@ -179,7 +179,7 @@ class Message(OfSandbox):
 
 
 class PhonesQuery(View):
-    """Chooses the handset that comes first."""
+    """Names the payment whose customer's handset comes first in the list."""
 
     payment: Annotated[str, parameter("The payment whose customer's handset comes first.")] | None = None
 
@@ -346,7 +346,7 @@ class Code(OfSandbox):
 
 
 class CodeQuery(View):
-    """The sandbox's address in the texts."""
+    """Asks for texts with this address of the sandbox."""
 
     base_url: Annotated[str, Meta(max_length=200, description="Written instead of `$BASE_URL`.")] = ""
 

@@ -125,7 +125,7 @@ class Progress:
         return _further(self._read(), self._here)
 
     def note(self, name: str, state: State) -> None:
-        """Keep the state of an exercise. A done exercise stays done."""
+        """Keep the state of an exercise, in the file if there is one; a done exercise stays done."""
         if state is State.NOT_YET:
             return
         self._here = _further(self._here, {name: state})

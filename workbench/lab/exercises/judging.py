@@ -171,7 +171,7 @@ class Cell(NamedTuple):
     source: str
 
     def line_with(self, piece: str) -> str:
-        """The last line that contains `piece`, with its number; empty without such a line, or in a script of cells."""
+        """The last line that contains `piece`, with its number; empty without such a line, or in a script."""
         lines = self.source.splitlines()
         checks = {line.rstrip() for line in lines if line.lstrip().startswith(_CHECK)}
         # A script of several exercises, or a script that checks in a loop, is no cell.
@@ -268,7 +268,7 @@ def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Ver
 
 
 def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
-    """Runs the check; an error of the check or of a person's function becomes a verdict."""
+    """Runs the check with the values `handed`; an error of the check or of a person's function becomes a verdict."""
     watched: Watched | None = None
     try:
         for name, shipped in functions_in(exercise.written.cell).items():
@@ -286,7 +286,10 @@ def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
 
 
 def _of_error(error: BaseException, watched: Watched | None, answer: object) -> Verdict:
-    """The verdict on an error: names the line where a person's code stopped, or the value that the check cannot use."""
+    """The verdict on an error: names the line where a person's code stopped, or the value that the check cannot use.
+
+    That value is the last result of the `watched` function; without one, the person's `answer`.
+    """
     what, place = f"{type(error).__name__}: {str(error).removesuffix('.')}", line_of(error)
     if place:
         called = f"Called as {watched.call}, your" if watched and watched.call else "Your"

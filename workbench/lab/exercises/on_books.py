@@ -95,7 +95,7 @@ def _charge_surely(bench: Bench, charge_surely: Callable[..., object]) -> Iterat
 
 
 def _of_one_order(tried: _Tried, lost: int) -> Iterator[Verdict]:
-    """Yields a verdict if one order was charged wrongly."""
+    """Yields a verdict if the one order of `tried`, whose first `lost` responses were lost, was charged wrongly."""
     if tried.error and 0 < tried.asked <= lost:
         says = "A response was lost and the function gave up. The customer has paid and the shop does not know."
         seen = f"{tried.asked} requests, then {type(tried.error).__name__}{line_of(tried.error)}"
@@ -451,7 +451,7 @@ _WAYS: tuple[tuple[dict[str, object], str, str], ...] = (
     ({"confirm_response": "accepted"}, "airtel", "+260971234567"),
     ({"confirm_response": "accepted", "prompt_timeout_s": 180}, "zamtel", "+260951234567"),
 )
-"""Rows to switch in a sandbox, and its customer's operator and phone."""
+"""(rows of the register to switch in a sandbox, the operator of its customer, the customer's phone)."""
 
 
 def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Verdict]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent
 
 WIDTH = 76
-"""The width of a line in letters; a notebook beside a handset does not break such a line again."""
+"""The width of a line in letters: beside a handset, a notebook does not wrap such lines once more."""
 Bench: TypeAlias = Any
 """A Workbench; its class is in a layer above the Lab, which cannot import it."""
 
@@ -44,7 +44,10 @@ def html_of(lines: Sequence[str], state: State) -> str:
 
 
 def tell(*lines: str, state: State | None = None) -> None:
-    """Show lines of prose below a cell with the colour of a state; without a state or a notebook, print the lines."""
+    """Show lines of prose below a cell, in the colour of a state.
+
+    Without a state or a notebook, print the lines.
+    """
     filled = partial(fill, width=WIDTH, break_long_words=False, break_on_hyphens=False)
     text = "\n".join(filled(visible(line, lines=True)) for line in lines)
     ipython = sys.modules.get("IPython")
@@ -64,7 +67,7 @@ class Verdict(NamedTuple):
     expected: str = ""
     """The value that the check expects."""
     at: str = ""
-    """A piece of the line at fault, such as `amount=`: the message names the cell's last line with this piece."""
+    """Part of the line at fault, such as `amount=`: the message names the cell's last line that contains it."""
 
 
 not_yet, wrong, done = (partial(Verdict, state) for state in State)
@@ -72,7 +75,10 @@ not_yet, wrong, done = (partial(Verdict, state) for state in State)
 
 
 def same(seen: object, expected: object, says: str, at: str, shown: Callable[[Any], str] = repr) -> Iterator[Verdict]:
-    """Yields a `wrong` verdict with the sentence `says` if the values differ; True is not 1. `at` is as in Verdict."""
+    """Yields a `wrong` verdict with the sentence `says` if the values differ; True is not 1.
+
+    `at` is as in Verdict, and `shown` writes both values as text.
+    """
     if type(seen) is not type(expected) or seen != expected:
         yield wrong(says, shown(seen), shown(expected), at)
 
@@ -116,7 +122,10 @@ def charges(bench: Bench, **fields: str) -> "list[Charge]":
 
 
 def best_of(tries: Iterable[Iterator[Verdict]], none_yet: Verdict) -> Iterator[Verdict]:
-    """Yields the verdicts on right tries, else the verdict on the last (newest) try; then `none_yet`."""
+    """Yields the verdicts on right tries, else the verdict on the last of `tries`, which come oldest first.
+
+    Then yields `none_yet`, which alone is left if there is no try.
+    """
     verdicts = [next(verdict) for verdict in tries]
     yield from [verdict for verdict in verdicts if verdict.state is State.DONE] or verdicts[-1:]
     yield none_yet
@@ -168,7 +177,7 @@ _sold: "WeakKeyDictionary[Any, dict[str, tuple[set[str], bool]]]" = WeakKeyDicti
 
 
 def sale_of(plant: str, *, is_sold_once: bool = False) -> Callable[[_Judge], Callable[[Bench], Iterator[Verdict]]]:
-    """A decorator that turns a judge of one sale of this plant into a check, in which the best sale counts.
+    """A decorator that turns a judge of one sale of a plant into a check of all sales, in which the best sale counts.
 
     A cell may run again, and so sell again; with `is_sold_once`, the check rejects a cell that sold two in one run.
     """

@@ -126,7 +126,8 @@ def _to_open(content: bytes) -> bytes:
 def _retire(folder: Path, name: str, brought: str | None) -> bool:
     """Move a notebook of an earlier course to `earlier` if it was changed, else delete it; True if it was moved.
 
-    It was changed if its hash is not `brought`. A link, and a notebook whose name is in `earlier` already, stay.
+    A notebook was changed if its hash is not `brought`; None stands for an unknown hash. A link, and a notebook whose
+    name is in `earlier` already, stay.
     """
     old, kept = folder / name, folder / EARLIER / name
     if old.is_symlink() or not old.is_file() or os.path.lexists(kept):
@@ -140,7 +141,10 @@ def _retire(folder: Path, name: str, brought: str | None) -> bool:
 
 
 def _replaced(folder: Path, was: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Names of an earlier course's notebooks that are gone → the notebooks that replace them."""
+    """Names of an earlier course's notebooks that are gone from `folder` → the notebooks that replace them.
+
+    `was` is the path of a notebook → the names of the files that it replaces.
+    """
     return {old: new for new, names in was.items() for old in names if not (folder / old).exists()}
 
 
@@ -155,7 +159,10 @@ def _renamed_in_layouts(folder: Path, was: Mapping[str, Sequence[str]]) -> None:
 
 
 def _outcome(target: Path, shipped: str, brought: str | None) -> str:
-    """The field of Copies for the notebook at `target`, whose hash is compared with `shipped` and `brought`."""
+    """The field of Copies for the notebook at `target`.
+
+    `shipped` is the shipped notebook's hash, `brought` that of the copy as it was last brought; None if never.
+    """
     if not os.path.lexists(target):
         return "new"
     found = _hash(target.read_bytes()) if target.is_file() and not target.is_symlink() else None
@@ -211,8 +218,8 @@ class _FormerHandler(JupyterHandler):
 def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Callable[[str], None]) -> None:
     """Serve JupyterLab at this address of the machine until somebody interrupts it, which ends its kernels too.
 
-    JupyterLab opens the course's first notebook, or else the folder's first by name. `pages` are the documentation;
-    `tell` receives the address to open.
+    JupyterLab opens the course's first notebook, or else the folder's first by name; with `browser`, in a browser.
+    `pages` are the documentation; `tell` receives the address to open.
 
     Raises LabRefused: no notebook is in the folder.
     """

@@ -40,7 +40,7 @@ _UNREQUESTED: Final = (Event, PlantError)
 EXAMPLES: Final = "examples.json"
 _SHAPES_BY_DEFAULT: Final = {operation.id: operation.response for operation in operations.OPERATIONS}
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
-"""Choice of `error_format` → the component of an error."""
+"""Value of the register's `error_format` → the component of an error."""
 _ALWAYS: Final = ("Request-Id", "Sandbox-Provenance", "Api-Version")
 _EVENTS_OF_RUN: Final = (Gaps().event_types, Gaps().event_payload)
 
@@ -245,7 +245,7 @@ def _responses(operation: Operation, gaps: Gaps) -> Schema:
 
 
 def _counts(operation: Operation) -> bool:
-    """True if a rate limit counts the operation: a merchant's call with a key."""
+    """True if a rate limit counts calls of the operation: those of a merchant with a key."""
     return operation.traced and bool(operation.schemes)
 
 
@@ -371,7 +371,10 @@ def _response_components(table: list[Operation], gaps: Gaps) -> dict[str, Schema
 
 
 def _query_parameters(shape: type[View], gaps: Gaps) -> Iterator[tuple[str, str, Schema]]:
-    """Yields name, text and schema of each parameter of a query; a parameter is left out, and never null."""
+    """Yields name, text and schema of each parameter of a query.
+
+    No schema allows null: a client leaves a parameter out instead.
+    """
     (schema,) = _components([shape]).values()
     for field in msgspec.structs.fields(shape):
         of_field = schema["properties"][field.name]
@@ -403,7 +406,7 @@ def _component_of(shape: object) -> str:
 
 
 def _marked(schema: Schema, source: Source) -> Schema:
-    """Marks each field of a component as documented or open, and returns the component."""
+    """Marks, in place, each field of a component as documented or open; returns the component."""
     schema["properties"] = {
         field: described | (_documented(source.section) if field in source.shows else _open_in(source.gap))
         for field, described in schema["properties"].items()
@@ -481,7 +484,10 @@ def _plain_schema(schema: Json) -> Json:
 
 
 def _refine(properties: dict[str, Schema], struct: type[View], gaps: Gaps) -> None:
-    """Lets each field's annotations override its type's schema in `properties`; a nullable enum gets null."""
+    """Changes `properties`, field → schema, in place: each field's annotations override the schema of its type.
+
+    A nullable enum gets null as a value.
+    """
     for field in msgspec.structs.fields(struct):
         _, described = _annotated(field.type, gaps)
         before = properties[field.encode_name]

@@ -64,10 +64,10 @@ def rendered(text: str, link: Link) -> Document:
 
 
 def in_lines(text: str, width: int, reached_by: Link) -> str:
-    """The text for a terminal: its tables in columns, other lines wrapped; code stays as it is.
+    """The text for a terminal: its tables in columns, other lines wrapped to `width` columns; code stays as it is.
 
-    A link is its text, followed by what `reached_by` gives for its target. A picture is the text that describes it, and
-    a comment is left out.
+    A link is its text, followed by what `reached_by` returns for the link's target, if that is not None. A picture is
+    the text that describes it, and a comment is left out.
     """
 
     def linked(part: re.Match[str]) -> str:
@@ -91,7 +91,7 @@ def in_lines(text: str, width: int, reached_by: Link) -> str:
 
 
 def _anchor(heading: str) -> str:
-    """The anchor of a heading: the place that it names, or its words as code-hosting sites write them."""
+    """The anchor of a heading: one that the heading names itself, else its words as code-hosting sites write them."""
     named = _PLACE.search(heading)
     return named[1] if named else re.sub(r"[^\w -]", "", _plain(heading).lower()).replace(" ", "-")
 

@@ -188,7 +188,7 @@ def markdown(name: str) -> str:
 
 
 def alone(name: str, *, linked: bool) -> str:
-    """A page of the documentation as HTML in one file; `linked` adds links to the other pages, beside it."""
+    """A page of the documentation as HTML in one file; `linked` adds links to the other pages' files beside it."""
     link = partial(_leads_to, address="{}.html".format) if linked else _leads_to
     return _rendered("guide.html", document=rendered(markdown(name), link), asset=None)
 
@@ -214,7 +214,10 @@ def _leads_to(href: str, address: Callable[[str], str] | None = None) -> str | N
 
 
 def _interface(gaps: Gaps, operations: Mapping[str, list[str]] | None = None) -> str:
-    """The page of the interface in Markdown; `operations` are the ids of operations by section."""
+    """The page of the interface in Markdown.
+
+    `operations` are the ids of operations by section, which the page then names; None leaves them out.
+    """
     rows: dict[str, list[dict[str, Any]]] = {}
     for record in gaps.as_records():
         does, *others = choices_of(record)

@@ -37,7 +37,7 @@ from workbench.sandbox.store.transaction import Filters, R, Table
 
 
 class Cause(NamedTuple):
-    """The merchant's request that caused an event; the event names it."""
+    """The merchant's request that caused an event, which the event names; empty if no request caused the event."""
 
     request_id: str | None = None
     idempotency_key: str | None = None
@@ -86,7 +86,7 @@ V = TypeVar("V", bound=Struct)
 
 @cache
 def _shared(shape: type[Struct], kind: type[Struct]) -> tuple[tuple[str, ...], Callable[[Struct], tuple[Any, ...]]]:
-    """The names of the fields that a stored object and its view share, and a function that reads them."""
+    """The names of the fields that the view `shape` and the stored object `kind` share, and their reader."""
     names = tuple(name for name in shape.__struct_fields__ if name in kind.__struct_fields__)
     return names, attrgetter(*names)
 
@@ -122,7 +122,7 @@ class Resource(NamedTuple, Generic[R, W]):
     """The state of an object that is no longer found."""
 
     def find(self, tx: Transaction, caller: Caller, key: str, *, param: str = "id") -> R:
-        """The caller's object of this id. Raises NotFound."""
+        """The caller's object of this id. Raises NotFound, which names the parameter `param`: there is none."""
         row: Any = self.table(tx).get(key)
         if row is None or row.account != caller.account or (self.gone and row.status == self.gone):
             raise NotFound(f"There is no {self.name} {key[:60]!r}.", code=self.code, param=param)
@@ -135,9 +135,10 @@ class Resource(NamedTuple, Generic[R, W]):
     def page(
         self, tx: Transaction, caller: Caller, also: Sequence[Condition] = (), /, *, query: Query, **equals: Filters
     ) -> Listed[W]:
-        """The page that `query` asks for, of the caller's objects whose columns equal these and that meet `also`.
+        """The page that `query` asks for, of the caller's objects that meet the conditions `also`.
 
-        A filter of None is left out. Raises NotFound: a cursor is not the id of an object of the caller.
+        `equals` is column → its value; a filter of None is left out. Raises NotFound: a cursor is not the id of an
+        object of the caller.
         """
         table, equals = self.table(tx), {"account": caller.account, **asked_for(equals)}
         also = [*also, Condition("status <> ?", (self.gone,))] if self.gone else also
@@ -192,7 +193,7 @@ class EveryFault:
             return cast("T", None)  # never seen: the block raises
 
     def check(self, holds: object, message: str, *, param: str, code: str = "parameter_invalid") -> None:
-        """Add a fault of the field `param`, unless the condition `holds`."""
+        """Add a fault of the field `param`, with this error code, unless the condition `holds`."""
         if not holds:
             self._faults.append(InvalidRequest(message, code=code, param=param))
 
@@ -215,8 +216,8 @@ def currency_or_kwacha(text: str) -> Currency:
 def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Currency:
     """The currency that `text` names.
 
-    Raises InvalidRequest: not offered, or not in upper or lower case as `documented` writes it, if the register
-    requires that case.
+    `documented` writes a code in the case that the interface shows: `str.upper` or `str.lower`. Raises InvalidRequest:
+    not offered, or in another case while the register's `currency_case` is `strict`.
     """
     currency = currency_named(text, OFFERED[gaps.currencies])
     if gaps.currency_case == "strict" and text != documented(text):
@@ -257,7 +258,7 @@ def whole_units(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
 
 
 def read_phone(gaps: Gaps, text: str, *, param: str = "phone") -> Msisdn:
-    """The customer's number. Raises InvalidRequest: not a number, or not a wallet's."""
+    """The customer's number in the field `param`. Raises InvalidRequest: not a number, or not a wallet's."""
     return msisdn_from(text, param=param, zed=gaps.zed_mobile, form=gaps.phone_format)
 
 
@@ -272,7 +273,10 @@ def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn
 
 
 def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:
-    """A warning if the number is not of the operator asked for. Raises InvalidRequest: the register refuses that."""
+    """A warning if the number is not of the operator `asked` for; empty if it is.
+
+    `param` is the field's name in the warning or error. Raises InvalidRequest: the register refuses such a number.
+    """
     if asked == phone.operator:
         return ()
     mismatch = f"{param} is {asked.id}, and the number belongs to {phone.operator.id}"
@@ -282,7 +286,10 @@ def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple
 
 
 def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tuple[str, ...]:
-    """A warning if a charge looks a hundred times too large or small beside earlier charges in its currency."""
+    """A warning if a charge looks a hundred times too large or small beside earlier charges in its currency.
+
+    `before_minor` has the amounts of those charges. Empty without a warning.
+    """
     usual = far_from_usual(money.amount_minor, before_minor)
     if usual is None:
         return ()
@@ -295,7 +302,10 @@ def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tup
 def check_known(
     asked: Iterable[str], known: Collection[str], says: str, *, param: str, code: str = "parameter_invalid"
 ) -> None:
-    """Raises InvalidRequest: a name is unknown; `says` stands between the name and the known names in the message."""
+    """Raises InvalidRequest, with this `code`, if a name of `asked` is unknown.
+
+    `says` stands between the name and the known names in the message.
+    """
     for name in asked:
         if name not in known:
             raise InvalidRequest(f"{name[:40]!r} {says} {', '.join(known)}.", code=code, param=param)

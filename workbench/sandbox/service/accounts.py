@@ -15,7 +15,7 @@ from workbench.sandbox.store.transaction import secret_digest
 
 LIFETIME_MS: Final = 86_400_000
 _OVERLAP_MS: Final[Mapping[str, int]] = {"at_once": 0, "overlap": 86_400_000}
-"""Choice of `key_rotation` → milliseconds that a rolled key still works."""
+"""Value of the register's `key_rotation` → milliseconds that a rolled key still works."""
 _WRONG_PASSWORD: Final = "wrong"
 
 

@@ -55,7 +55,10 @@ def clear_and_sweep(tx: Transaction) -> bool:
 
 
 def _move(tx: Transaction, recipe: str, part: str, money: Money, words: str, **more: str) -> bool:
-    """Book `money`, if above zero, as the amount `part` of a recipe; True if booked. `words` end the description."""
+    """Book `money`, if above zero, as the amount `part` of a recipe; True if booked.
+
+    `words` end the description, after the money; `more` are further arguments of `Transaction.book`.
+    """
     if money.amount_minor > 0:
         tx.book(recipe, {part: money.amount_minor}, money.currency, f"{money} {words}", **more)
     return money.amount_minor > 0
@@ -103,7 +106,7 @@ _RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
     ),
     "t_plus_2": _of_two_days_before,
 }
-"""Choice of `clearing` → a merchant's pending money that becomes available now, in minor units."""
+"""Value of the register's `clearing` → a merchant's pending money that becomes available now, in minor units."""
 
 
 def _clear_currency(tx: Transaction, currency: str) -> bool:
@@ -136,7 +139,7 @@ _AVAILABLE: Final[Mapping[str, str]] = {
     "next_day": "Money received today becomes available at midnight in Lusaka.",
     "t_plus_2": "Money received today becomes available at midnight in Lusaka in two days.",
 }
-"""Choice of `clearing` → the hint that says when money becomes available."""
+"""Value of the register's `clearing` → the hint that says when money becomes available."""
 
 
 def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
@@ -161,7 +164,7 @@ def _request_payout(tx: Transaction, caller: Caller, money: Money, **more: objec
 
 
 def request_daily_payouts(tx: Transaction) -> bool:
-    """Request a payout of all available money, if the register makes payouts daily. True if there was any."""
+    """Request a payout of all available money, if the register makes payouts daily; True if money was available."""
     asked = False
     for account in tx.accounts.all(order="id") if tx.gaps.payouts == "daily" else ():
         for currency in currencies(tx):
@@ -190,7 +193,7 @@ def balance(tx: Transaction, caller: Caller) -> wire.Balance:
 
 
 def pay_payouts_due(tx: Transaction) -> bool:
-    """Pay, or fail, the payouts that were asked for before today; True if there was any."""
+    """Pay, or fail, the payouts that were asked for before today; True if there was any such payout."""
     midnight_ms = day_start_ms(tx.now_ms)
     due = [payout for payout in tx.payouts.all(status=payments.PENDING) if payout.created_ms < midnight_ms]
     for payout in due:
@@ -218,9 +221,7 @@ def return_payout(tx: Transaction, payout_id: str) -> None:
 def returned_payout(tx: Transaction, payout_id: str) -> Payout:
     """Mark a paid payout as returned, send its event, and return the payout as it was before.
 
-    A return by the bank that is still scheduled then does nothing.
-
-    Raises StateConflict: the payout is not paid.
+    A return by the bank that is scheduled for later then does nothing. Raises StateConflict: the payout is not paid.
     """
     payout = tx.payouts[payout_id]
     if payout.status != payments.PAID:
@@ -246,7 +247,7 @@ _PAID_BEFORE: Final = {WAITING: "waits in suspense", "credited": "was credited t
 
 
 class Late(NamedTuple):
-    """Late money: the entry that brought it, the attempt that it was for, and the entry that settled it, if any."""
+    """Late money: the entry that brought it, the attempt that paid it, and the entry that settled it, if any."""
 
     entry: JournalEntry
     charge: Charge

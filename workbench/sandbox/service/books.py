@@ -93,7 +93,10 @@ def _cut_page(found: Iterator[JournalEntry], limit: int | None, rows: Callable[[
 
 
 def _rows_of_entry(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]] = ({},)) -> Iterator[R]:
-    """Yields a `shape` for each part of an entry; each of its fields comes from the part, or else from the entry."""
+    """Yields a `shape` for each of `parts`, by default for the entry as a whole.
+
+    Each field of the shape comes from the part, or else from the entry.
+    """
     whole = {
         **asdict(entry),
         "entry": entry.id,
@@ -116,7 +119,7 @@ def _phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
 
 
 def _state_of(tx: Transaction, entry: JournalEntry) -> str:
-    """IN_SUSPENSE for late money that is neither settled nor reversed; POSTED for every other entry."""
+    """The state of an entry: `in_suspense` for late money that is neither settled nor reversed, else `posted`."""
     if entry.kind != ledger.LATE:
         return ledger.POSTED
     answered = any(answer.reverses or answer.kind in SETTLED_AS for answer in tx.journal.answers_to(entry.id))

@@ -89,7 +89,7 @@ def _sessions(tx: Transaction, number: Msisdn) -> list[UssdSession]:
 def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> wire.Handset:
     """The handset of a number: it shows the first open prompt of `sessions`, else the first session's last screen.
 
-    Without sessions it is idle.
+    Without sessions the handset is idle.
     """
     prompts = [prompt for prompt in sessions if prompt.screen in ussd.OPEN]
     waiting = prompts[0] if prompts else None

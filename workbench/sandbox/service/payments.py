@@ -252,7 +252,8 @@ def _begin(
 ) -> tuple[Charge, UssdSession]:
     """Begin an attempt: store the charge, hold its amount, send the prompt, and schedule the prompt's time-out.
 
-    `asked` is the operator that the merchant named. The prompt shows `words`. `columns` are more columns of the charge.
+    `asked` is the operator that the merchant named. The prompt shows `words`, or no text for None. `columns` are more
+    columns of the charge.
     """
     charge = tx.charges.create(
         account=caller.account,
@@ -351,7 +352,7 @@ def _let_act(tx: Transaction, session: UssdSession) -> None:
 
 
 def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
-    """Give the answers of the session's scenario, through the same inputs as a person."""
+    """Give the answers of the session's scenario, through the same functions as a person's inputs."""
     if session.screen == ussd.UNSENT:
         press(tx, cause, session, "reject")
         return
@@ -363,7 +364,10 @@ def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
 
 
 def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) -> UssdSession:
-    """Judge a PIN from the handset without storing it; returns the session."""
+    """Enter a PIN on the handset: approve, count a wrong try or fail the attempt; returns the changed session.
+
+    The PIN is not stored. Raises InvalidRequest: not as many digits as the operator's PINs have.
+    """
     ussd.check_pin(text, operator_of(session.phone).pin_length)
     given = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
     return press(tx, cause, session, given, shown="•" * len(text))
@@ -372,8 +376,9 @@ def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) ->
 def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, shown: str | None = None) -> UssdSession:
     """Apply an input to a session, its charge and its intent; returns the changed session.
 
-    Inputs are a judged PIN, `cancel` or `ignore` by the customer, `timeout` by the clock, `reject` by the operator
-    and `withdraw` by the service. The stored screen has `shown` in place of the input, to hide a PIN.
+    Inputs are a judged PIN (see `ussd.judged_pin`), `cancel` or `ignore` by the customer, `timeout` by the clock,
+    `reject` by the operator and `withdraw` by the service. The stored screen has `shown` in place of the input, to hide
+    a PIN; None stores the input.
     """
     scenario = SCENARIOS[session.scenario]
     refused = given == "right_pin_refused" and scenario.refusal
@@ -405,7 +410,7 @@ def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
 
 
 def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int | None = None) -> None:
-    """Post the money that the operator confirms for a pending charge, moved at `moved_ms` or else now.
+    """Post the money that the operator confirms for a pending charge, moved at `moved_ms` or, for None, now.
 
     A second confirmation changes nothing.
     """
@@ -418,7 +423,7 @@ def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int
 
 
 def _fail(tx: Transaction, cause: Cause, charge: Charge, code: str) -> None:
-    """Fail an attempt and move its intent; a canceled intent stays canceled."""
+    """Fail an attempt with the failure `code`, and move its intent; a canceled intent stays canceled."""
     _hold(tx, charge, "ended")
     ended = "prompt_expired" if code == scenarios.TIMEOUT else "attempt_failed"
     _move_charge(tx, cause, charge, ended, "charge.failed", failure_code=code)
@@ -483,7 +488,7 @@ def _change_intent(
 ) -> wire.PaymentIntent:
     """Change an intent, its status among the `changes`, and send an event of `event_type`; returns the intent's view.
 
-    The view shows `prompt`, and `late`, the intent's late money, which is looked up for None.
+    The view shows the open `prompt`, if any, and `late`, the intent's late money, which is looked up for None.
     """
     late = _late_money(tx, intent.id) if late is None else late
     shown = _intent_view(tx, tx.intents.put(intent, **changes), prompt, late)
@@ -519,7 +524,7 @@ def post(
 
 
 def _post_secured(tx: Transaction, charge: Charge, moved_ms: int) -> None:
-    """Post the money of an attempt to its merchant, less the fees."""
+    """Post the money of an attempt, moved at `moved_ms` (since 1970), to its merchant, less the fees."""
     fees = payments.fees_of(charge.amount_minor, tx.gaps, charge.currency)
     amounts = {
         "gross": charge.amount_minor,
@@ -669,9 +674,10 @@ def _fee_in(entry: JournalEntry) -> int:
 
 
 def top_up(tx: Transaction, charge: Charge, amount_minor: int, seq: int) -> None:
-    """Give an operator the money to pay out: a sweep on its way is called back, and the bank fills the rest.
+    """Give an operator the money to pay out `amount_minor`.
 
-    `seq` is the place of the refund or late money to pay; the ids of these movements are made from it.
+    A sweep on its way to the bank is called back, and the bank pays in the rest. `seq` is the place, in the order of
+    all that happens, of the refund or late money to pay; the ids of these movements are made from it.
     """
     held, on_its_way = (
         max(0, balances.balance_of(tx, kind, charge.currency, operator=charge.provider))

@@ -98,7 +98,7 @@ PAYLOADS: Final[Mapping[str, Callable[[wire.Event, str], object]]] = {
     "envelope": lambda event, _: event,
     "cloudevents": _cloud_event,
 }
-"""Choice of `event_payload` → the function that makes a message's body from an event and its object's id."""
+"""Value of the register's `event_payload` → the maker of a message's body from an event and its object's id."""
 
 
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
@@ -110,7 +110,7 @@ def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Deliver
 
 
 def _when_over(tx: Transaction, delivery: Delivery) -> None:
-    """End a delivery: schedule the drop of a dead letter, and make due the delivery that it held back."""
+    """Schedule the drop of a dead letter, and make due the delivery that waited for this one; call it after the end."""
     if tx.gaps.dead_letter == "dropped" and delivery.status == webhooks.DEAD_LETTER:
         tx.schedule(DROP, delivery.id, in_ms=KEPT_MS)
     if tx.gaps.ordering == "per_object" and (held := _under_way(tx, delivery, newer_than=0)):
@@ -137,7 +137,7 @@ def _under_way(
 ) -> Delivery | None:
     """The pending delivery for the same object and endpoint with the last `seq` before `older_than`, or None.
 
-    With `newer_than` alone, the pending delivery with the first `seq` after `newer_than`.
+    With `newer_than` alone, the pending delivery with the first `seq` after `newer_than`; without either, the last.
     """
     of_object = Condition(
         "EXISTS (SELECT 1 FROM event WHERE event.id = delivery.event AND event.object_id = ?)",
@@ -212,7 +212,10 @@ def sending_for(tx: Transaction, job: Job) -> Sending | None:
 
 
 def _receivers_now_s(tx: Transaction, *, by_sandbox_clock: bool) -> int:
-    """The moment by the receiver's clock: the sandbox's, or that of this machine, where a merchant's receiver runs."""
+    """The moment by the receiver's clock, in seconds since 1970: with `by_sandbox_clock` the sandbox's.
+
+    Otherwise that of this machine, where a merchant's receiver runs.
+    """
     return tx.now_ms // 1000 if by_sandbox_clock else int(time.time())
 
 
@@ -257,9 +260,9 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
 
 
 def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: webhooks.Outcome) -> None:
-    """Note since when an endpoint fails, until it takes a delivery.
+    """Note since when an endpoint fails; the first success clears the note.
 
-    Disables an enabled endpoint that fails for too long or says that it is gone.
+    Disables an enabled endpoint that fails for too long, or that responds that it is gone.
     """
     if outcome.status == webhooks.DELIVERED:
         if endpoint.failing_since_ms is not None:
@@ -390,7 +393,8 @@ def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> List[w
 def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
     """Make a delivery due now instead of at its next attempt, begin its schedule of retries anew, and return it.
 
-    If `replay` is new_id, deliver a copy of the event instead; the delivery before stays as it ended.
+    If the register's `replay` is `new_id`, a new delivery of a copy of the event is made instead and returned; the
+    earlier delivery stays as it ended.
     """
     if tx.gaps.replay == "new_id":
         return _deliver(tx, _copied(tx, tx.events[delivery.event]), tx.endpoints[delivery.endpoint])

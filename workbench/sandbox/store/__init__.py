@@ -1,8 +1,10 @@
 """The store, which has all SQL: creates or opens its SQLite file, whose connection runs one transaction at a time."""
 
 import logging
+import os
 import sqlite3
 import stat
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -31,7 +33,7 @@ _OLDEST_SQLITE = (3, 37, 0)
 _MOST_CALLS_WAIT = 100
 """The number of waiting calls at which a read has them written, so that reads alone do not fill the memory."""
 BESIDE = ("-driver", "-next")
-"""Endings of the names of the locks beside the file."""
+"""Endings of the names of the lock files beside the store's file."""
 _SIBLINGS = ("", "-wal", "-shm", "-journal", *BESIDE)
 """Endings of the names of a store's files: its own, SQLite's and the locks."""
 _OWNERS_ALONE = 0o600
@@ -93,8 +95,30 @@ def _empty_store() -> bytes:
         return connection.serialize()
 
 
+def _connected_without_a_name(connect: Callable[[str], sqlite3.Connection]) -> sqlite3.Connection:
+    """A connection to a new temporary file, whose name is removed at once.
+
+    On Windows, or if no file can be made, the connection is to memory. SQLite's own temporary database is not used:
+    SQLite 3.40 damages it in a rollback, once it has moved to its file.
+    """
+    try:
+        if os.name == "nt":
+            return connect(":memory:")
+        descriptor, name = tempfile.mkstemp(prefix="workbench-", suffix=".db")
+    except OSError:
+        return connect(":memory:")
+    os.close(descriptor)
+    try:
+        connection = connect(name)
+        # Nobody else can open it; and SQLite would look for files beside it.
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        return connection
+    finally:
+        os.unlink(name)  # noqa: PTH108  a name without a path's other uses
+
+
 class Store:
-    """One sandbox's file. The threads of a process take turns; other processes wait for the file.
+    """One sandbox's file. Threads of one process use it one at a time; other processes wait for the file.
 
     Raises StoreRefused: SQLite is too old, or the file cannot be used with these settings.
     """
@@ -174,17 +198,18 @@ class Store:
 
     def _connected(self) -> sqlite3.Connection:
         # check_same_thread: threads take turns at the one connection, as they would have to at the file.
-        # Without a path, SQLite makes a temporary database, which moves to a file without a name as it grows.
-        connection = sqlite3.connect(
-            self.path or "", timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
+        connect = partial(
+            sqlite3.connect, timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
         )
+        # A throw-away store keeps its journal in memory.
+        ways = ("synchronous = NORMAL",) if self.path else ("journal_mode = MEMORY", "synchronous = OFF")
+        connection = connect(self.path) if self.path else _connected_without_a_name(connect)
+        for way in (*ways, "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {way}")
         if self.path is None:
             with closing(sqlite3.connect(":memory:")) as empty:
                 empty.deserialize(_empty_store())
                 empty.backup(connection)
-        # A throw-away store keeps its journal in memory.
-        for way in ("synchronous = NORMAL" if self.path else "journal_mode = MEMORY", "foreign_keys = ON"):
-            connection.execute(f"PRAGMA {way}")
         return connection
 
     def _open(self, settings: Settings, new_seed: Callable[[], str]) -> None:

@@ -145,7 +145,7 @@ class Journal:
         return self._read(f"{_LATE} ORDER BY number", ())
 
     def balance(self, account: str, currency: str, *, before_day_ms: int | None = None) -> int:
-        """Debits less credits of one account in minor units; with `before_day_ms`, only of the days before it."""
+        """Debits less credits of one account in minor units; with `before_day_ms`, only of earlier business days."""
         row = self._connection.execute(
             """SELECT coalesce(sum(debit_minor - credit_minor), 0) FROM balance
                WHERE account = ? AND currency = ? AND day_ms < coalesce(?, day_ms + 1)""",
@@ -170,7 +170,8 @@ class Journal:
     def sums(self, *, as_of_ms: int | None = None, known_ms: int | None = None) -> list[tuple[str, int, str, int, int]]:
         """(account, code, currency, debits, credits) of every account, in minor units, by code and name.
 
-        The sums are of postings that occurred by `as_of_ms` and were recorded by `known_ms`, both included.
+        The sums are of postings that occurred by `as_of_ms` and were recorded by `known_ms`, both included; None sets
+        no limit.
         """
         if as_of_ms is None and known_ms is None:
             return self._connection.execute(

@@ -193,7 +193,7 @@ def _pattern_within(text: str) -> str:
 
 
 def _ends_of_number(text: str) -> tuple[str, ...]:
-    """A LIKE pattern for numbers that end in the digits of the text, in one of the ways to write a number.
+    """A LIKE pattern, in a tuple, for numbers that end in the digits of the text; the text may have a prefix or blanks.
 
     Empty if the text has fewer than three digits, or anything else than a number's characters.
     """

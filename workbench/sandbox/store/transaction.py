@@ -89,7 +89,7 @@ def _from_json(kind: object) -> Callable[[str], object]:
 
 @lru_cache
 def _terms(*filters: tuple[str, int | None]) -> str:
-    """SQL of filters (column, number): the column equals one of that number of values, or is null if it is None."""
+    """SQL of filters (column, count): the column equals one of `count` values; if `count` is None, it is null."""
     terms = (f"{name} IS NULL" if most is None else f"{name} IN ({', '.join('?' * most)})" for name, most in filters)
     return " AND ".join(terms) or "1"
 
@@ -234,12 +234,12 @@ class Table(Generic[R]):
         return record
 
     def first(self, order: str = "", **equals: Filters) -> R | None:
-        """The first record in `order`, such as `ended_seq DESC`, whose columns equal these, or None."""
+        """The first record in `order`, such as `ended_seq DESC`, with the values `equals` in its columns, or None."""
         found = self._select(order, " LIMIT 1", equals)
         return found[0] if found else None
 
     def all(self, order: str = "seq", **equals: Filters) -> list[R]:
-        """Every record whose columns equal these, in `order`."""
+        """Every record that has the values `equals` in its columns, in `order`."""
         return [*self._select(order, "", equals)]
 
     def between(self, first: int, last: int) -> list[R]:
@@ -259,8 +259,8 @@ class Table(Generic[R]):
     ) -> list[R]:
         """At most `limit` records, newest first, with a `seq` below `older_than` and above `newer_than`.
 
-        With `newer_than` alone, the records next above `newer_than`. Each record meets the conditions `also`. `skip`
-        records are left out before the first.
+        With `newer_than` alone, the records next above `newer_than`. Each record meets the conditions `also`, and has
+        the values `equals` in its columns. `skip` records are left out before the first.
         """
         where, values = _where(equals, also)
         for sign, edge in ("<", older_than), (">", newer_than):
@@ -273,7 +273,7 @@ class Table(Generic[R]):
         return rows[::-1] if upwards else rows
 
     def count(self, also: Sequence[Condition] = (), **equals: Filters) -> int:
-        """Count the rows whose columns equal these and that meet the conditions `also`."""
+        """Count the rows that have the values `equals` in their columns and meet the conditions `also`."""
         where, values = _where(equals, also)
         # Counted in a subquery with a limit, which lets SQLite flatten a view: a count of the view would build it.
         within = f"SELECT seq FROM {self.name} WHERE {where} LIMIT -1"
@@ -325,15 +325,18 @@ class Table(Generic[R]):
 
 
 class NotNow(Exception):
-    """The connection or the file is busy, or a group was lost: nothing was done, and the command may be tried again."""
+    """The connection or the file is busy, or a group of commands was rolled back.
+
+    Nothing was done, and the command may be tried again.
+    """
 
 
 class UnitOfWork(msgspec.Struct):
     """A command, committed unless the block raises; or a read, which writes nothing and sees the file at one moment.
 
-    A struct takes half the time of a generator. Raises StorageFull or ServiceUnavailable: the command cannot
-    be written. Raises NotNow: in the thread that never waits, the file or the connection is busy; or the group that the
-    command is part of was lost.
+    A struct takes half the time of a generator. Raises StorageFull or ServiceUnavailable: the command cannot be
+    written. Raises NotNow: in the thread that never waits, the file or the connection is busy; or the group that the
+    command is part of was rolled back.
     """
 
     tx: "Transaction"
@@ -442,10 +445,10 @@ class Transaction:
 
     @contextmanager
     def grouped(self, *, reads_only: bool) -> Iterator[None]:
-        """Make this thread's commands and reads in the block parts of one transaction, committed at its end.
+        """A block whose commands and reads, in this thread, share one transaction that is committed at the block's end.
 
-        A command that fails is undone alone. If the block raises, all commands are undone. With `reads_only`, commands
-        raise NotNow. Raises as UnitOfWork does.
+        A command that fails is undone alone; if the block itself raises, all commands are undone. With `reads_only`, a
+        command raises NotNow. Also raises what UnitOfWork raises.
         """
         with UnitOfWork(self, reads_only):
             self.group = threading.get_ident()
@@ -472,7 +475,7 @@ class Transaction:
         self._refuse(failure)
 
     def commit(self) -> None:
-        """Write the counters, commit the command or end the read, and update the memory."""
+        """Write the counters, commit the command or end the read, and update what is remembered between commands."""
         try:
             self._write_counters()
             self._cursor.execute("COMMIT")
@@ -494,7 +497,10 @@ class Transaction:
 
     @contextmanager
     def part_of_group(self, *, reads_only: bool) -> Iterator[None]:
-        """A command or read within the thread's group. Raises NotNow: the group only reads, or was lost."""
+        """Run the block as a command, or with `reads_only` a read, of the thread's group; undo it alone if it fails.
+
+        Raises NotNow: a command in a group that only reads, or the whole transaction of the group was rolled back.
+        """
         if self.reads_only and not reads_only:
             raise NotNow
         self.now_ms, counted = self._moment(), (self._counters.copy(), self._read_ids.copy())
@@ -509,9 +515,9 @@ class Transaction:
             raise
 
     def begin_in_turn(self, *, reads_only: bool) -> None:
-        """Begin a command or read after waiting for other threads and processes.
+        """Begin a command or, with `reads_only`, a read, after waiting for other threads and processes.
 
-        A wait for a process holds up no thread. Raises as UnitOfWork does.
+        A wait for a process holds up no thread. Also raises what UnitOfWork raises.
         """
         until_s, pause_s = time.monotonic() + BUSY_S, _SHORTEST_PAUSE_S
         while True:
@@ -557,7 +563,10 @@ class Transaction:
             self._cursor.execute("ROLLBACK")
 
     def begin(self, *, reads_only: bool = False) -> None:
-        """Read the clock for a new command or read; in a command, write the calls that wait for the trace."""
+        """Read the clock for a new command or, with `reads_only`, a read.
+
+        In a command, write the calls that wait for the trace.
+        """
         self.now_ms = self._look()
         self.reads_only = reads_only
         if not reads_only:
@@ -590,7 +599,7 @@ class Transaction:
             self.turn.release()
 
     def _look(self) -> int:
-        """The moment in milliseconds since 1970; drops the memory if another connection has written."""
+        """The moment in milliseconds since 1970; forgets what is remembered if another connection has written."""
         if self._shared:
             version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
             if version != self._version:
@@ -610,7 +619,7 @@ class Transaction:
         return self._latest_ms
 
     def _end(self) -> None:
-        """Update the memory after the commit of a command, or after a read."""
+        """Update what is remembered between commands, after the commit of a command or after a read."""
         if not self.reads_only:
             self.later.clear()
             if self._failed_at != self._connection.total_changes:
@@ -706,9 +715,10 @@ class Transaction:
         return self.draws.identifier(prefix, self.count_up(prefix))
 
     def number_call(self, kind: str, *, reads: bool, traced: bool) -> tuple[str, int | None]:
-        """A new call's id, and its place in the trace: None if it is not traced, 0 in a read until a command writes it.
+        """A new call's id, and its place in the trace: None if the call is not `traced`.
 
-        `reads` is True for a call by a method that only reads: its id is numbered among those of reads.
+        The place is 0 in a transaction that only reads: the next command gives the call its place. The id is numbered
+        among those of reads if `reads` is True or the transaction only reads.
         """
         seq = None if not traced else 0 if self.reads_only else self.next_seq()
         return self.new_read_id(kind) if reads or self.reads_only else self.new_id(kind), seq
@@ -745,7 +755,9 @@ class Transaction:
     ) -> JournalEntry:
         """Append a balanced entry to the ledger and return it; without `occurred_ms`, it occurred now.
 
-        `reference` is the id by which an operator or the bank knows the movement.
+        `payment` is the id of the payment that the entry is about, None for no payment; `reference` the id by which an
+        operator or the bank knows the movement. `reverses` or `settles` is the id of the entry that this entry undoes,
+        or settles without undoing it.
         """
         return self.journal.append(
             JournalEntry(
@@ -790,14 +802,15 @@ class Transaction:
     ) -> JournalEntry:
         """Append a recipe's entry and return it.
 
-        `amounts` are minor units by the names in the recipe, `party` is `operator`, `merchant` or both. `reference` is
-        the id by which an operator or the bank knows the movement.
+        `amounts` are minor units by the names in the recipe, `party` is `operator`, `merchant` or both. `payment` is
+        the id of the payment that the entry is about, None for no payment; `reference` is the id by which an operator
+        or the bank knows the movement.
         """
         postings = postings_for(recipe, amounts, currency, **party)
         return self.post(recipe, postings, description=description, payment=payment, reference=reference)
 
     def latest_amounts(self, account: str, currency: str, most: int) -> list[int]:
-        """The amounts, in minor units, of the charges in a currency among an account's latest `most` charges."""
+        """The amounts, in minor units, of charges in a currency, among the `most` latest charges of an account."""
         # Charges of any currency: to look for a rare currency would go through all charges.
         rows = self._connection.execute(
             "SELECT amount_minor, currency FROM charge WHERE account = ? ORDER BY seq DESC LIMIT ?", (account, most)
@@ -874,7 +887,7 @@ class Transaction:
         return str(self._clock_row()[0])
 
     def count_up(self, kind: str) -> int:
-        """The next number of a kind, from 1; no number is given twice."""
+        """The next number of a kind, from 1; no number is given twice. The commit writes the counter."""
         self._counters[kind] = self.last(kind) + 1
         self._counted.add(kind)
         return self._counters[kind]
@@ -882,7 +895,7 @@ class Transaction:
     def places(self, tables: Iterable[str], since: int, most: int, skip: int, *, latest: bool) -> list[int]:
         """The `seq`, ascending, of at most `most` rows of these tables with a `seq` after `since`.
 
-        They are the first rows, after `skip` rows; with `latest`, they are the last rows, before `skip` rows.
+        By default these are the first rows after the first `skip`; with `latest`, the last rows before the last `skip`.
         """
         rows = " UNION ALL ".join(f"SELECT seq FROM {table} WHERE seq > :since" for table in tables)
         sql = f"{rows} ORDER BY seq {'DESC' if latest else ''} LIMIT :most OFFSET :skip"
@@ -890,7 +903,10 @@ class Transaction:
         return sorted(seq for (seq,) in found)
 
     def changed(self, since: int, most: int) -> list[tuple[int, str, str, str | None]]:
-        """(seq, kind, id, object), as in _CHANGES, of at most `most` rows with a `seq` after `since`, in order."""
+        """(seq, kind, id, id of an object of the payment) of at most `most` changes after the `seq` `since`, in order.
+
+        _CHANGES has the SQL for the last three, by table.
+        """
         rows = (f"SELECT seq, {what} FROM {table} WHERE seq > :since" for table, what in _CHANGES.items())
         sql = f"{' UNION ALL '.join(rows)} ORDER BY seq LIMIT :most"
         return self._connection.execute(sql, {"since": since, "most": most}).fetchall()
@@ -901,7 +917,10 @@ class Transaction:
         self._counted.add(kind)
 
     def last(self, kind: str) -> int:
-        """The latest number of a kind, 0 before the first; of `seq`, the latest place that was taken."""
+        """The latest number of a kind, as `count_up` gave it or `note` kept it; 0 before the first.
+
+        Of `seq`, the latest place that was taken.
+        """
         if kind not in self._counters:
             row = self._connection.execute("SELECT value FROM counter WHERE kind = ?", (kind,)).fetchone()
             self._counters[kind] = int(row[0]) if row else 0
