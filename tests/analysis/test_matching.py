@@ -14,8 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.test_partners import tables
-from tests.analysis.test_reconcile import ACCOUNT, movement
+from tests.analysis.test_reconcile import ACCOUNT, effect, movement
 from workbench.analysis.reconcile import Reconciliation, reconcile
+from workbench.analysis.report import totals
 from workbench.cli import app
 from workbench.errors import ReconcileRefused
 
@@ -149,6 +150,26 @@ class TestByAmount:
         ours = [on(0, "a", 100, fee_minor=1), on(0, "b", 200), on(0, "c", 300, phone="0961234567"), on(0, "d", 7)]
         theirs = [on(0, "w", 100), on(0, "x", 200, direction="out"), on(0, "y", 300, phone="0961234568"), on(0, "z", 7)]
         assert pairs_of(matched(ours, theirs, within(3))) == {("d", "z")}
+
+    @pytest.mark.parametrize("missing", [(0.0, 0.0), (0.1, 0.0), (0.0, 0.1)])
+    @pytest.mark.parametrize(("rows", "amounts"), [(4, 1), (120, 4), (300, 200)])
+    @settings(max_examples=5)
+    @given(seed=st.integers(0, 10**6))
+    def test_both_adjusted_balances_are_those_of_the_true_pairs_though_rows_are_ambiguous(
+        self, rows: int, amounts: int, missing: tuple[float, float], seed: int
+    ):
+        made = world(seed, rows=rows, amounts=amounts, days=30, missing=missing)
+        if not (made.ledger and made.statement):
+            return
+        result = matched(made.ledger, made.statement, within(4))
+        paired = {key for pair in made.pairs for key in pair}
+        lacking = sum(effect(row) for row in made.ledger if row["key"] not in paired)
+        (account,) = totals.balances(result)
+        adjusted = [line.minor for line in account.lines if line.text.startswith("Adjusted")]
+        assert adjusted == [sum(map(effect, made.statement)) + lacking] * 2
+        assert result.proof["holds"].all()
+        shown = sum(line.items or 0 for line in account.lines if "ambiguous rows" in line.text)
+        assert shown == (result.breaks["code"] == "ambiguous").sum()
 
     def test_rules_are_tried_in_their_order(self):
         ours = [on(0, "P0", 500), on(4, "P4", 500)]

@@ -252,6 +252,42 @@ class TestSuggestions:
         said = "INV-2026/71 of the ledger stands in what the statement says of s3; they move K0.10 apart"
         assert any(each.startswith(said) for each in why), [*why]
 
+    def test_one_amount_on_any_days_is_proposed_where_both_narratives_name_a_number(self):
+        sides = {"ledger": ("PV1", "Chq 000451 Pots 12345"), "statement": ("S1", "CHQ 000451 AC 12345")}
+        rows = [(side, key, -1_120, 40 * place) for place, (side, (key, _)) in enumerate(sides.items())]
+        others = [("statement", f"N{n}", -1_120, n) for n in range(5)] + [("statement", "M", -1_121, 9)]
+        breaks = opened(*rows, *others)
+        said = [*(text for _, text in sides.values()), *["CHEQUE AC 12345"] * 5, "CHQ 000451"]
+        breaks["description"] = pd.array(said, "string")
+        assert groups(breaks, "shared_number") == {frozenset({"l0", "s1"})}
+        (why,) = suggestions_of(breaks).query("kind == 'shared_number'")["why"]
+        assert why == (
+            "PV1 of the ledger and S1 of the statement both name 000451; account, direction and net amount are the "
+            "same, and the days are 40 apart."
+        )
+        breaks["description"] = pd.array([said[0].replace("451", "452"), *said[1:]], "string")
+        assert not groups(breaks, "shared_number")
+        # The digits that a mask leaves of customers' numbers are no number of a payment.
+        breaks["description"] = "PAY +26097••••123 26097••••123"
+        assert not groups(breaks, "shared_number")
+
+    @pytest.mark.parametrize(
+        ("theirs", "fits"),
+        [
+            ([(-65_480, 0)], True), ([(-65_480, 3)], True), ([(-65_480, 4)], False), ([(65_480, 0)], False),
+            ([(-64_508, 1)], True), ([(-54_680, 1)], False), ([(-65_480, 0), (-64_508, 0)], False),
+        ],
+    )  # fmt: skip
+    def test_amounts_with_two_swapped_digits_are_proposed_where_no_other_row_fits(
+        self, theirs: list[tuple[int, int]], *, fits: bool
+    ):
+        rows = [("ledger", "PV202", -64_580, 0), ("ledger", "PV203", -100, 0), ("statement", "x", -10, 0)]
+        breaks = opened(*rows, *(("statement", f"S{n}", *each) for n, each in enumerate(theirs)))
+        for side in ("ledger", "statement"):
+            breaks[f"{side}_amount_minor"] = breaks[f"{side}_minor"].abs()
+        assert groups(breaks, "swapped_digits") == ({frozenset({"l0", "s3"})} if fits else set())
+        assert not fits or suggestions_of(breaks)["why"].str.contains("two adjacent digits that are swapped").any()
+
     def test_what_an_account_does_not_explain_is_shown_beside_the_rows_that_move_as_much(self):
         breaks = opened(("ledger", "a", 900, 0), ("statement", "b", 900, 30), ("statement", "c", 901, 0))
         proof = frame([dict.fromkeys(PROOF, 0) | {"account": ACCOUNT, "currency": "ZMW", "unexplained_minor": -900,

@@ -280,15 +280,15 @@ def by_window(plain: list[list[Row]], rule: Row) -> tuple[list[tuple[Row, Row]],
     def around(row: Row) -> list[list[Row]]:
         return [[each for each in side if like(row, each, 2)] for side in plain]
 
-    pairs, unclear = [], {}
+    pairs, unclear, clear = [], {}, set()
     for left, right in product(*plain):
         if like(left, right, 1) and all(len(side) == 1 for row in (left, right) for side in around(row)):
             pairs += [(left, right)] if is_one(left, right, asked=False) else []
-    done = {id(row) for pair in pairs for row in pair}
+            clear |= {id(left), id(right)}
     for side, rows in enumerate(plain):
         for row in rows:
             fits = any(like(row, other, 1) for other in plain[1 - side])
-            if fits and id(row) not in done and sum(map(len, around(row))) > 2:
+            if fits and id(row) not in clear:
                 unclear[id(row)] = around(row)[1 - side]
     return pairs, unclear
 

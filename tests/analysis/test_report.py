@@ -40,7 +40,6 @@ from workbench.bench import Workbench
 from workbench.cli import app
 from workbench.errors import ReconcileRefused, ReportRefused
 from workbench.text.render import percent
-from workbench.visible import armed
 
 Row = dict[str, Any]
 MTN, BANK = "operator:mtn:float", "bank:settlement"
@@ -838,6 +837,31 @@ class TestJournal:
         assert "called 'chrges'. Did you mean charges? The names are Bank, charges, rounding" in wrong.output
         assert not (tmp_path / "j.csv").exists()
 
+    @pytest.mark.thorough
+    def test_interest_that_a_rule_names_is_posted_to_the_account_of_interest(self, tmp_path: Path):
+        desk = Desk(tmp_path)
+        rules = (tmp_path / "rules.toml").read_text("utf-8").replace('kind = "fee"', 'kind = "interest"')
+        (tmp_path / "rules.toml").write_text(rules, "utf-8")
+        lines = desk.run().journal(accounts={"interest": "4900"})
+        assert [*python_rows(lines, "account", "debit_minor", "credit_minor")] == [("Bank", 0, 500), ("4900", 500, 0)]
+
+    @pytest.mark.parametrize(
+        ("text", "why", "details"),
+        [
+            ("MONTHLY FEE", "seen", "MONTHLY FEE (written off: seen)"),
+            ("MONTHLY SERVICE CHARGE", "bank charges of May", "MONTHLY SERVICE CHARGE (written off:...)"),
+            ("A VERY LONG TEXT (SEE MINUTES) OF THE BANK'S OWN", "x", "A VERY LONG TEXT (SEE MINUTES) OF THE..."),
+            ("X" * 60, "x", "X" * 41 + "..."),
+        ],
+    )
+    def test_the_details_for_sage_end_with_a_word_and_a_closed_bracket(
+        self, text: str, why: str, details: str, tmp_path: Path
+    ):
+        row = a_break("missing_in_ledger", -5, verdict="write_off", why=why, description=text, id="b1", proposal="[]")
+        outputs.write_journal(reconciled(breaks=[row]), tmp_path / "j.csv", "sage")
+        lines = csv.DictReader((tmp_path / "j.csv").read_text("utf-8").splitlines())
+        assert {line["Details"] for line in lines} == {f"{details} b1"}
+
     @pytest.mark.parametrize("form", outputs.FORMS)
     def test_a_reference_is_exact_and_a_file_has_no_more_lines_than_its_program_takes(self, form: str, tmp_path: Path):
         keys = [text for text in FORMULAS if text == text.strip() and len(text) <= 30] + [f"K{n}" for n in range(300)]
@@ -852,7 +876,7 @@ class TestJournal:
         assert all(len(lines) <= 300 for _, *lines in files_ if form == "xero")
         place = {"general": 6, "sage": 5, "xero": 2, "quickbooks": 3}[form]
         told = [line[place] for _, *lines in files_ for line in lines]
-        begins = [f"{key} {armed(key)} (accepted)" if form == "quickbooks" else key for key in keys for _ in "dc"]
+        begins = [f"{key} missing_in_ledger (accepted)" if form == "quickbooks" else key for key in keys for _ in "dc"]
         assert [text[: len(begin)] for text, begin in zip(told, begins, strict=True)] == begins
         assert f"would run {len(keys) - 300} of its references" in outputs.journal_note(result)
         # The parts of a longer journal do not stay beside a new one; a file that is no journal does.

@@ -242,8 +242,8 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
     multiple=True,
     metavar="NAME=CODE",
     callback=_by_name("NAME=CODE, such as charges=7901"),
-    help="What your books call an account of the journal: a reconciled account, charges, rounding, suspense or "
-    "'written off'. May be repeated.",
+    help="What your books call an account of the journal: a reconciled account, charges, interest, rounding, suspense "
+    "or 'written off'. May be repeated.",
 )
 @click.option("--with-matches", is_flag=True, help="Write every row that agrees into the workbook too.")
 @click.option("--prepared-by", metavar="NAME", default="", help="Who prepared the reconciliation, for the sign-off.")

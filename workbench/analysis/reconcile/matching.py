@@ -180,9 +180,13 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
         alone: NDArray[np.bool_] = np.logical_and(*(side.count(spots, 2 * reach) == 1 for side in sides))
         return alone
 
-    has_one = right.count(left.line, reach) > 0
-    partner = right.first_from(left.line[has_one], reach)
-    is_sure = are_alone(left.line[has_one]) & are_alone(right.line[partner])
+    def fitting(mine: _Line, other: _Line) -> tuple[Places, Places, NDArray[np.bool_]]:
+        """The rows of a side that fit some row of the other, the first such rows, and whether each pair is alone."""
+        rows = np.flatnonzero(other.count(mine.line, reach) > 0)
+        firsts = other.first_from(mine.line[rows], reach)
+        return rows, firsts, are_alone(mine.line[rows]) & are_alone(other.line[firsts])
+
+    has_one, partner, is_sure = fitting(left, right)
     pairs = list(zip(left.places[has_one][is_sure].tolist(), right.places[partner][is_sure].tolist(), strict=True))
     customers = [
         _customers(waiting, [both[side] for both in pairs], prefix) for side, prefix in enumerate(PREFIX.values())
@@ -195,16 +199,15 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     for mine, other in (sides, sides[::-1]):
         likes: dict[int, Like] = {}
         counts = np.array([side.count(mine.line, 2 * reach) for side in sides])
-        fits, nearer = other.count(mine.line, reach), other.first_from(mine.line, reach)
-        is_open = (fits > 0) & (counts.sum(axis=0) > len(sides))
         firsts = np.array([side.first_from(mine.line, 2 * reach) for side in sides])
-        for row in np.flatnonzero(is_open):
-            if (place := int(mine.places[row])) not in done:
-                begins, ends = firsts[:, row].tolist(), (firsts + counts)[:, row].tolist()
-                some = [side.places[first:last] for side, first, last in zip(sides, begins, ends, strict=True)]
-                fitting = other.places[nearer[row] : nearer[row] + fits[row]]
-                # Rows of one day have the same candidates.
-                unclear[place] = likes.setdefault(int(mine.line[row]), Like(rule.name, some, fitting))
+        rows, nearer, is_sure = fitting(mine, other)
+        fits = other.count(mine.line, reach)
+        for row, near in zip(rows[~is_sure].tolist(), nearer[~is_sure].tolist(), strict=True):
+            begins, ends = firsts[:, row].tolist(), (firsts + counts)[:, row].tolist()
+            some = [side.places[first:last] for side, first, last in zip(sides, begins, ends, strict=True)]
+            # Rows of one day have the same candidates.
+            found = Like(rule.name, some, other.places[near : near + fits[row]])
+            unclear[int(mine.places[row])] = likes.setdefault(int(mine.line[row]), found)
     return pairs, unclear
 
 

@@ -1,8 +1,9 @@
-"""Suggests open breaks that may be one movement: by a typing error in a key, a text, a difference or a sum.
+"""Suggests open breaks that may be one movement: by a typing error in a key or amount, a text, a difference or a sum.
 
 A person decides among all candidates. The search has fixed bounds, and says what was left out.
 """
 
+import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +30,8 @@ MOST: Final = 5
 """The most candidates of a row that are proposed: more are no evidence."""
 _KEY_LENGTHS: Final = range(5, 65)
 """The lengths of keys that are searched for a partner: a shorter key fits by chance, a longer one is free text."""
+_NUMBER: Final = re.compile(r"(?<![+\w])\d{5,}(?![\w•])")
+"""A number in a narrative, such as a cheque's: fewer digits fit by chance, and digits beside • are a customer's."""
 _EVERY_CHOICE: Final = 12
 """The most rows of which every choice is tried; of more rows, choices of up to `_PARTS` rows are tried."""
 _PARTS: Final = 4
@@ -45,7 +48,7 @@ class _Open(NamedTuple):
 
     `is_further` marks a duplicate: another row of its side has the same key, which may be mistyped. `is_unread` marks a
     row that cannot be read. The `amount` of a batch is net; it is None for a row that moves nothing, and for a break
-    with both sides.
+    with both sides. `numbers` are those in the narrative.
     """
 
     name: str
@@ -59,6 +62,7 @@ class _Open(NamedTuple):
     day: int | None
     is_further: bool = False
     is_unread: bool = False
+    numbers: Sequence[str] = ()
 
     @property
     def called(self) -> str:
@@ -128,6 +132,7 @@ def _open_breaks(breaks: pd.DataFrame) -> Iterator[_Open]:
                 apart=moved if side == LEDGER else -moved,
                 is_further=code in DUPLICATE.values(),
                 is_unread=code == INVALID,
+                numbers=_NUMBER.findall(f"{row['description']} {row['words']}"),
             )
 
 
@@ -241,6 +246,52 @@ def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]
         yield (ours, theirs), f"{said}; {amounts}, {_days_apart(ours, theirs)}.{others}"
 
 
+def _shared_numbers(opened: Sequence[_Open], _: _LeftOut) -> Iterator[Proposal]:
+    """Two rows that move the same on any days, with a number in both narratives that at most MOST rows of a side have.
+
+    A number of more rows, such as the account's own, says nothing about one row.
+    """
+    there: dict[tuple[str, str], dict[str, list[_Open]]] = defaultdict(lambda: {side: [] for side in SIDES})
+    for row in opened:
+        for number in {*row.numbers} if row.is_movement else ():
+            there[row.account, number][row.side].append(row)
+    for (_account, number), of_sides in there.items():
+        ours, theirs = of_sides.values()
+        for mine, other in product(ours, theirs) if max(len(ours), len(theirs)) <= MOST else ():
+            if mine.moved == other.moved and mine.currency == other.currency:
+                called = f"{mine.called} of the ledger and {other.called} of the statement"
+                same = "account, direction and net amount are the same"
+                yield (mine, other), f"{called} both name {number}; {same}, and {_days_apart(mine, other)}."
+
+
+def _swapped_digits(opened: Sequence[_Open], _: _LeftOut) -> Iterator[Proposal]:
+    """Two rows on near days whose amounts differ by a swap of two adjacent digits; neither row has another such row."""
+    there: dict[tuple[Any, ...], list[_Open]] = defaultdict(list)
+    rows = [row for row in opened if row.side in SIDES and row.amount is not None and row.is_movement]
+    for row in rows:
+        if row.side == STATEMENT:
+            there[row.account, row.currency, row.amount].append(row)
+    pairs = [
+        (row, other) for row in rows if row.side == LEDGER
+        for amount in _swapped(row.amount or 0) for other in there.get((row.account, row.currency, amount), ())
+        if abs((row.day or 0) - (other.day or 0)) <= WITHIN_DAYS
+    ]  # fmt: skip
+    count = Counter(row.name for pair in pairs for row in pair)
+    for mine, other in pairs:
+        if count[mine.name] == count[other.name] == 1:
+            amounts = " and ".join(money_text(abs(row.amount or 0), row.currency) for row in (mine, other))
+            called = f"{mine.called} of the ledger and {other.called} of the statement"
+            why = f"{called} move {amounts}, which differ in two adjacent digits that are swapped"
+            yield (mine, other), f"{why}; account and direction are the same, and {_days_apart(mine, other)}."
+
+
+def _swapped(amount: int) -> set[int]:
+    """The other amounts that a swap of two adjacent digits makes of an amount, with its sign."""
+    text, sign = str(abs(amount)), 1 if amount > 0 else -1
+    swaps = (f"{text[:at]}{text[at + 1]}{text[at]}{text[at + 2 :]}" for at in range(len(text) - 1))
+    return {sign * int(swap) for swap in swaps if swap[0] != "0"} - {amount}
+
+
 def _differences(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
     """Yields an open row that makes up for the difference of a pair, together with the pair.
 
@@ -338,6 +389,8 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Sequence[_Open], _LeftOut], Iterator[
         f"The references of {{}} are like more than {MOST} others, of which not all are compared or proposed.",
     ),
     "in_text": (_in_texts, f"The keys or texts of {{}} fit more than {MOST} others, which are not proposed."),
+    "shared_number": (_shared_numbers, ""),
+    "swapped_digits": (_swapped_digits, ""),
     "difference": (_differences, f"More than {MOST} rows make up for the difference of {{}}: none is proposed."),
     "sum": (
         _sums,

@@ -27,7 +27,7 @@ from typing import Any, Final
 import pandas as pd
 
 from workbench.analysis import files
-from workbench.analysis.break_codes import BOOKS, UNKNOWN, WRONG_REFERENCE, has_key
+from workbench.analysis.break_codes import BOOKS, UNKNOWN, WRONG_REFERENCE
 from workbench.analysis.frames import frame
 from workbench.analysis.report import captions, totals
 from workbench.analysis.report.page import write_page
@@ -132,14 +132,14 @@ def _quoted(text: str) -> str:
     return f"'{kept}" if begins_as_formula(text) else kept
 
 
-CHARGES, ROUNDING, SUSPENSE, WRITTEN_OFF = "charges", "rounding", "suspense", "written off"
+CHARGES, INTEREST, ROUNDING, SUSPENSE, WRITTEN_OFF = "charges", "interest", "rounding", "suspense", "written off"
 AGAINST: Final[Mapping[str, tuple[str, int]]] = {
     "fee_raised": (CHARGES, -1), "fee_lowered": (CHARGES, 1), "rounded_up": (ROUNDING, 1),
     "rounded_down": (ROUNDING, -1),
 }  # fmt: skip
 """The recipe of a proposal → the account that its entry is posted against, and the sign of its effect on the books.
 
-The entries of all other recipes are posted against suspense.
+The entries of all other recipes are posted against suspense; those of a rule's kind `interest`, against interest.
 """
 _WRITE_OFF: Final = "write_off"
 _BOOKED: Final = ("accept", "expected")
@@ -150,14 +150,14 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
     """The lines of entries for decided breaks, with the columns JOURNAL, in whole minor units.
 
     A break that is written off, or is accepted or expected and changes the books, is posted to the account that was
-    reconciled, under the break's key and on its date. Its other line goes against `charges`, `rounding`, `suspense` or
-    `written off`; an amount and its fee have a line each. `accounts` has the codes of your
-    books for any of these accounts; `on` is the day of all entries, such as a day of the open period, by default the
-    day of each break. A break has no line if it moves nothing, has no key, waits for the other side, or no entry
-    settles it. Raises ReportRefused: `accounts` names an account that no entry can have.
+    reconciled, under the break's key and on its date. Its other line goes against `charges`, `interest`, `rounding`,
+    `suspense` or `written off`; an amount and its fee have a line each. `accounts` has the codes of your books for any
+    of these accounts; `on` is the day of all entries, such as a day of the open period, by default the day of each
+    break. A break has no line if it moves nothing, has no key, waits for the other side, or no entry settles it.
+    Raises ReportRefused: `accounts` names an account that no entry can have.
     """
     codes, rows = accounts or {}, []
-    known = [*totals.named(result).proof["account"], CHARGES, ROUNDING, SUSPENSE, WRITTEN_OFF]
+    known = [*totals.named(result).proof["account"], CHARGES, INTEREST, ROUNDING, SUSPENSE, WRITTEN_OFF]
     if odd := [name for name in codes if name not in known]:
         near = difflib.get_close_matches(odd[0], known, n=1)
         hint = f"{f'Did you mean {near[0]}? ' if near else ''}The names are {', '.join(known)}."
@@ -166,7 +166,7 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
         if _without_entry(row):
             continue
         told = totals.in_words(row["verdict"], None, row["why"] or row["rule"])
-        text = " ".join((row["description"] or "").split()) or (row["key"] if has_key(row["key"]) else row["code"])
+        text = " ".join((row["description"] or "").split()) or row["code"]
         line = {"entry": row["id"], "date": on or row["business_date"], "currency": row["currency"],
                 "narrative": armed(f"{text} ({told})")}  # fmt: skip
         for posted, reference, minor in _lines(row):
@@ -188,14 +188,15 @@ def _lines(row: Mapping[str, Any]) -> list[tuple[str, str, int]]:
         lines, booked = [(account, bodies[0]["reference"], -booked)], 0
     fee = 0 if stated is None else (row["statement_fee_minor"] or 0) - bool(booked) * (row["ledger_fee_minor"] or 0)
     lines += [(account, key, (stated or 0) - booked + fee), (account, key, -fee)]
-    parts = Counter[str]()
+    parts, rest = Counter[str](), SUSPENSE
     for body in bodies if row["verdict"] != _WRITE_OFF else ():
+        rest = INTEREST if body.get("description", "").startswith(f"{INTEREST}: ") else rest
         if body["recipe"] in AGAINST:
             against, sign = AGAINST[body["recipe"]]
             parts[against] -= sign * body["amount_minor"]
         elif body["recipe"] in UNKNOWN and not booked:
             parts[CHARGES] += body["fee_minor"]
-    parts[WRITTEN_OFF if row["verdict"] == _WRITE_OFF else SUSPENSE] = row["variance_minor"] - parts.total()
+    parts[WRITTEN_OFF if row["verdict"] == _WRITE_OFF else rest] = row["variance_minor"] - parts.total()
     return [line for line in (*lines, *((name, key, minor) for name, minor in parts.items())) if line[-1]]
 
 
@@ -244,7 +245,7 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     # Journals have no customer or supplier, and T9 is the tax code of what VAT does not touch.
     "sage": {
         "Type": "{type}", "Account Reference": "", "Nominal A/C Ref": "{account}", "Department Code": "0",
-        "Date": "{date:%d/%m/%Y}", "Reference": "{reference:.30}", "Details": "{narrative:.45} {entry}",
+        "Date": "{date:%d/%m/%Y}", "Reference": "{reference:.30}", "Details": "{details} {entry}",
         "Net Amount": "{amount}", "Tax Code": "T9", "Tax Amount": "0.00",
     },
     # Rows of one narration and date are one journal, so it names the entry; a credit is below zero.
@@ -261,6 +262,8 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
 
 Amounts are in major units with a point, days as 2026-01-31 in general and as 31/01/2026 elsewhere.
 """
+_DETAILS: Final = 45
+"""The most characters of a narrative in Sage's details, which take 60, beside the id of the break."""
 _MOST: Final = {"xero": 300}
 """Form → the most lines that one file may have."""
 
@@ -346,4 +349,10 @@ def _in_major(line: Mapping[str, Any]) -> dict[str, Any]:
         f"{major(line[name], line['currency']):f}" if line[name] else "" for name in ("debit_minor", "credit_minor")
     )
     amounts = {"debit": debit, "credit": credit, "amount": debit or credit, "signed": debit or f"-{credit}"}
-    return {**line, **amounts, "currency": line["currency"] or "", "type": "JD" if debit else "JC"}
+    details = line["narrative"]
+    if len(details) > _DETAILS:
+        whole = details[: _DETAILS - len("...)")]
+        details = f"{whole.rpartition(' ')[0] or whole}..."
+        details += ")" * (details.rfind("(") > details.rfind(")"))
+    told = {"details": details, "currency": line["currency"] or "", "type": "JD" if debit else "JC"}
+    return {**line, **amounts, **told}

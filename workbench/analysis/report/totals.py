@@ -321,8 +321,8 @@ class Balances(NamedTuple):
 def balances(result: Reconciled) -> Iterator[Balances]:
     """Yields the reconciliation of each account."""
     sums, counts = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
-    for account, code, side, variance, proposal in _items(result.breaks):
-        if not variance:
+    for account, code, side, variance, proposal, rows in _items(result.breaks):
+        if not variance and code != codes.AMBIGUOUS:
             continue
         item, adjusts = item_of(code, side)
         if item is _MISSING[codes.BOOKS] and proposal and '"fee_raised"' in proposal and '"unknown_' not in proposal:
@@ -330,7 +330,7 @@ def balances(result: Reconciled) -> Iterator[Balances]:
         minor = variance if adjusts == codes.STATEMENT else -variance
         text = item.plus if minor > 0 else item.less or item.plus
         sums[account, adjusts, text] += minor
-        counts[account, adjusts, text] += 1
+        counts[account, adjusts, text] += rows
     days = dict(sorted(row for row in python_rows(result.inputs, "account", "last_date") if all(row)))
     for row in python_rows(result.proof, *_PROOF):
         account, currency, ledger, statement, tolerated, brought, unexplained, holds, note = row
@@ -344,7 +344,7 @@ def balances(result: Reconciled) -> Iterator[Balances]:
             items.sort(key=lambda item: (item[1] < 0, -abs(item[1])))
             sides.append([
                 Line(f"Balance per {side}", balance),
-                *(Line(f"{'plus' if minor > 0 else 'less'} {kind}", minor, count) for kind, minor, count in items),
+                *(Line(f"{'less' if minor < 0 else 'plus'} {kind}", minor, count) for kind, minor, count in items),
                 Line(f"Adjusted balance per {side}", balance + sum(minor for _, minor, _ in items)),
             ])  # fmt: skip
         at = f" at {days[account]}" if account in days else ""
@@ -356,19 +356,28 @@ def balances(result: Reconciled) -> Iterator[Balances]:
         yield Balances(account, currency, caption, sides, unexplained)
 
 
-def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None]]:
-    """The account, code, side, variance and proposal of each item.
+def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None, int]]:
+    """The account, code, side, variance and proposal of each item, and the number that it counts for.
 
     Breaks that a person matched are one item with the sum of their variances: an error in the books, if they are of
-    both sides.
+    both sides. Ambiguous rows of one amount are an item of the side that has more of them: both balances include the
+    money that both sides have.
     """
     groups: dict[tuple[str, Any], list[list[Any]]] = {}
-    names = ("id", "partner", "verdict", "account", "code", "side", "variance_minor", "proposal")
-    for place, (name, partner, verdict, account, *told) in enumerate(python_rows(found, *names)):
-        group = frozenset([name, *(partner or "").split("; ")]) if verdict == "match" else place
+    names = ("id", "partner", "verdict", "account", "currency", "code", "side", "variance_minor", "proposal")
+    for place, (name, partner, verdict, account, currency, *told) in enumerate(python_rows(found, *names)):
+        code, side, variance, _ = told
+        group: Any = place
+        if verdict == "match":
+            group = frozenset([name, *(partner or "").split("; ")])
+        elif code == codes.AMBIGUOUS:
+            group = currency, variance if side == "ledger" else -variance
         groups.setdefault((account, group), []).append(told)
-    for (account, _), rows in groups.items():
+    for (account, group), rows in groups.items():
         code, side, _, proposal = rows[0]
-        if len({row[1] for row in rows}) > 1:
+        total, items = sum(row[2] for row in rows), 1
+        if isinstance(group, tuple):
+            side, items = "ledger" if total * group[1] >= 0 else "statement", len(rows)
+        elif len({row[1] for row in rows}) > 1:
             code, side, proposal = "amount_mismatch", "both", None
-        yield account, code, side, sum(row[2] for row in rows), proposal
+        yield account, code, side, total, proposal, items
