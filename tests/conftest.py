@@ -4,6 +4,7 @@ import base64
 import gc
 import itertools
 import json
+import os
 import select
 import signal
 import socket
@@ -27,6 +28,8 @@ from hypothesis import settings
 
 from workbench import Workbench
 
+# A worker of xdist has COLUMNS, by which commands would wrap what they print.
+os.environ.pop("COLUMNS", None)
 COMMAND = str(Path(sys.executable).with_name("workbench"))
 START_S = 60
 STOP_S = 15

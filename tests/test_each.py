@@ -240,6 +240,7 @@ def test_a_run_that_is_stuck_is_ended_with_its_children_and_counts_as_failed(
     result = run(CALL + textwrap.dedent(stuck), "--timeout", "1", rows="required_fields")
     assert result.exit_code == 1
     assert "required_fields = with_reference  not ended after 1 s" in result.stdout
+    assert "1 alternative run: 1 failed." in result.stdout
     child = int((tmp_path / "child").read_text())
     assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
 

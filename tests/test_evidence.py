@@ -311,8 +311,8 @@ def test_two_values_of_a_row_contradict_each_other_and_a_foreign_one_is_told(tmp
     assert [*found["event_types"].shown] == [Other("payment.done")]
     assert [*found["signature_scheme"].shown] == [Other("the header x-pay-signature")]
     told = fit(file).toml
-    assert '# contradicted: operator_ids = "short"  # a.har #1' in told
-    assert '# none of ours: event_types = "payment.done"  # a.har #3' in told
+    assert '# operator_ids = "short"  # a.har #1: contradicted' in told
+    assert '# event_types = "payment.done"  # a.har #3: none of ours' in told
     assert "none of ours: payment.done" in run(file).stdout
     assert {"operator_ids", "event_types"}.isdisjoint(read_toml(told.encode()))
     assert fit(file).seen["event_types"] == "payment.done. Is that right?"
@@ -414,6 +414,11 @@ def made_at(time: str) -> dict[str, Any]:
     return at("05T06:00:00", entry("POST", "https://shop.example/in", 200, event, {}, **HOOK))
 
 
+MADE_S = 1_767_592_800
+"""2026-01-05 06:00:00 UTC."""
+TIMED = {"prompt_timeout_s", "lateness", "ordering"}
+
+
 def refreshed(length: str) -> dict[str, Any]:
     """A refresh whose request was not saved, of a length."""
     url = "https://live.example/v1/auth/refresh"
@@ -470,6 +475,37 @@ def test_what_exchanges_show_of_a_row_is_told_as_it_is(exchanges: str, tmp_path:
     (found,) = [each for each in fit(saved(tmp_path / "a.har", *entries)).findings if each.gap.name == row]
     assert [*found.shown] == [shown] * (shown is not None)
     assert found.value == (None if isinstance(shown, Other) else shown)
+
+
+def test_the_difference_of_two_clocks_shows_no_row(tmp_path: Path):
+    at_once = made_at("06:00:00")
+    for apart_s in (0, 90, -90):
+        created = MADE_S - apart_s
+        prompt = {"ussd_prompt": {"expires_at": created + 60}}
+        made = at("05T06:00:00", asked(201, {"id": "pi", "created": created}))
+        confirmed = at("05T06:00:00", asked(200, {"id": "pi", "next_action": prompt}, f"{INTENTS}/pi/confirm"))
+        found = fit(saved(tmp_path / "a.har", made, confirmed, at_once))
+        times = {"prompt_timeout_s": 60, "lateness": "at_once"} if apart_s == 0 else {}
+        shown = {each.gap.name for each in found.findings if each.shown}
+        assert {name: value for name, value in found.values.items() if name in TIMED} == times
+        assert shown & TIMED == {*times}
+        note = "The service's and the recorder's clocks are 1 min 30 s apart."
+        assert [note in " ".join(text.split()) for text in (repr(found), found.toml)] == [apart_s != 0] * 2
+
+
+def test_an_event_that_comes_a_year_late_shows_only_that_two_clocks_differ(tmp_path: Path):
+    file = saved(tmp_path / "a.har", made_at("06:00:00") | {"startedDateTime": "2027-01-05T06:00:00Z"})
+    assert "clocks are 365 d apart" in fit(file).toml
+    assert not {each.gap.name for each in fit(file).findings if each.shown} & TIMED
+
+
+def test_a_comment_with_a_value_seen_in_part_is_toml_without_its_mark(tmp_path: Path):
+    charge = {"id": "c", "status": "succeeded", "channel": "mtn", "provider": "mtn"}
+    told = fit(saved(tmp_path / "a.har", asked(200, charge, CHARGES, phone=PHONE))).toml
+    line = next(line for line in told.splitlines() if "operator_ids" in line)
+    assert line == '# operator_ids = "short"  # a.har #1: mtn: consistent with short, not shown'
+    values = read_toml(told.replace(line, line.removeprefix("# ")).encode())
+    assert Gaps.chosen(values).operator_ids == values["operator_ids"] == "short"
 
 
 def of_any(_method: str, _url: str) -> About:
@@ -609,7 +645,7 @@ def test_of_many_small_exchanges_the_first_are_looked_at(tmp_path: Path, monkeyp
         ("", "is empty"),
         ("not JSON at all", "is not JSON"),
         ('{"log": {"version": "1.2", "entries": [{"request": {"method": "GET", "url"', "cut off"),
-        ('{"data": []}', "not a HAR"),
+        ('{"data": []}', "bench.trace.save('trace.har')"),
         ('{"log": {"entries": "none"}}', "not a HAR"),
         ('{"log": {"entries": []}}', "Nothing of this interface"),
         ("[" * 100_000, "not a HAR"),

@@ -189,6 +189,8 @@ def test_it_is_written_as_markdown_and_as_a_page_with_every_topic_and_item():
     assert 'name="viewport"' in page
     assert "td:first-child { white-space: nowrap; }" in page, "a state is no column of letters"
     assert "<b>" not in page + shown.output
+    assert "`workbench reconcile`" in shown.output
+    assert r"\`" not in shown.output
 
 
 def test_a_prompt_shows_its_counts_and_each_item_in_80_columns():

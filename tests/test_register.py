@@ -135,9 +135,10 @@ def test_a_bench_has_them_as_rows_and_html():
         page = gaps._repr_mimebundle_()["text/html"]
         (row,) = (row for row in gaps if row.is_changed)
         assert [text.count("(changed)") for text in (repr(gaps), page)] == [1, 1]
-        for other in ("no_such_row", 0, slice(3)):
-            with pytest.raises(GapRefused, match=r"\[\*bench\.gaps\]"):
-                gaps[other]
+        with pytest.raises(GapRefused, match=r"\[\*bench\.gaps\]"):
+            gaps["no_such_row"]
+        assert (gaps[0], gaps[:2], [*reversed(gaps)]) == (gaps[NAMES[0]], [*gaps][:2], [*gaps][::-1])
+        assert gaps == bench.gaps == json.loads(json.dumps(gaps))
     assert [each["name"] for each in gaps] == NAMES
     assert [row.does, *map(str, row.choices[1:])] == [
         "1: one try", "3: three tries, then wrong_pin fails the attempt (default)",

@@ -157,7 +157,7 @@ def test_where_columns_would_be_too_narrow_a_row_is_a_record_below_headings_of_t
 @pytest.mark.parametrize("page", [*guide(), "interface"])
 def test_a_link_is_shown_as_the_command_that_prints_its_page_and_no_file(page: str, monkeypatch: pytest.MonkeyPatch):
     piped = CliRunner().invoke(app, ["docs", page]).stdout
-    monkeypatch.setattr(commands, "terminal_width", lambda: 100)
+    monkeypatch.setattr(commands, "terminal_width", lambda **_: 100)
     seen = CliRunner().invoke(app, ["docs", page]).stdout
     # What stands in a block of code is there to be copied.
     text = re.sub(r"^```.*?^```$", "", seen, flags=re.MULTILINE | re.DOTALL)
@@ -178,6 +178,16 @@ def test_the_register_uses_a_wide_terminal(folder: Path):
 def test_columns_overrides_the_width(folder: Path):
     _, text = shown(folder, "gaps", widths=(200,), COLUMNS="100")
     assert 90 < max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("name", ["gaps", "reconcile", pytest.param("certify", marks=pytest.mark.thorough)])
+def test_columns_is_the_width_of_a_pipe_too_and_markdown_stays_markdown(name: str, folder: Path):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    piped, *_ = shown(folder, *(each.replace("PORT", port) for each in COMMANDS[name]), widths=(), COLUMNS="90")
+    assert 80 < max(map(len, piped.splitlines())) <= 90
+    markdown = [shown(folder, *COMMANDS["check-live"], widths=(), **each) for each in ({}, {"COLUMNS": "90"})]
+    assert markdown[0] == markdown[1]
 
 
 CELL = st.lists(st.sampled_from(["a", "b", "word", "word-by-word", "much_longer_word"]), max_size=12).map(" ".join)

@@ -347,7 +347,7 @@ class Each:
         """The sentences below the table."""
         left = f"; {self.left} were not run any more" if self.left else ""
         ran = "1 alternative" if len(self.runs) == 1 else f"{len(self.runs)} alternatives"
-        yield f"{ran} run, {len(self.failed_runs)} of them failed{left}."
+        yield f"{ran} run: {len(self.failed_runs)} failed{left}."
         if self.skipped is None:
             yield "No row was left out, as a sandbox of the command did not tell on which rows it had relied."
         elif self.skipped:

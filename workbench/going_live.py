@@ -27,7 +27,7 @@ OPEN: Final = "open"
 DONE: Final = "done"
 BY_HAND: Final = "by hand"
 """The state of an item that no input shows as done or open; somebody has to look."""
-AT_STAKE: Final = {3: "Money can be lost", 2: "Payments can go wrong", 1: "Calls can fail"}
+AT_STAKE: Final = {3: "Money can be lost", 2: "Payments can go wrong", 1: "Calls can fail, and what else to settle"}
 """Cost of a mistake → the heading above its items."""
 _COLUMNS: Final = ("state", "what", "why", "ticked off by")
 _WIDTHS: Final = (len(BY_HAND), 71)
@@ -178,13 +178,13 @@ class Checklist(Tabular, tuple[Item, ...]):
         return "\n".join([f"Before you go live: {self.summary}", "", *lines])
 
 
-_SIGN: Final = re.compile(r"[\\*`<>\[\]#]|_(?!\w)|(?<!\w)_")
-"""Markdown's signs; an underscore within a word has no meaning in Markdown."""
+_SIGN: Final = re.compile(r"(`[^`]+`)|[\\*`<>\[\]#]|_(?!\w)|(?<!\w)_")
+"""Code, or one of Markdown's signs; an underscore within a word has no meaning in Markdown."""
 
 
 def _marked(text: str) -> str:
-    """Text for one line of Markdown, with Markdown's signs escaped."""
-    return _SIGN.sub(r"\\\g<0>", visible(text))
+    """Text for one line of Markdown, with Markdown's signs outside code escaped."""
+    return _SIGN.sub(lambda match: match[1] or f"\\{match[0]}", visible(text))
 
 
 def checklist(

@@ -1,7 +1,7 @@
 """The register as a table, and as a letter of questions to the provider."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, SupportsIndex, overload
 
 from workbench.domain.gaps import PAGE, Choice, choices_of, written
 from workbench.domain.wire.ledger_and_trace import TraceRow
@@ -59,7 +59,7 @@ class GapRow(Tabular, dict[str, Any]):
 # The table
 
 
-class GapRows(Tabular):
+class GapRows(Tabular, list[GapRow]):
     """Rows of the register, by their order or their name; `used` and `questions` are about the run of a sandbox.
 
     `trace` returns the rows of the sandbox's trace; `page` is the address of the interface.
@@ -68,18 +68,18 @@ class GapRows(Tabular):
     def __init__(
         self, rows: Iterable[Record], trace: Callable[[], Iterable[TraceRow]] = tuple, page: str = PAGE
     ) -> None:
-        self._rows = [*map(GapRow, rows)]
+        super().__init__(map(GapRow, rows))
         self._trace, self._page = trace, page
 
-    def __iter__(self) -> Iterator[GapRow]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, name: str) -> GapRow:
-        """The row with this name. Raises GapRefused: no row here has it."""
-        for row in self._rows:
+    @overload
+    def __getitem__(self, name: SupportsIndex | str) -> GapRow: ...
+    @overload
+    def __getitem__(self, name: slice) -> list[GapRow]: ...
+    def __getitem__(self, name: SupportsIndex | slice | str) -> GapRow | list[GapRow]:
+        """The row with this name or at this place, or a slice of the rows. Raises GapRefused: no row has the name."""
+        if not isinstance(name, str):
+            return super().__getitem__(name)
+        for row in self:
             if row["name"] == name:
                 return row
         raise GapRefused(f"There is no gap named {name!r} here.", hint="`[*bench.gaps]` lists the rows.", name=name)

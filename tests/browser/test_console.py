@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 PHONE, OTHER = "+260961234567", "+260977654321"
 LARGE, LAPTOP, TABLET, SMALL = (1440, 900), (1280, 720), (900, 720), (360, 740)
+COVERED = """(button) => {
+  const own = button.getBoundingClientRect(), range = document.createRange();
+  range.selectNodeContents(button.parentElement.querySelector('pre'));
+  const meets = ({ left, right, top, bottom }) =>
+    right > own.left && left < own.right && bottom > own.top && top < own.bottom;
+  return [...range.getClientRects()].filter(meets).length;
+}"""
+"""The number of texts below a button that copies them."""
 VIEWS = {
     "payments": "Payments", "webhooks/deliveries": "Webhooks", "webhooks/events": "Webhooks",
     "webhooks/endpoints": "Webhooks", "requests": "Requests", "requests/try/createCharge": "Requests", "money": "Money",
@@ -991,6 +999,17 @@ class TestLayout:
         console.press("Payment")
         expect(console.detail).to_be_visible()
         assert console.page.evaluate("document.scrollingElement.scrollWidth") == SMALL[0]
+
+    @pytest.mark.parametrize("width", [720, 768, 1280])
+    def test_beside_the_phone_nothing_is_cut_off_and_no_code_is_covered(self, console: Console, width: int):
+        console.sell()
+        console.open(size=(width, 900))
+        expect(console.page.get_by_role("button", name="…", exact=True)).to_be_in_viewport(ratio=1)
+        tabs = console.detail.get_by_role("tablist")
+        expect(tabs.get_by_role("tab", name="JSON")).to_be_in_viewport(ratio=1)
+        assert tabs.evaluate("(each) => each.scrollWidth - each.clientWidth") == 0
+        assert console.detail.get_by_role("button", name="Copy The last call").evaluate(COVERED) == 0
+        assert console.page.evaluate("document.scrollingElement.scrollWidth") == width
 
     def test_on_a_small_screen_the_phone_comes_to_the_front_when_it_is_asked(self, console: Console):
         console.open(size=SMALL)

@@ -83,7 +83,7 @@ def test_every_page_has_the_same_head_mark_and_colours_and_nobody_is_kept_out(
             page.evaluate(tools.axe.read_text("utf-8"))
             for scheme in SCHEMES:
                 page.emulate_media(media="screen", color_scheme=scheme)
-                for width in (360, 900, 1440):
+                for width in (360, 720, 768, 900, 1440):
                     page.set_viewport_size({"width": width, "height": 900})
                     assert page.evaluate(WIDER) <= 0, (kind, width)
                 seen[scheme, kind] = page.evaluate(LOOK, names)

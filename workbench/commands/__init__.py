@@ -48,7 +48,7 @@ gaps_option: Final = click.option(
 
 
 def show(*paragraphs: str | Tabular) -> None:
-    """Print tables and sentences with empty lines between them, wrapped to the width of a terminal."""
+    """Print tables and sentences with empty lines between them, wrapped to `terminal_width`."""
     width = terminal_width()
     most = width and min(width, LONGEST)
     texts = [wrapped(part, most) if isinstance(part, str) else part.text(width) for part in paragraphs]
@@ -59,7 +59,7 @@ def show_page(markdown: str) -> None:
     """Print a page in Markdown; on a terminal, with tables in columns, wrapped lines, and links as commands."""
     from workbench.sandbox.openapi.markdown import in_lines
 
-    width = terminal_width()
+    width = terminal_width(only_of_terminal=True)
     click.echo(in_lines(markdown, width, _reached_by) if width else markdown, nl=False)
 
 

@@ -87,9 +87,13 @@ _BEGINS: Final = re.compile(r"\s*(?:(?:-|\d+\.) +(?:\[[ x]\] +)?)?")
 """The indentation of a line, with the mark of a list's item."""
 
 
-def terminal_width() -> int | None:
-    """The columns of the terminal on standard output, or the number in COLUMNS; None without a terminal."""
-    return max(shutil.get_terminal_size().columns, _READABLE) if sys.stdout.isatty() else None
+def terminal_width(*, only_of_terminal: bool = False) -> int | None:
+    """The number in COLUMNS, or the columns of the terminal on standard output; None without both.
+
+    With `only_of_terminal`, COLUMNS does not count without a terminal.
+    """
+    is_told = os.environ.get("COLUMNS", "").lstrip("0").isdecimal() and not only_of_terminal
+    return max(shutil.get_terminal_size().columns, _READABLE) if is_told or sys.stdout.isatty() else None
 
 
 def wrapped(text: str, width: int | None) -> str:

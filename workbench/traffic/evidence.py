@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from workbench.domain.gaps import REGISTER, Gap, rows_named, written
+from workbench.domain.moments import span
 from workbench.domain.money import MAX_MAJOR_DIGITS
 from workbench.domain.payments import BOUNDS_MAJOR
 from workbench.domain.phones import EVERY_OPERATOR
@@ -27,7 +28,7 @@ MOST_TEXT: Final = 64 * 2**20
 """The most bytes of recognised exchanges that are looked at; the rest is left out, and the result says so."""
 _EXCHANGE: Final = 2**12
 """The memory that an exchange takes besides the text of its bodies, in bytes, roughly."""
-_NEAR_S, _MINUTE_S, _GAVE_UP_S = 5, 60, 2 * 86_400
+_NEAR_S, _MINUTE_S, _DAY_S, _GAVE_UP_S = 5, 60, 86_400, 2 * 86_400
 _WIDTH: Final = 80
 _BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
     name: (Decimal(least or CENT), Decimal(most or 10**MAX_MAJOR_DIGITS - CENT))
@@ -43,6 +44,25 @@ def _offered(row: str) -> list[Any]:
 def _time_s(event: ObservedCall) -> Decimal:
     """The moment of a webhook's event, in seconds since 1970; 0 if the event shows none."""
     return moment_s(str(event.asked.get("timestamp") or event.asked.get("time")))
+
+
+def _apart_s(traffic: Sequence[ObservedCall]) -> int:
+    """The most seconds between the clocks of the service and of the recorder; 0 if the clocks are near.
+
+    A new object shows the service's time; a charge does not, because its call may wait for the customer. Without new
+    objects, the soonest event does, if it comes a day after its moment, or before it.
+    """
+    known: set[str] = set()
+    apart_s: list[Decimal] = []
+    for call in traffic:
+        is_new = call.ok and call.at_s and call.id.startswith("create") and call.id != "createCharge"
+        made = [number_in(item.get("created")) for item in call.objects if is_new and item["id"] not in known]
+        apart_s += [call.at_s - made_s for made_s in made if made_s]
+        known |= {item["id"] for item in call.objects}
+    events = [call.at_s - at_s for call in traffic if call.id == WEBHOOK and call.at_s and (at_s := _time_s(call))]
+    apart_s = apart_s or [late_s for late_s in sorted(events)[:1] if not 0 <= late_s <= _DAY_S]
+    most_s = max(map(abs, apart_s), default=Decimal(0))
+    return int(most_s) if most_s > _NEAR_S else 0
 
 
 # What several exchanges show together
@@ -81,10 +101,12 @@ def _event_types(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _prompt_timeout(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads the seconds from a confirmation, or its event, to the prompt's end."""
+    """Reads the seconds from a confirmation, if the clocks are near, or from its event, to the prompt's end."""
+    is_near = not _apart_s(traffic)
     for call in traffic:
         is_event = call.id == WEBHOOK and call.event.endswith("requires_action")
-        begun_s = _time_s(call) if is_event else call.at_s if call.id == "confirmPaymentIntent" and call.ok else 0
+        is_asked = is_near and call.ok and call.id == "confirmPaymentIntent"
+        begun_s = _time_s(call) if is_event else call.at_s if is_asked else 0
         prompts = [within(item, "next_action", "ussd_prompt") for item in call.objects if begun_s]
         for end_s in [end_s for prompt in prompts if (end_s := number_in(prompt.get("expires_at"))) is not None][:1]:
             lasts_s = float(end_s) - float(begun_s)
@@ -296,7 +318,12 @@ def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
 
 
 def _order(traffic: Sequence[ObservedCall]) -> Readings:
-    """Finds events that arrived after later events of the same object, and how soon outcomes arrived."""
+    """Finds events that arrived after later events of the same object, and how soon outcomes arrived.
+
+    Both need clocks that are near each other.
+    """
+    if _apart_s(traffic):
+        return
     newest: dict[object, Decimal] = {}
     known, tried, late_by, soonest = set(), set(), {}, {}
     for call in traffic:
@@ -317,8 +344,7 @@ def _order(traffic: Sequence[ObservedCall]) -> Readings:
     for way in sorted(late_by)[:1]:
         what = f"an event came late, after a younger one: {way}"
         yield "ordering", "unordered" if way == "unordered" else Part(way, what), late_by[way]
-    # An event that came before it was made shows only that two clocks differ.
-    for late_s in [late_s for late_s in sorted(soonest)[:1] if late_s >= -_NEAR_S]:
+    for late_s in sorted(soonest)[:1]:
         near = {"at_once": 0, "thirty_seconds": 30}.items()
         values = [value for value, after_s in near if abs(late_s - after_s) <= _NEAR_S]
         yield "lateness", values[0] if values else Other(f"{late_s:.0f} s after"), soonest[late_s]
@@ -401,6 +427,8 @@ class Evidence(Tabular):
     """The number of exchanges that were looked at."""
     left_out: bool
     """True if the recordings hold more exchanges than were looked at."""
+    apart_s: int = 0
+    """The seconds between the clocks of the service and of the recorder; 0 if the clocks are near."""
 
     @property
     def values(self) -> dict[str, Value]:
@@ -416,6 +444,10 @@ class Evidence(Tabular):
     def _heading(self) -> str:
         return f"What {self.read} recorded exchange{' shows' if self.read == 1 else 's show'}"
 
+    @property
+    def _clocks(self) -> list[str]:
+        return [f"The service's and the recorder's clocks are {span(self.apart_s)} apart."] * bool(self.apart_s)
+
     def _table(self) -> Table:
         kinds, rows = ("shown", "contradicted", "open"), list[tuple[str, ...]]()
         for finding in sorted(self.findings, key=lambda finding: (kinds.index(finding.result), not finding.shown)):
@@ -424,7 +456,8 @@ class Evidence(Tabular):
             rows += zip_longest([finding.gap.name], [finding.result], lines, fillvalue="")
         counts = ", ".join(f"{sum(finding.result == kind for finding in self.findings)} {kind}" for kind in kinds)
         more = "; there were more than are looked at" if self.left_out else ""
-        return table(f"{self._heading}: {counts}{more}", ("name", "result", "value, by which exchange"), rows)
+        caption = ". ".join([f"{self._heading}: {counts}{more}", *self._clocks])
+        return table(caption, ("name", "result", "value, by which exchange"), rows)
 
     def text(self, width: int | None = None) -> str:
         """The table in lines of at most `width` columns, 80 by default."""
@@ -433,12 +466,12 @@ class Evidence(Tabular):
     @property
     def toml(self) -> str:
         """The rows in the form of `--gaps FILE`; values contradicted, seen in part or unknown are comments."""
-        lines = [f"# {self._heading} of the service."]
+        lines = [f"# {line}" for line in (f"{self._heading} of the service.", *self._clocks)]
         for finding in self.findings:
             for text, value, places in finding.says:
                 says = f"{finding.gap.name} = {json.dumps(_as_json(value), ensure_ascii=False)}  # {places[0]}"
                 why = "none of ours" if isinstance(value, Other) else "contradicted" if len(finding.shown) > 1 else text
-                lines.append(says if finding.value is not None else f"# {why}: {says}")
+                lines.append(says if finding.value is not None else f"# {says}: {why}")
         return "\n".join(lines) + "\n"
 
 
@@ -481,7 +514,7 @@ def fit(*places: str | Path) -> Evidence:
         hint = "Calls are known by method and path, such as POST …/v1/charges, webhooks by the header of a signature."
         raise TrafficRefused(f"Nothing of this interface is in {', '.join(map(str, places))}.", hint=hint)
     traffic.sort(key=lambda call: call.at_s)
-    return Evidence(tuple(_findings(traffic)), len(traffic), room <= 0)
+    return Evidence(tuple(_findings(traffic)), len(traffic), room <= 0, _apart_s(traffic))
 
 
 def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:

@@ -114,7 +114,7 @@ def recorded(file: Path, about: Callable[[str, str], About | None]) -> Iterator[
     try:
         har = msgspec.json.decode(memoryview(mapped)[len(_BOM) if mapped[: len(_BOM)] == _BOM else 0 :], type=_File)
     except (msgspec.ValidationError, RecursionError) as error:
-        hint = "Recordings are read as HAR 1.2: in a browser's network panel, “Save all as HAR with content”."
+        hint = "Save a browser's network panel with “Save all as HAR”, a trace with bench.trace.save('trace.har')."
         raise TrafficRefused(f"{file} is JSON, but not a HAR file: {error}.", hint=hint) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         hint = "It may have been cut off: save the recording again."
