@@ -27,9 +27,9 @@ def how_to_install(extra: str) -> str:
 
 @contextmanager
 def extras_named() -> Iterator[None]:
-    """Lets the block, or a decorated function, name the extra that is missing.
+    """For a block or a decorated function: ExtraMissing instead of ModuleNotFoundError for a module of an extra.
 
-    Raises ExtraMissing instead of ModuleNotFoundError for a module of an extra.
+    ExtraMissing names the extra to install.
     """
     try:
         yield

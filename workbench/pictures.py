@@ -531,7 +531,10 @@ def _flows(postings: Sequence[LedgerPosting]) -> Iterator[tuple[_Lane, _Lane, st
 
 
 def _entry(entry: _Booked, claims: Sequence[str], y: int, places: Mapping[_Lane, int]) -> Iterator[str]:
-    """An entry's name and moment, an arrow for every flow, and lines of the other accounts below."""
+    """Yields the SVG of an entry from height `y` down: its name and moment, an arrow with an amount for each flow.
+
+    Below stand the texts `claims`, the changes of accounts that hold no money. `places` has the x of each holder.
+    """
     yield svg.line(svg.EDGE, y + 6, svg.WIDTH - svg.EDGE, y + 6, svg.RULE)
     yield svg.text(svg.EDGE, y + 26, shortened(entry.title, 80), svg.INK, font_weight=600)
     at = svg.text(svg.WIDTH - svg.EDGE, y + 26, entry.at, svg.FAINT, text_anchor="end")

@@ -377,7 +377,10 @@ class Phone:
         return self
 
     def _record(self) -> Saved:
-        """A record of the screen now: masked, controls as symbols, because a screen may show a merchant's own text."""
+        """A record of the screen now, masked; control characters are shown as symbols.
+
+        A screen may show a merchant's own text.
+        """
         handset, at_ms = self._look(), self._control.clock().now_ms
         number, operator = mask_phone(handset.phone), EVERY_OPERATOR[handset.operator].name
         state, hover = "no prompt waits", utc_text(at_ms)
@@ -490,7 +493,7 @@ class Session(Closing):
         self._phones: dict[str, Phone] = {}
 
     def follow(self, in_force: Mapping[str, object]) -> None:
-        """Adapt calls to the register's values: the paging of lists, and operations that the interface lacks."""
+        """Adapt the clients to the register's values: how lists are paged, and which operations the interface lacks."""
         self.in_force = in_force
         """Row of the register → its value; of a sandbox in this process, only values that are not the default."""
         self.client.pagination = str(in_force.get("pagination", "cursor"))
@@ -594,7 +597,7 @@ class Session(Closing):
         `body` is text, bytes in UTF-8, or an object to write as JSON, such as an event of `client.events`. `how` is
         `right`, `several` (another signature before the right one), or wrong on purpose: `wrong_secret`, `stale`,
         `future`, `other_scheme`, `tampered`, `reserialised`, `unsigned`, `malformed`, `malformed_timestamp`.
-        `message_id` defaults to the id in the body, which alone counts if the scheme has no header for an id.
+        `message_id` is by default the id in the body; a scheme without a header for an id ignores it.
         `endpoint` is an endpoint's id: by default that of `webhook_url`, else of the newest enabled endpoint, else of
         `receiver`. Raises InvalidRequest: a `how` that is unknown or that the scheme lacks, or bytes that are not
         UTF-8. Raises NotFound: no such endpoint.

@@ -56,7 +56,7 @@ class Watchers:
         return self._thread is threading.current_thread()
 
     def close(self) -> None:
-        """End the thread; no callback runs any more."""
+        """End the thread, waiting up to 5 seconds for a callback that runs; no further callback starts."""
         self._ended.set()
         self._news.set()
         if self._thread not in (None, threading.current_thread()):

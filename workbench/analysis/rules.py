@@ -105,7 +105,8 @@ WITHOUT_KEYS: Final = (BY_KEY, MatchRule(on=(AMOUNT,), days=2))
 def match_rules(given: object) -> MatchRules:
     """The rules of one account, `given` as a list: a rule by key comes first, added if missing. Empty for no rules.
 
-    Raises ValueError: no list of rules, or a rule by key after another rule. Put the name before the message.
+    Raises ValueError: no list of rules, or a rule by key after another rule. Its message has no subject: the caller
+    puts the name of the field before it, as in `match has a rule by key after another`.
     """
     try:
         rules = msgspec.convert(given, MatchRules)
@@ -291,7 +292,7 @@ def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
 
 
 def unknown_kinds(breaks: pd.DataFrame, rules: Sequence[Rule]) -> Iterator[str]:
-    """Yields a note for each rule with an unknown kind, if the rule names breaks whose proposal books unknown money."""
+    """Yields a note for each rule of an unknown kind that decided a break whose proposal books unknown money."""
     for rule in rules if "rule" in breaks else ():
         proposed = breaks.loc[(breaks["rule"] == rule.name).fillna(value=False).astype(bool), "proposal"]
         if rule.kind and rule.kind not in KINDS and proposed.str.contains('"unknown_').any():

@@ -209,7 +209,10 @@ def some(texts: Sequence[str], between: str) -> str:
 
 
 def _lines_of(row: Row, width: int = _WIDTH) -> list[str]:
-    """The lines about a check or a cause, at most `width` columns wide."""
+    """The lines about a check or a cause, wrapped to `width` columns, at most _WIDTH.
+
+    Lines that the shop printed are not wrapped.
+    """
     widths = (_LABEL, min(width, _WIDTH) - _LABEL - 4)
     texts = ((f"{heading}:", text) for heading, text in row.paragraphs)
     printed = ["Printed meanwhile:", *(f"  {line}" for line in row.printed.splitlines())] if row.printed else []

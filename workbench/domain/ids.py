@@ -79,7 +79,7 @@ class Draws:
 
 
 def with_short_ids(text: str) -> str:
-    """The text with every identifier cut to its prefix and six letters, `pi_3CwQs4…`."""
+    """The text with every identifier cut to its prefix and six characters, `pi_3CwQs4…`."""
     return _IDENTIFIER.sub(r"\1…", text)
 
 

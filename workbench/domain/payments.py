@@ -268,7 +268,7 @@ _OPERATOR_FEE: Mapping[str, Callable[[int], int]] = {"1.0%": lambda gross: money
 
 
 def fees_of(gross_minor: int, gaps: Gaps, currency: str = ZMW.code) -> Fees:
-    """The fees on a payment of `gross_minor` in a currency, by the register: by default 2.50 and 1.00 of 100.00."""
+    """The service's and the operator's fee on a payment of `gross_minor`, by the register: by default 2.5% and 1%."""
     return Fees(_MERCHANT_FEE[gaps.merchant_fee](gross_minor, currency), _OPERATOR_FEE[gaps.operator_fee](gross_minor))
 
 

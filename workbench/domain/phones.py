@@ -117,7 +117,10 @@ def phone_hash(text: str, key: bytes) -> str | None:
 
 
 def mask_column(text: str) -> str:
-    """Masks a cell of a column of numbers: a number as `masked_number` does; other text keeps its last three digits."""
+    """Masks a cell of a column of numbers: a number as `masked_number` does; of other text, all but three digits.
+
+    The last three digits and all other characters stay.
+    """
     return masked_number(text) or _ALL_BUT_THREE.sub(HIDDEN, text)
 
 

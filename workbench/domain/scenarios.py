@@ -39,10 +39,10 @@ class ActingNumber(NamedTuple):
 class Scenario(NamedTuple):
     """Actions of the customer and the operator on one attempt.
 
-    `presses` are the customer's inputs, `after_s` seconds after the prompt; with `rejection` the
-    operator sends no prompt and answers this failure code instead. `refusal` is the wallet's failure
-    code after a right PIN, None if it pays. `answers` is how often the operator reports the outcome.
-    `late` money arrives after the prompt has expired.
+    `presses` are the customer's inputs, `after_s` seconds after the prompt. `rejection` is the failure
+    code that the operator answers instead of sending a prompt; None if it sends one. `refusal` is the
+    wallet's failure code after a right PIN, None if it pays. `answers` is how often the operator reports
+    the outcome. If `late` is true, the money arrives after the prompt has expired.
     """
 
     presses: tuple[str, ...] = (SANDBOX_PIN,)

@@ -99,11 +99,12 @@ def verify(
     tolerance_s: int = 300,
     scheme: str = STANDARD,
 ) -> str:
-    """The id of a message that is genuine and fresh; check next whether you handled this id before.
+    """The id of a genuine message, fresh if its scheme has a timestamp; check next whether you handled this id before.
 
     `body` are the bytes that arrived; `now_s` is seconds since 1970, `tolerance_s` the seconds that a message may be
-    old or early. Any of `secrets` may match any signature. `scheme` is a row of `SCHEMES`. If the headers have no id,
-    the result is the id in the body, empty if the body is no JSON object with an id.
+    old or early. The scheme `github` has no timestamp: an old message passes. Any of `secrets` may match any
+    signature. `scheme` is a row of `SCHEMES`. If the headers have no id, the result is the id in the body, empty if
+    the body is no JSON object with an id.
     Raises SignatureRefused with `reason` one of header_missing, timestamp_malformed, timestamp_stale,
     timestamp_in_future, secret_malformed, signature_malformed, body_reserialised, signature_mismatch; for Standard
     Webhooks also signature_is_hex, key_not_decoded; for Stripe and GitHub also signature_is_base64, key_not_the_text;

@@ -50,7 +50,10 @@ Reading: TypeAlias = SignValue | Other | None
 
 
 class Message(NamedTuple):
-    """One half of an exchange: headers by their names in lower case, the body's text, and its JSON, values masked."""
+    """A request or a response: headers by their names in lower case, the body's `text`, and `body`, its JSON or None.
+
+    Numbers and secrets are masked in all three.
+    """
 
     headers: Mapping[str, str]
     text: str = ""

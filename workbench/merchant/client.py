@@ -208,7 +208,10 @@ class ApiKeys(Listed[ApiKey]):
         return self._send("POST", ApiKey, body={"kind": kind})
 
     def roll(self, key_id: str) -> ApiKey:
-        """Replace a key; the old key stops working at once, or a day later if the register lets keys overlap."""
+        """Replace a key and return the new one with its `value`.
+
+        The old key stops working at once, or a day later if the register lets keys overlap.
+        """
         return self._send("POST", ApiKey, key_id, "roll")
 
     def revoke(self, key_id: str) -> ApiKey:

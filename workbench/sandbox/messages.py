@@ -168,7 +168,7 @@ class Speaker:
         self._unwritten = 0
 
     def write(self, line: str) -> None:
-        """Write a line; an empty line is left out."""
+        """Write a line, unless it is empty; a line that the pipe has no room for is only counted. Raises no OSError."""
         with suppress(OSError):  # whoever read is gone
             # Windows selects only sockets.
             if line and sys.platform != "win32" and not select.select((), (self._descriptor,), (), 0)[1]:

@@ -29,7 +29,7 @@ _OPERATIONS: Final = {operation.id: operation for operation in operations.OPERAT
 
 
 def run_commands(driver: Driver, request: Request) -> Request:
-    """Run the commands of a valid request, and return a request that asks for the number of commands done.
+    """Run the commands of a valid request; return the request without commands, whose response says how many are done.
 
     Raises ApiError: a command fails; earlier commands are kept.
     """

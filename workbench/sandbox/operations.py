@@ -307,7 +307,7 @@ def deprecated_in(tx: Transaction) -> frozenset[str]:
 
 
 def forget_marks(tx: Transaction) -> None:
-    """Unmark every operation."""
+    """Take back the deprecation of every operation."""
     if tx.last(MARKS):
         for operation in OPERATIONS:
             _mark(tx, operation.id, 0, 0)

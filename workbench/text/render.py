@@ -148,8 +148,8 @@ class Tabular:
 class Table(Tabular):
     """A captioned table of text that shows itself as text and as HTML; a cell is one line, whatever is in it.
 
-    Text shows a row's line of `titles` above the row, unless the line is empty; one more line of `titles` may end the
-    table.
+    `titles` has a line for each row, which the text shows above the row unless the line is empty. A further line of
+    `titles` is shown after the last row.
     """
 
     caption: str

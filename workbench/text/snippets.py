@@ -389,7 +389,7 @@ def _typed(request: UnsentRequest) -> str | None:
 
 
 class _Unsent(Exception):
-    """The HTTP method, URL and parts of a request that a method of the client would send."""
+    """Raised instead of sending a request; holds the request's HTTP method, URL and parts."""
 
 
 def _stop(method: str, url: str, _shape: object, **parts: object) -> NoReturn:

@@ -226,7 +226,9 @@ def _keys(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Readings:
-    """Finds the retention that lies between the longest wait with a replay and the shortest wait without one.
+    """Reads how long the service keeps an idempotency key: it lies between two waits, if those decide it.
+
+    The two are the longest wait after which a repeat was a replay, and the shortest after which it was not.
 
     `waited` has an item for each repeated call: the seconds since the first call, True if the response was a replay,
     and the place of the exchange.

@@ -323,10 +323,10 @@ def _rules(run: Run) -> dict[str, MatchRules]:
 
 
 def _without_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
-    """The statement's rows, with `matched` in the column `was` of each line that an earlier run settled.
+    """All rows of the statement; the column `was` is `matched` for each line that an earlier run settled.
 
-    Such a line agrees with one of the ledger's closed rows, or was carried forward as settled (columns TOLD). Raises
-    ReconcileRefused: there are such lines, and `skips_settled` is false.
+    A settled line agrees with one of the ledger's closed rows, or is in the carry-forward as settled (columns TOLD).
+    Raises ReconcileRefused: there are settled lines, and `skips_settled` is false.
     """
     engine, ends, told = run.engine, run.carried.ends, run.carried.told
     last = told.groupby("account")["business_date"].max().map(day_number).to_dict()

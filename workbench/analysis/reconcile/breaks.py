@@ -102,9 +102,9 @@ def breaks_of(run: Run) -> Broken:
 
 
 def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
-    """The open and tolerated pairs, the rows of groups among them, the settled pairs, and a count.
+    """Returns the open and tolerated pairs, the rows of the groups among these pairs, the settled pairs, and a count.
 
-    The count is of rows without a partner only because their customers' numbers cannot be compared.
+    The count is of the rows without a partner only because their customers' numbers cannot be compared.
 
     Millions of pairs may be open, so the intermediate tables are freed when this function returns.
     """

@@ -59,7 +59,7 @@ class Allowed(NamedTuple):
 
 
 def check_whole(name: str, value: object, of: str) -> None:
-    """Raises ReconcileRefused: the `value` of the parameter `name` is not a whole number from 0 up."""
+    """Raises ReconcileRefused: `value`, the parameter `name` of the callable `of`, is not a whole number from 0 up."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         text = f"{of} takes a whole number from 0 up as `{name}`, not {value!r}."
         raise ReconcileRefused(text, hint="Amounts are in minor units: one ngwee is 1, one kwacha 100.")
@@ -150,9 +150,10 @@ class Classified:
         return f"(select {listed(LINE)}, count(*) as lines from {lines} group by {listed(LINE)})"
 
     def settled_later(self, engine: Engine, ends: Mapping[str, int]) -> pa.Table:
-        """The statement lines that agree with the ledger by key, but are dated after the last day of their account.
+        """The statement lines that agree with the ledger by key, but are dated after their account's closing date.
 
-        `ends` is account → its last day, counted from 1970; lines of other accounts are left out.
+        Columns account, key, day and signed. `ends` is account → closing date, in days since 1970; lines of accounts
+        that `ends` lacks are left out.
         """
         shape = {name: ROW[name] for name in ("account", "key", "day", "signed")}
         if not ends:
@@ -309,10 +310,11 @@ def with_codes(engine: Engine, pairs: pa.Table, shape: Columns, allowed: Allowed
 
 
 def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
-    """The rows of special groups with the columns SPECIAL.
+    """The rows of special groups (see _marked) with the columns SPECIAL.
 
-    `rows` has the columns of ROW, and `batches`: how many rows of the group have a batch. With `overlaps`, repeated
-    lines are looked for. In `respelt` groups a key is spelt in several ways: rows with the same spelling pair first.
+    `rows` has the columns of ROW, and `batches`: how many rows of the group have a batch. With `overlaps`, lines that
+    another file repeats or an earlier run settled are marked as `told_again`. With `respelt`, the groups may spell a
+    key in several ways, and rows with the same spelling pair first.
     """
     shape = {name: SPECIAL[name] for name in (*ROW, "batches", "ends", "fresh", "pair", "told_again")}
     found = conform(

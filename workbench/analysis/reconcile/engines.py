@@ -197,7 +197,10 @@ class Engine:
         return self._connection.sql(query).to_arrow_table()
 
     def _read(self, given: str, shape: Columns) -> Frame:
-        """SQL for the columns of a table as the rules read them: moments in milliseconds, dates in days since 1970."""
+        """SQL for the columns `shape` of `given`, a table's name or SQL source, in the form that the rules read.
+
+        Moments become milliseconds, dates become days since 1970.
+        """
         kinds = {
             ARROW["string"]: 'cast("{0}" as string)',
             ARROW["int64"]: 'cast("{0}" as bigint)',

@@ -176,7 +176,7 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     left, right = sides
 
     def are_alone(spots: Places) -> NDArray[np.bool_]:
-        """True for each spot that has one row of each side within twice the window, and no other."""
+        """True for each spot (see _Line) that has exactly one row of each side within twice the window."""
         alone: NDArray[np.bool_] = np.logical_and(*(side.count(spots, 2 * reach) == 1 for side in sides))
         return alone
 

@@ -63,7 +63,10 @@ class Book(NamedTuple):
     closing: int | None
 
     def sum(self, name: str) -> int:
-        """The sum of a column over the statement's lines: `rows`, usable ones (`good`), or `signed`."""
+        """The sum of a column of Totals over the statement's lines, such as `rows`, `good` (usable rows) or `signed`.
+
+        `signed` sums the effects on the balance, in minor units.
+        """
         return _sum(self.lines, name)
 
     @property
@@ -274,7 +277,10 @@ def _end_balances(
 
 
 def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
-    """Raises ReconcileRefused: the ledger lacks a statement's account or its currency, or no side names a currency."""
+    """Raises ReconcileRefused: the ledger lacks a statement's account or its currency, or no side names a currency.
+
+    A statement that moves no money may have an account that the ledger lacks.
+    """
     for book in found:
         mine = of_account(ledger, book.account)
         currencies = sorted(_currencies(mine))

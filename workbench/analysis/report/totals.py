@@ -132,7 +132,7 @@ class Code(NamedTuple):
 
     @property
     def net_minor(self) -> int:
-        """The sum of the variances."""
+        """The sum of the breaks' variances, positive and negative, in minor units."""
         return self.up_minor + self.down_minor
 
     @property
@@ -150,7 +150,7 @@ class Net(NamedTuple):
 
 
 def named(result: Reconciled) -> Reconciled:
-    """The result with the accounts' names in the books, for people to read."""
+    """The result for people to read: each account has the name that the books give it, if they name it."""
     return cast("Reconciled", _Named(result)) if result.account_names else result
 
 

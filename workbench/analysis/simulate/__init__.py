@@ -85,7 +85,7 @@ class Making(NamedTuple):
         return row._replace(at_ms=min(self.end_ms, row.at_ms + self.between(low_ms, high_ms, why, row)))
 
     def marked(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
-        """The row with other `changes`, marked as planted: with its break's code, or the reason why it is a decoy."""
+        """The row with the new values `changes`, marked as planted: with its break's code, or why it is a decoy."""
         return row._replace(**self.mark, **changes)
 
     def reversal_of(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row

@@ -306,7 +306,7 @@ class Row(NamedTuple):
         return self.account, self.direction, self.amount_minor, self.phone
 
     def own_key(self, number: int) -> str:
-        """A transaction's id that the ledger does not know, in the operator's form."""
+        """A transaction id in the operator's form that the ledger does not know; each `number` gives another id."""
         return reference(ACCOUNTS[self.account], self.at_ms, seq=_OWN_SEQ + number)
 
     def record(self, balance_minor: int) -> dict[str, Any]:

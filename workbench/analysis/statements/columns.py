@@ -181,10 +181,10 @@ def _is_date(cell: Cell) -> bool:
 
 
 def readings_of(texts: Mapping[int, str]) -> dict[DateFormat, dict[int, int]]:
-    """Format → line → milliseconds, for each format of a day with each format of a time in the texts.
+    """Format → line → milliseconds, for every format of a day combined with every format of a time in the texts.
 
-    A format lacks the lines whose text it cannot read. A midnight that a spreadsheet put after every day becomes fixed
-    text of the format.
+    A format lacks the lines whose text it cannot read; texts without a digit are left out. If all other texts end in a
+    midnight, as spreadsheets add it to days, the formats have the midnight as fixed text and no time.
     """
     days = {line: text for line, text in texts.items() if re.search("[0-9]", text)}
     midnights = [found[0] for found in map(_MIDNIGHT.search, days.values()) if found]

@@ -212,7 +212,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
 
 
 def _taken(source: object, query: str | Path | None) -> tuple[str, str | None, Path | pa.Table]:
-    """The name of a source, the SHA-256 of its file or query, and the file or the table."""
+    """The name of a source, the SHA-256 of its file or query (None for a table in memory), and the file or table."""
     if is_address(source):
         if query is None:
             raise StatementRefused("A database needs a query.", hint="Pass query='ledger.sql', or the query itself.")

@@ -177,7 +177,10 @@ class _Inspection:
         return failed
 
     def _sheets(self, main: str) -> list[tuple[str, str]]:
-        """The name and the part of each sheet, and the part that holds the texts of all sheets, with an empty name."""
+        """The name and the part of each sheet; an empty name has the part that holds the texts of all sheets.
+
+        `main` is the workbook's own part.
+        """
         folder, _, file = main.rpartition("/")
         relations = self._relations(join(folder, "_rels", f"{file}.rels"), folder)
         sheets = [("", part) for kind, _, part in relations if kind.endswith(_TEXTS)]

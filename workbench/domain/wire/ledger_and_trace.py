@@ -100,7 +100,7 @@ class LedgerMovement(OfSandbox):
 
 
 class EntriesQuery(View):
-    """Asks for rows of the `limit` entries after the entry numbered `after`; without a limit, of all later entries."""
+    """Asks for the rows of entries numbered above `after` (0: from the first), `limit` entries at most (None: all)."""
 
     after: Annotated[Seq, parameter("The number of an entry: only entries after it.")] = 0
     limit: Annotated[int, Meta(ge=1, le=10_000, description="How many entries at most.")] | None = None
@@ -130,9 +130,10 @@ SETTLED_BY: Final[Mapping[str, str]] = {"credit": "suspense_settled", "return": 
 
 
 def _settles(*, entry: bool, fee: bool) -> Schema:
-    """The schema of a settlement by the recipes whose `takes_entry` and `takes_fee` are `entry` and `fee`.
+    """The schema of a settlement by the recipes with these values of `takes_entry` and `takes_fee`.
 
-    They need the settled entry, or else the account, the reference and the amount.
+    With `entry`, the settled entry is required; without, the account, the reference and the amount. If both are
+    false, the fee must be 0.
     """
     recipes = [name for name, row in SETTLEMENTS.items() if (row.takes_entry, row.takes_fee) == (entry, fee)]
     needed: Schema = {"entry": {"type": "string"}}

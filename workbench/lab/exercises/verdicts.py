@@ -87,7 +87,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def brief(value: object) -> str:
-    """A value as one line of text, at most 160 letters long."""
+    """A value as one line of text; one longer than 160 characters is cut."""
     text = value if isinstance(value, str) else repr(value)
     text = " ".join(_ADDRESS.sub("", text).split())
     return text if len(text) <= 160 else f"{text[:150]} …"  # noqa: PLR2004  two lines of a cell

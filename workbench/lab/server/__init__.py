@@ -159,9 +159,10 @@ def _renamed_in_layouts(folder: Path, was: Mapping[str, Sequence[str]]) -> None:
 
 
 def _outcome(target: Path, shipped: str, brought: str | None) -> str:
-    """The field of Copies for the notebook at `target`.
+    """The name of the field of Copies that the notebook at `target` belongs to.
 
-    `shipped` is the shipped notebook's hash, `brought` that of the copy as it was last brought; None if never.
+    `new` is not there, `same` is as shipped, `updated` is unchanged since it was brought, and `theirs` is any other.
+    `shipped` is the shipped notebook's hash, `brought` the hash of the copy as last brought, None if it never was.
     """
     if not os.path.lexists(target):
         return "new"

@@ -288,7 +288,7 @@ def late_money_of(tx: Transaction, payment: str) -> list[Late]:
 
 
 def balances_in_suspense(tx: Transaction, caller: Caller) -> list[Amount]:
-    """Late money of a merchant that is in suspense, by currency."""
+    """The merchant's late money that waits in suspense: for each currency, the amount in major units."""
     waits = Counter[str]()
     for late in _of_merchant(tx, caller):
         if late.status == WAITING:

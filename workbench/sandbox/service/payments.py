@@ -324,9 +324,10 @@ def _number_of(tx: Transaction, charge: Charge) -> int:
 
 
 def with_script(tx: Transaction, caller: Caller, number: str) -> Caller:
-    """The caller with the next answer of a number's script.
+    """The caller with the next scenario of the number's script, if there is one.
 
-    If that answer is a fault and the call asks for no scenario, the fault becomes the call's scenario and is used up.
+    A fault of the service becomes the call's own scenario and is used up, unless the call names a scenario, the
+    register takes failures from the header only, or the operator is down.
     """
     number = e164_of(number) if tx.gaps.phone_format == "national" else number
     script = tx.scripts.first(order="seq", phone=number)

@@ -379,7 +379,10 @@ def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> List[wire
 
 
 def replay_dead_letters(tx: Transaction, caller: Caller) -> List[wire.Delivery]:
-    """POST /v1/dead_letters/replay: send every dead letter again, if its endpoint is enabled."""
+    """POST /v1/dead_letters/replay: send the dead letters of enabled endpoints again.
+
+    A dead letter that was already sent again as a copy of its event, under a new id, is left out.
+    """
     enabled = {endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status=webhooks.ENABLED)}
     dead = tx.deliveries.all(account=caller.account, status=webhooks.DEAD_LETTER)
     again = [delivery for delivery in dead if delivery.endpoint in enabled and not _went_again(tx, delivery)]

@@ -180,7 +180,10 @@ class Store:
                 pass
 
     def key(self, kind: str) -> str:
-        """The merchant's oldest active test key, `secret` or `publishable`; the last secret key is never revoked."""
+        """The merchant's oldest active test key, `secret` or `publishable`; empty if no publishable key is active.
+
+        A secret key is always active.
+        """
         with self.reading() as tx:
             return tx.key(MERCHANT_ID, kind)
 
