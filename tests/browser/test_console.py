@@ -370,6 +370,7 @@ class TestPhone:
         console.search.fill("")
         console.row("Fern").focus()
         console.bench.phone(OTHER).cancel()
+        expect(console.phone).not_to_contain_text("Pay K20.00")
         console.page.get_by_role("link", name="Money").focus()
         console.ask("30.00", OTHER, "airtel")
         # The prompt of before may have the focus once more until this one has come.
