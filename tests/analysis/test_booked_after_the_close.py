@@ -146,7 +146,7 @@ class TestACommand:
         (shop.folder / "kept" / "read.parquet").unlink()
         done = shop.go_on([ONE, TWO, LATE, LAST, NEXT])
         assert done.exit_code == 1
-        said = "It does not hold because the earlier run was of a version that did not note which rows of the ledger"
+        said = "it does not prove: the earlier run was of a version that did not note which rows of the ledger"
         assert said in done.stdout
         assert "reconcile the earlier periods again" in done.stdout
 

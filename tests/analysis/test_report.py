@@ -834,7 +834,7 @@ class TestJournal:
         (tmp_path / "j.csv").unlink()
         wrong = CliRunner().invoke(app, ["reconcile", *paths, *given, "--journal-account", "chrges=1"])
         assert wrong.exit_code == 2
-        assert "called 'chrges'. Did you mean charges? The names are Bank, charges, rounding" in wrong.output
+        assert "called 'chrges'. Did you mean charges? The names are Bank, charges, interest, rounding" in wrong.output
         assert not (tmp_path / "j.csv").exists()
 
     @pytest.mark.thorough

@@ -1,5 +1,6 @@
 """The table: what is measured, beside what, and what it is to be; made of the raw rows."""
 
+import math
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -85,7 +86,9 @@ def _figure(row: Record, figure: str, which: str = "median") -> float:
         return row["wall_ms" if figure == _WALL else "cpu_ms"][which] / 1000
     # The slowest quarter has the longest times.
     turned = {"low": "high", "high": "low"}.get(which, which)
-    return 1000 / row["cpu_ms" if figure == _CPU_RATE else "wall_ms"][turned]
+    took_ms = row["cpu_ms" if figure == _CPU_RATE else "wall_ms"][turned]
+    # A small run of another process may take less CPU time than the system counts.
+    return 1000 / took_ms if took_ms else math.inf
 
 
 def _text(value: float, figure: str) -> str:
