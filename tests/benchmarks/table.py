@@ -1,7 +1,7 @@
 """The table: what is measured, beside what, and what it is to be; made of the raw rows."""
 
-import math
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
