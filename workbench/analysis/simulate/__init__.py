@@ -78,10 +78,7 @@ class Making(NamedTuple):
         return self.chances.between((low, high), "plant", why, row.natural_key)
 
     def later(self, row: Row, low_ms: int, high_ms: int, why: str) -> Row:
-        """The row at a later moment, by a random time from `low_ms` to `high_ms`; at most at the end of the statement.
-
-        `why` names the purpose: equal rows and purposes give equal times.
-        """
+        """The row, later by a time from `low_ms` to `high_ms` that the row and `why` decide, at most at the end."""
         return row._replace(at_ms=min(self.end_ms, row.at_ms + self.between(low_ms, high_ms, why, row)))
 
     def marked(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
@@ -101,10 +98,9 @@ Plant = Callable[[Row, Making], tuple[Row, ...]]
 class Kind(NamedTuple):
     """A kind of break or decoy: `plant` changes a movement's rows, `fits` is true for a movement that it may change.
 
-    `of` has the kinds of entries whose movements qualify. `is_alone` is true if the planted row has no partner, so that
-    no other row may look like its partner. `lacks_line` is true if the statement has no line for the ledger's row.
-    `posts` is the entry that the ledger posts as well: `repeated`, `reversed`, or empty. `says` describes a decoy.
-    `by_default` is the number to plant if the caller asks for no breaks.
+    `of`: the kinds of entries that qualify. `is_alone`: the planted row has no partner, nor may another row look like
+    one. `lacks_line`: the statement lacks the ledger's row. `posts`: what the ledger posts as well, `repeated`,
+    `reversed` or nothing. `says` describes a decoy. `by_default` is the number to plant if `breaks` is None.
     """
 
     plant: Plant
@@ -351,9 +347,8 @@ class Planting:
         """Pairs of `repeated` or `reversed`, and the entry that the ledger repeats or reverses."""
 
     def choose(self) -> None:
-        """Plant as many breaks and decoys of each kind as are wanted.
+        """Plant what is wanted of each kind, on no movement that looks like a row that only the statement has.
 
-        A movement is left out if it looks like a row that only the statement has.
         Raises SimulationRefused: with `exactly`, a kind of break fits fewer movements than are wanted.
         """
         month, wanted = self._books.month, {name: self._wanted[name] for name in KINDS if self._wanted.get(name)}
@@ -478,10 +473,7 @@ def _prepared(out: Path) -> Iterator[Path]:
 
 
 def _fill(session: Session, made: Simulation, planting: Planting, books: Books, out: Path) -> None:
-    """Writes the ledger, statements and answers to `out`, and fills in `made`.
-
-    Plants the breaks and decoys, and posts their entries in the sandbox of `session`.
-    """
+    """Plants breaks and decoys, posts their entries, writes ledger, statements and answers; fills in `made`."""
     books.keep(Ledger(session.control).movements(), made.last_day)
     planting.choose()
     for how, entry in planting.posts:
@@ -527,10 +519,7 @@ def simulate(  # noqa: PLR0913  settings of the month
     traffic: Traffic | None = None,
     show_progress: bool = False,
 ) -> Simulation:
-    """Simulate a month, and write its ledger, statements and answers to `out`.
-
-    The arguments and errors are those of `Workbench.simulate`.
-    """
+    """Simulate a month, with the arguments and errors of `Workbench.simulate`."""
     for name, given, least, most, hint in (
         ("payments", payments, 0, MAX_PAYMENTS, "An operator's workbook holds no more."),
         ("days", days, 1, MAX_DAYS, ""),

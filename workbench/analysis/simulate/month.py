@@ -232,11 +232,7 @@ class Plan:
 
 
 def phone_of(start: str, end: str, chances: Chances) -> str:
-    """A whole phone number from the visible `start` and `end` of a masked one; the four digits between are drawn.
-
-    `start` and `end` are the key of the draw. The four digits never begin with 0: that would make a test number, which
-    triggers a scenario of its own.
-    """
+    """A number with this `start` and `end`; the four digits drawn between never begin with 0, as a test number's do."""
     return f"{start}{1000 + chances.below(9000, 'phone', start, end)}{end}"
 
 

@@ -108,10 +108,7 @@ class StatementWriter:
         return Decimal(minor) if self._layout.is_minor else major(minor, currency)
 
     def _amounts(self, has: Row) -> dict[str, Written]:
-        """Field → amount, for the row `has`.
-
-        Without a column of types, a reversal is an amount below zero in the opposite column.
-        """
+        """Field → amount of a row; without a column of types, a reversal is below zero in the opposite column."""
         layout, code, goes = self._layout, has.get("currency", self._layout.currency), has.get("direction")
         amount, fee, balance = (
             self._amount(int(has[name]), code) if name in has else ""
