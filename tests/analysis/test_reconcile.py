@@ -658,7 +658,7 @@ class TestNarratives:
         for result, since in ((months[0], None), (months[1], end), (months[2], end)):
             found = rows(result.breaks, *names)
             assert found[0] == ("fee_mismatch", "b", *KEPT_OF_IT, since)
-            assert ("missing_in_ledger", "p", *KEPT_OF_IT, since) in found
+            assert ("missing_in_ledger", "batch", *KEPT_OF_IT, since) in found
             assert ("missing_in_statement", "only", None, None, since) in found
             assert ("invalid_row", None, "no key", None, since) in found
             kept = rows(result.carry_forward.rows, "key", "description", "words", "since_date")
@@ -698,12 +698,12 @@ class TestNarratives:
     def test_a_group_is_as_old_as_its_oldest_row_and_lines_without_a_number_are_told_apart_by_their_keys(self):
         lines = statement_of({**P, **SAID}, {**C, "description": "of c"}).assign(line=0)
         found = python_rows(reconcile(ledger_of(A), lines).breaks, "key", "description")
-        assert dict(found) == {"p": KEPT_OF_IT[0], "c": "of c", "a": None}
+        assert dict(found) == {"b": KEPT_OF_IT[0], "c": "of c", "a": None}
         first = reconcile(ledger_of(A, P), statement_of(A))
         earlier = movement("q", 50, day=3, batch="b")
         second = reconcile(ledger_of(A, P, earlier), statement_of(C, opening=100), carry_forward=first.carry_forward)
         found = python_rows(second.breaks, "key", "rows", "since_date")
-        assert list(found) == [("q", 2, date(2026, 1, 5)), ("c", 1, None)]
+        assert list(found) == [("b", 2, date(2026, 1, 5)), ("c", 1, None)]
 
 
 def test_a_carry_forward_shows_itself_as_text_and_as_html():
