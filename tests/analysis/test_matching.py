@@ -396,6 +396,8 @@ class TestWhereTheyAreDeclared:
     def test_by_default_a_statement_without_keys_goes_by_amount_within_two_days_and_says_so(self, files: Path):
         told = " ".join(self.run(files, "").split())
         assert "has no keys, so its rows are matched by amount within 2 days alone: 2 pairs" in told
+        declared = " ".join(self.run(files, 'match = [{ on = ["amount"], days = 2 }]').split())
+        assert ("has no keys" in declared, "key: 2 by amount within 2 days alone." in declared) == (False, True)
 
     @pytest.mark.parametrize(
         ("wrong", "why"),

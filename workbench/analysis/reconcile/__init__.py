@@ -498,7 +498,7 @@ def _matched(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[
     """Yields a note for each account whose rules matched pairs without a key: the number of pairs by each rule.
 
     `settled` has the pairs that rules matched, `names` the books' names of accounts. An account whose statement has no
-    keys has a note even without such pairs.
+    keys, and for which no rules are declared, has a note even without such pairs.
     """
     counted = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
     for account, declared in rules.items():
@@ -507,7 +507,8 @@ def _matched(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[
             for rule in declared[1:] if (many := counted[account, rule.name])
         ]  # fmt: skip
         called = names.get(account, account)
-        if declared == WITHOUT_KEYS:
+        # The default itself: rules that somebody declared need no hint on how to declare them.
+        if declared is WITHOUT_KEYS:
             many = counted[account, declared[-1].name]
             yield (
                 f"The statement of {called} has no keys, so its rows are matched by {declared[-1].name} alone: "
