@@ -114,7 +114,7 @@ def _connected_without_a_name(connect: Callable[[str], sqlite3.Connection]) -> s
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         return connection
     finally:
-        os.unlink(name)  # noqa: PTH108  a name without a path's other uses
+        Path(name).unlink()
 
 
 class Store:
