@@ -302,20 +302,6 @@ class TestForAPerson:
         assert "it does not prove: -K10.00 is not explained; the running balance of mtn_portal.csv" in said
         assert "in line 40: K3,699.97 expected, K3,709.97 found" in said
 
-    @pytest.mark.thorough
-    def test_what_was_booked_late_is_named_and_pairs_with_the_break_that_waits_for_it(self, tmp_path: Path):
-        of_the_shop(tmp_path, "--carry-to", "kept")
-        late = "30/10/2026 14:19,MTN wallet,26100100913,order-1028,0961234567,470.50,4.70\n"
-        (tmp_path / "books.csv").write_text((SHOP / "books/books.csv").read_text("utf-8") + late, "utf-8")
-        head, *_, last = (tmp_path / "mtn_portal.csv").read_text("utf-8").splitlines()
-        (tmp_path / "next.csv").write_text(f"{head}\n{last.replace('10-31', '11-02').replace('101152', '101160')}\n")
-        layout = ("--ledger-layout", str(SHOP / "books/books.toml"))
-        with chdir(tmp_path):
-            given = ["reconcile", "books.csv", "next.csv", *layout, "--carry-forward", "kept"]
-            done = CliRunner(catch_exceptions=False).invoke(app, given)
-        said = "MTN wallet: 1 row of the ledger is booked after the close of 2026-10-31, and read now: 26100100913 of"
-        assert said in done.stdout
-
     def test_a_hint_names_options_and_not_what_is_passed_in_python(self, tmp_path: Path):
         odd, case = tmp_path / "odd.csv", written(tmp_path)
         odd.write_text("Foo;Bar\n1;2\n")

@@ -28,7 +28,7 @@ from workbench.analysis.break_codes import VERDICTS
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.reconcile.decisions import DecisionTable, decisions_in
 from workbench.analysis.rules import LONGEST_PATTERN, Rule, ruled, rules_in
-from workbench.analysis.shapes import BREAK, DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW
+from workbench.analysis.shapes import DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.analysis.statements import Layout
 from workbench.cli import app
 from workbench.errors import ReconcileRefused, StatementRefused
@@ -127,13 +127,6 @@ class TestIds:
 
 
 class TestApplied:
-    def test_they_stand_beside_the_breaks_of_both_sides(self):
-        result = settled()
-        shown = result.breaks.set_index("key")
-        assert shown.loc["K", OF_DECISIONS].fillna("").to_list() == ["accept", "", "Acct", "2026-02-01", "seen"]
-        assert [result.is_decided, plain().is_decided, result.is_clean] == [True, False, False]
-        assert set(result.decisions["state"]) == {"applied"}
-
     @pytest.mark.thorough
     @SLOW
     @given(st.lists(st.sampled_from([*VERDICTS, None]), min_size=5, max_size=5))
@@ -154,25 +147,6 @@ class TestApplied:
         pd.testing.assert_frame_equal(*frames)
         for name in ("rows", "closed", "ahead"):
             pd.testing.assert_frame_equal(getattr(result.carry_forward, name), getattr(before.carry_forward, name))
-
-    @pytest.mark.thorough
-    def test_a_later_run_without_the_file_still_knows_and_a_person_may_take_it_back(self):
-        first = settled()
-
-        def following(**more: object) -> Reconciliation:
-            return reconcile(ledger_of(*OURS), statement_of(row("NEW", 5, day=25), name="next.csv"),
-                             carry_forward=first.carry_forward, **more)  # fmt: skip
-
-        later = following()
-        is_open = later.breaks["verdict"].isna()
-        assert later.breaks.loc[is_open, "key"].to_list() == ["NEW"]
-        assert later.is_decided, "what the next days may bring is not open"
-        assert len(following(decisions=later.decisions).decisions) == len(later.decisions), "they may be given back"
-        both = following(decisions=decided((ids(first)["K"], "match", ids(first)["L"]))).decisions
-        assert len(both) == len(later.decisions) - 1, "what was said of either is replaced"
-        back = following(decisions=decided((ids(first)["K"], "open"))).breaks
-        assert set(back.loc[back["verdict"].isna(), "key"]) == {"K", "NEW"}
-        assert {"A", "B"}.isdisjoint(later.breaks["key"]), "what was matched is closed"
 
     def test_what_became_of_a_decision_is_said(self):
         found = ids(plain())
@@ -207,13 +181,6 @@ class TestApplied:
         )
         assert shown in (tmp_path / "page.html").read_text("utf-8")
         assert shown in result._repr_html_()
-
-    def test_a_match_of_which_one_row_is_gone_is_stale(self):
-        found = ids(plain())
-        gone = decided((found["FEE"], "match", found["B"])).assign(account=ACCOUNT, key="FEE")
-        result = ran(theirs=[each for each in THEIRS if each["key"] != "FEE"], decisions=gone)
-        assert result.decisions["state"].to_list() == ["stale"]
-        assert result.breaks["verdict"].isna().all()
 
 
 def fill(path: Path, said: dict[str, tuple[str, ...]], mark: str, encoding: str) -> None:
@@ -411,10 +378,6 @@ class TestRules:
             path.write_text("\n".join(["[[rule]]", "expected = true", *lines]), "utf-8")
             assert (ruled(plain().breaks, rules_in(path)[0])["rule"] == "rule 1").sum() == many
 
-    def test_what_moves_nothing_goes_neither_way(self):
-        still = plain().breaks.assign(statement_minor=0)
-        assert not any(Rule("r", direction=way, expected=True).fits(still).any() for way in ("in", "out"))
-
     def test_a_person_goes_before_a_rule(self, tmp_path: Path):
         result = self.run(tmp_path, RULES, decisions=decided((ids(plain())["FEE"], "ignore")))
         shown = result.breaks.set_index("key").loc["FEE"]
@@ -591,11 +554,6 @@ class TestTable:
         with pytest.raises(ReconcileRefused, match="kept in a"):
             result.decide(tmp_path / "breaks.xlsx")
         assert not path.exists()
-
-
-def test_the_columns_of_decisions_are_among_those_of_a_break():
-    assert set(OF_DECISIONS) < set(BREAK)
-    assert list(DECIDED)[:6] == HEADER.split(",")
 
 
 RUNS_AWAY = "(a+)+$"

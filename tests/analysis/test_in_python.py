@@ -56,12 +56,6 @@ def test_a_file_that_cannot_be_read_names_the_call_that_helps(tmp_path: Path):
         reconcile(tmp_path / "books.csv", THEIRS)
 
 
-def test_a_frame_with_a_float_of_minor_units_names_the_call_that_helps():
-    whole = read_ledger(OURS).rows.astype({"amount_minor": "float64"})
-    with pytest.raises(ReconcileRefused, match=r"astype.*read_ledger\(\)"):
-        reconcile(whole, THEIRS)
-
-
 @pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
 def test_a_float_of_money_enters_by_its_shortest_decimal(kind: str):
     books = OURS.assign(amount=pd.Series([0.1, -2.5, 7], dtype=kind))

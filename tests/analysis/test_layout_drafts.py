@@ -196,12 +196,6 @@ class TestProofs:
         ]
         assert "# ? rows with the key of another: 1 of 3" in draft.toml
 
-    def test_a_row_that_tells_a_balance_alone_needs_no_key(self, tmp_path: Path):
-        draft = drafted(tmp_path, PLAIN + "2026-10-13,,BALANCE B/F,,,5.00\n2026-10-14,A1,x,,5.00,10.00\n")
-        assert lines_of(draft, "openings") == ['openings = ["BALANCE B/F"]  # line 2']
-        assert "makes_keys" not in draft.declared
-        assert Check(draft.statement()).is_sound
-
     @pytest.mark.parametrize(
         ("text", "said"),
         [

@@ -6,9 +6,7 @@ from itertools import product
 from random import Random
 from typing import Any, NamedTuple
 
-import duckdb
 import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -586,26 +584,3 @@ def assert_every_row_counts_once(result: Reconciliation, ledger: int, statement:
     for line in result.proof.itertuples():
         mine = result.breaks.loc[result.breaks["account"] == line.account, "variance_minor"].sum()
         assert line.ledger_minor - line.statement_minor == mine + line.tolerated_minor
-
-
-@pytest.mark.thorough
-@settings(SOME, max_examples=5 if LONG else 1)
-@given(case=cases())
-def test_every_input_has_the_same_answer(case: Case, tmp_path_factory: pytest.TempPathFactory):
-    ledger, statement = frames(*case)
-    folder = tmp_path_factory.mktemp("tables")
-    for name, frame in (("ledger", ledger), ("statement", statement)):
-        pl.from_pandas(frame).write_parquet(folder / f"{name}.parquet")
-    relations = [duckdb.read_parquet(str(folder / f"{name}.parquet")) for name in ("ledger", "statement")]
-    base = reconcile(ledger, statement)
-    inputs = [
-        *([made(ledger), made(statement)] for made in KINDS.values()), relations,
-        (folder / "ledger.parquet", str(folder / "statement.parq*")),
-    ]  # fmt: skip
-    # Each side is read by itself: a run takes two kinds at once.
-    turned = [*inputs[1:], inputs[0]]
-    mixed = [(first[0], second[1]) for first, second in zip(inputs, turned, strict=True)][:: 1 if LONG else 2]
-    for given_ledger, given_statement in mixed:
-        other = reconcile(given_ledger, given_statement)
-        assert other.engine == "duckdb"
-        assert_same(base, other)

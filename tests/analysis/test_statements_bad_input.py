@@ -98,24 +98,6 @@ def test_a_good_row_has_no_problem_and_an_empty_fee_is_none(file: File, encoding
     assert rows["key"].tolist() == ["001", "001"]
 
 
-def test_a_number_is_masked_however_it_is_written(file: File):
-    own = [
-        "FRI:260961234567/MSISDN", "FRI:+260961234567/MSISDN", "260961234567", "+260 96 1234567", "0961234567",
-        "961234567", "26096****567",
-    ]  # fmt: skip
-    foreign = ["FRI:254961234567/MSISDN", "+254 96 1234567", "2549****4567"]
-    others = ["FRI:bank/SP", ""]
-    read = read_statement(file(HEADER, *(with_cells(From=written) for written in [*own, *foreign, *others])))
-    phones = [phone if isinstance(phone, str) else None for phone in read.rows["phone"]]
-    assert phones == ["+26096••••567"] * len(own) + ["+•••••••••567"] * len(foreign) + [None] * len(others)
-    # Whole numbers are told apart by a hash, however they are written; of the last of each only a part is known.
-    hashes = [hashed if isinstance(hashed, str) else None for hashed in read.rows["phone_hash"]]
-    assert [len(set(each)) for each in (hashes[:6], hashes[7:9])] == [1, 1]
-    assert [hashes[place] for place in (6, 9, 10, 11)] == [None] * 4
-    assert None not in hashes[:6] + hashes[7:9]
-    assert hashes[0] != hashes[7]
-
-
 def test_another_currency_is_kept_as_it_is_and_long_texts_and_formulas_stay_text(file: File):
     texts = [*("=cmd|' /C calc'!A0" + "x" * length for length in (10_000, 200_000)), "@SUM(A1)", "x"]
     lines = (f"{GOOD},{currency},{text}" for currency, text in zip(("usd", "", "zmk", "kwacha"), texts, strict=True))
@@ -262,28 +244,3 @@ def test_numbers_and_moments_of_a_workbook_are_read_exactly_and_from_one_sheet(t
     assert read["line"].tolist() == [2, 3, 4, 5]
     with pytest.raises(StatementRefused, match="in several ways"):
         read_statement(sheet(tmp_path, HEADER.split(","), sheets=2))
-
-
-ERRORS = {
-    "Id": "#REF!", "Date": "#VALUE!", "Status": "#N/A", "Type": "#NAME?", "Amount": "#DIV/0!", "Fee": "#NUM!",
-    "Balance": "#REF!", "Currency": "#NULL!",
-}  # fmt: skip
-
-
-def test_an_error_of_a_spreadsheet_in_a_column_that_is_read_makes_a_bad_row(tmp_path: Path):
-    header = [*HEADER.split(","), "Currency"]
-    good = ["001", AT, "Successful", "Payment", 961234567, "FRI:shop/USER", 100, 1, 99, "ZMW"]
-    wrong = [[*(dict(zip(header, good, strict=True)) | {heading: error}).values()] for heading, error in ERRORS.items()]
-    rows = read_statement(sheet(tmp_path, header, good, *wrong, ["#REF!"] * 10, good)).rows
-    assert rows["line"].tolist() == [*range(2, len(ERRORS) + 5)]
-    first, *problems, others, last = rows["problem"]
-    assert pd.isna([first, last]).all()
-    for (heading, error), problem in zip(ERRORS.items(), problems, strict=True):
-        assert heading in problem
-        assert error in problem
-    assert "Id holds the spreadsheet's error #REF!" in others
-    # In a column that is ignored it is of no matter.
-    beside = [None, *header[:-1], "Check"], [None, *good[:-1], "#DIV/0!"], [None] * 10 + ["#DIV/0!"]
-    rows = read_statement(sheet(tmp_path, [], *beside), layout="mtn").rows
-    assert rows["line"].tolist() == [3]
-    assert rows["problem"].isna().all()
