@@ -272,6 +272,18 @@ def test_what_adds_up_closes_and_nothing_else_does_and_each_line_says_what_it_wa
 
 
 @pytest.mark.thorough
+def test_open_rows_that_meet_their_other_part_close_with_what_they_moved():
+    last, waits = on(30, "E1", 1), [on(2, "F", 9, fee_minor=2), on(3, "P", 20, direction="out")]
+    first = month([last], [*waits, last])
+    later = [on(40, "F", 9, fee_minor=2), on(41, "P", 20, direction="out"), on(58, "E2", 1)]
+    second = month([last, *later], later[-1:], carry_forward=first.carry_forward)
+    assert second.closed.set_index("key")["variance_minor"].to_dict() == {"F": -7, "P": 20}
+    assert set(second.closed["rule"]) == {"key"}
+    (aside,) = second.aside.to_dict("records")
+    assert (aside["matched_rows"], aside["matched_value"]) == (2, 27)
+
+
+@pytest.mark.thorough
 def test_a_line_that_people_matched_is_known_when_another_file_tells_it_again(tmp_path: Path):
     """And a second one like it is not: only what was told then is known."""
     ours, told = [on(1, "A", 50), on(30, "E1", 1)], [on(3, "made-b", 50), on(30, "E1", 1)]

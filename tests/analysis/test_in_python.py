@@ -29,21 +29,16 @@ def found(ledger: Any, statement: Any, **more: Any) -> list[tuple[str, str]]:  #
     return list(zip(breaks["key"], breaks["code"].astype(str), strict=True))
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "minor", "csv", "parquet"])
-def test_four_columns_are_enough_on_either_side(kind: str, tmp_path: Path):
-    def made(rows: pd.DataFrame, name: str) -> Any:  # noqa: ANN401  any table
-        if kind in {"csv", "parquet"}:
-            path = tmp_path / f"{name}.{kind}"
-            rows.to_csv(path, index=False) if kind == "csv" else rows.to_parquet(path)
-            return str(path)
-        minor = [15000, 9900, -6000] if len(rows) > 2 else [15000, -6000]
-        whole = rows.drop(columns="amount").assign(amount_minor=minor)
-        return {"pandas": rows, "polars": pl.from_pandas(rows), "arrow": pl.from_pandas(rows).to_arrow()}.get(
-            kind, whole
-        )
-
-    theirs = THEIRS if kind == "csv" else made(THEIRS, "statement")
-    assert found(made(OURS, "ledger"), theirs) == [("7002", "missing_in_statement")]
+def test_four_columns_are_enough_on_either_side_in_a_frame_and_in_a_file(tmp_path: Path):
+    OURS.to_csv(tmp_path / "ledger.csv", index=False)
+    THEIRS.to_parquet(tmp_path / "statement.parquet")
+    minor = OURS.drop(columns="amount").assign(amount_minor=[15000, 9900, -6000])
+    for ledger, statement in (
+        (OURS, pl.from_pandas(THEIRS)),
+        (minor, pl.from_pandas(THEIRS).to_arrow()),
+        (str(tmp_path / "ledger.csv"), str(tmp_path / "statement.parquet")),
+    ):
+        assert found(ledger, statement) == [("7002", "missing_in_statement")]
 
 
 def test_a_file_that_cannot_be_read_names_the_call_that_helps(tmp_path: Path):

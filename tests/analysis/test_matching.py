@@ -136,6 +136,16 @@ class TestByAmount:
                 assert f"within 1 day: {', '.join(names)}{f' and {more}' if more else ''} of the ledger; S" in reason
                 assert reason.endswith("; a later rule matched the others." if taken else " of the statement.")
 
+    def test_a_row_of_which_no_partner_is_left_is_not_in_question(self):
+        # A later rule takes S0 and S1 for P0 and P1, and S4 is too far from P2 to be its partner.
+        ours = [*(on(0, f"P{n}", 500) for n in range(3)), on(20, "Z", 7)]
+        theirs = [on(1, "S0", 500), on(1, "S1", 500), on(4, "S4", 500), on(20, "Z", 7)]
+        left = matched(ours, theirs, within(2), within(2, nearest=True))
+        assert pairs_of(left) == {("P0", "S0"), ("P1", "S1")}
+        assert [*zip(left.breaks["key"], left.breaks["code"], strict=True)] == [
+            ("P2", "missing_in_statement"), ("S4", "missing_in_ledger"),
+        ]  # fmt: skip
+
     @pytest.mark.parametrize("missing", [(0.0, 0.0), (0.1, 0.0), (0.0, 0.1)])
     @pytest.mark.parametrize(("rows", "amounts"), [(4, 1), (120, 4), (300, 200)])
     @settings(max_examples=5)

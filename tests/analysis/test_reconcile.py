@@ -585,6 +585,12 @@ TWO_PERIODS: dict[str, tuple[Case, Row, Case, Row]] = {
         (ledger_of(SUSPENDED), [statement_of(movement("z2", 1, day=10), opening=101, name="next.csv")]),
         {"codes": [("z", "missing_in_ledger"), ("z2", "timing")]},
     ),
+    "a batch is as old as its oldest row": (
+        (ledger_of(A, P), [statement_of(A)]), {"codes": [("b", "missing_in_statement")]},
+        (ledger_of(A, P, movement("q", 50, day=3, batch="b")), [statement_of(C, opening=100, name="n.csv")]),
+        {"codes": [("b", "missing_in_statement"), ("c", "timing")], "rows": [2, 1],
+         "since_date": [date(2026, 1, 5), None]},
+    ),
     "a line of a batch that is told again is added once too": (
         (ledger_of(CREDIT), [statement_of(P)]), {"codes": [("b", "batch_mismatch")]},
         (ledger_of(CREDIT, C), [statement_of(P, Q, C)]), {"codes": [], "told again": 1, "holds": True},
@@ -684,6 +690,12 @@ class TestNarratives:
         later = partial(reconcile, statement=without_rows(8), carry_forward=first.carry_forward)
         for ledger in (ours.drop(columns="description"), ours.iloc[5:]):
             assert dict(python_rows(later(made(ledger)).breaks, "key", "description")) == found
+
+
+def test_lines_without_a_number_are_told_apart_by_their_keys():
+    lines = statement_of({**C, "description": "of c"}, {**OUT_AGAIN, "description": "of d"}).assign(line=0)
+    found = python_rows(reconcile(LEDGER, lines).breaks, "key", "description")
+    assert dict(found) == {"c": "of c", "d": "of d", "a": None, "b": None}
 
 
 def test_a_carry_forward_shows_itself_as_text_and_as_html():
