@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.analysis.test_reconcile import ACCOUNT, KINDS, ledger_of, movement
+from tests.analysis.test_reconcile import ACCOUNT, ledger_of, movement
 from tests.analysis.test_reconcile import statement_of as with_balances
 from workbench import read_statement
 from workbench.analysis import files
@@ -85,25 +85,6 @@ def everything(found: dict[str, str]) -> pd.DataFrame:
 
 
 class TestIds:
-    @pytest.mark.thorough
-    @SLOW
-    @given(st.data())
-    def test_they_are_of_what_the_rows_say_alone(self, data: st.DataObject):
-        one = st.builds(
-            # Of rows of one moment the first line is the first: only equal ones have one.
-            lambda key, amount, day, batch: row(key, amount, day=day, batch=batch, occurred_at=moment(day, amount)),
-            st.sampled_from(["K1", "K2", None]), st.integers(1, 3), st.integers(1, 2), st.sampled_from(["S", None]),
-        )  # fmt: skip
-        ours, theirs = (data.draw(st.lists(one, min_size=1, max_size=9)) for _ in range(2))
-        first = ran(ours, theirs).breaks
-        shuffled = [data.draw(st.permutations(each)) for each in (ours, theirs)]
-        made = KINDS[data.draw(st.sampled_from(sorted(KINDS)))]
-        again = reconcile(made(ledger_of(*shuffled[0])), made(statement_of(*shuffled[1], name="other.csv"))).breaks
-        told = ["id", "code", "side", "variance_minor", "rows"]
-        assert first["id"].is_unique
-        assert first["id"].str.fullmatch("b[a-z2-7]{11}").all()
-        assert sorted(map(str, first[told].to_numpy().tolist())) == sorted(map(str, again[told].to_numpy().tolist()))
-
     def test_another_content_is_another_id(self):
         changes = [{}, {"amount_minor": 501}, {"key": "A2"}, {"direction": "out"}, {"fee_minor": 1}, {"batch": "S"},
                    {"phone": "+260••••567"}, {"business_date": date(2026, 1, 4)}, {"kind": "payout_paid"}]  # fmt: skip

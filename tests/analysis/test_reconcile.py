@@ -359,7 +359,7 @@ SINGLE: dict[str, tuple[Case, Row]] = {
     ),
     "another date is proposed of the entry": (
         (ledger_of(movement("k", 500, day=1)), [statement_of(movement("k", 500, day=7))]),
-        {"codes": [("k", "date_mismatch")], "recipes": ["redated"], "proposed of": ["je_1"]},
+        {"codes": [("k", "date_mismatch")], "recipes": ["redated"], "proposed of": ["je_1"], "age_days": [6]},
     ),
     "a payout that the bank did not pay comes back under its reference": (
         (ledger_of(movement("k", 500, day=1, kind="payout_paid", **OUT), C), [statement_of(C)]),

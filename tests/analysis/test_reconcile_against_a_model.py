@@ -528,6 +528,8 @@ class TestAgainstTheModel:
     def test_another_export_in_another_order_has_the_same_breaks(self, kind: str, case: Case, order: Random):
         tables = (map(KINDS[kind], without_balances(*rows)) for rows in (case, exported(case, order)))
         first, again = (reconcile(*both) for both in tables)
+        assert first.breaks["id"].is_unique
+        assert first.breaks["id"].str.fullmatch("b[a-z2-7]{11}").all()
         said = ["account", "id", "code", "key", "ledger_minor", "statement_minor", "variance_minor", "rows"]
         pd.testing.assert_frame_equal(*(of.breaks[said].sort_values(said, ignore_index=True) for of in (first, again)))
         figures = [name for name in first.proof.columns if name.endswith("_minor") or name == "holds"]
@@ -536,13 +538,13 @@ class TestAgainstTheModel:
 
 
 def exported(case: Case, order: Random) -> Case:
-    """The same rows in another order, and numbered in it."""
-    named = (lambda number: {"number": number, "entry": f"je_{number}"}, lambda number: {"line": number + 1})
-    shuffled = (order.sample(side, len(side)) for side in case)
-    return tuple(
-        [{**row, **name(number)} for number, row in enumerate(side, start=1)]
-        for side, name in zip(shuffled, named, strict=True)
-    )
+    """The same rows in another order, numbered in it, and the statement's in files of other names."""
+    ledger, statement = (order.sample(side, len(side)) for side in case)
+    ours = [{**row, "number": number, "entry": f"je_{number}"} for number, row in enumerate(ledger, start=1)]
+    theirs = [
+        {**row, "line": line, "statement": f"again-{row['statement']}"} for line, row in enumerate(statement, start=2)
+    ]
+    return ours, theirs
 
 
 def without_balances(ledger: list[Row], statement: list[Row]) -> tuple[pd.DataFrame, pd.DataFrame]:
