@@ -108,6 +108,17 @@ class TestACommand:
         ]
 
     @pytest.mark.thorough
+    def test_takes_a_line_that_has_the_name_of_an_open_entry_for_what_it_is(self, shop: Shop):
+        """Where the books name no entries, the earlier of two rows of one key has the key for its name."""
+        other = Moved("T4", 30, 7_000)
+        done = shop.go_on([ONE, TWO, LATE, other, LAST, NEXT])
+        assert done.exit_code == 1
+        assert "read now: T3 of 2026-01-20, T4 of 2026-01-30." in done.stdout
+        lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+        assert {"Balance per statement 2,850.00", "Balance per books 2,920.00"} <= set(lines)
+        assert len(re.findall("^Adjusted balance per .* 2,920.00$", done.stdout, re.MULTILINE)) == 2
+
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("ledger", "named"),
         [
