@@ -134,24 +134,11 @@ def texts_of(path: Path) -> list[str]:
 
 
 class TestOutcome:
-    def test_clean_books_end_with_0_and_a_layout_of_ones_own_stands_in_a_file(self, tmp_path: Path):
-        clean = written(tmp_path)
-        (tmp_path / "mine.toml").write_text(
-            'account = "operator:mtn:float"\ndates = ["%d.%m.%Y"]\ndelimiter = ";"\ndecimal = ","\n'
-            '[columns]\nkey = "Ref"\nmoment = "Day"\namount = "In"\nfee = "Cost"\n'
-        )
-        lines = [
-            f"{row['key']};{row['business_date']:%d.%m.%Y};100,{row['amount_minor'] - 10_000:02};1,00" for row in BOTH
-        ]
-        mine = tmp_path / "mine.csv"
-        mine.write_text("\n".join(["Ref;Day;In;Cost", *lines]))
-        done = clean.run_with(clean.ledger, str(mine), "--layout", str(tmp_path / "mine.toml"))
+    def test_clean_books_end_with_0(self, tmp_path: Path):
+        done = written(tmp_path).run()
         assert (done.exit_code, done.stderr) == (0, ""), done.stdout
         assert done.stdout.startswith("Nothing to settle. The proof holds")
         assert "what to do" not in done.stdout
-        unknown = clean.run_with(clean.ledger, str(mine))
-        assert unknown.exit_code == 2
-        assert ".toml" in unknown.stderr
 
     def test_breaks_end_with_1_and_are_summed_net_of_fees(self, done: tuple[Case, Result]):
         _, result = done

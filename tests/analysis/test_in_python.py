@@ -73,6 +73,9 @@ def test_a_folder_that_was_saved_is_carried_on(tmp_path: Path):
     assert hashes[0] == hashes[1] != hashes[2], "what is carried stands in the sign-off, from a folder as from memory"
     with pytest.raises(ReconcileRefused, match="There is no folder"):
         reconcile(books, later, carry_forward=tmp_path / "september")
+    (tmp_path / "october" / "rows.parquet").unlink()
+    with pytest.raises(ReconcileRefused, match=r"is not a carry-forward: it has no rows\.parquet"):
+        CarryForward.load(tmp_path / "october")
 
 
 MIDNIGHTS: dict[str, Callable[[pd.DataFrame], Any]] = {
@@ -106,15 +109,6 @@ def test_a_frame_in_which_one_moment_has_a_time_and_a_layout_of_times_keep_their
     for rows, layout in ((timed, None), (moments, Layout("books", columns, ("%d/%m/%Y %H:%M",)))):
         assert read_ledger(rows, layout=layout).rows["occurred_at"].notna().all()
     assert read_ledger(moments).rows["occurred_at"].isna().all()
-
-
-def test_a_folder_of_an_earlier_version_has_fewer_tables_and_one_without_its_rows_is_none(tmp_path: Path):
-    reconcile(OURS, THEIRS).carry_forward.save(tmp_path)
-    (tmp_path / "read.parquet").unlink()
-    assert CarryForward.load(tmp_path).read.empty
-    (tmp_path / "rows.parquet").unlink()
-    with pytest.raises(ReconcileRefused, match=r"is not a carry-forward: it has no rows\.parquet"):
-        CarryForward.load(tmp_path)
 
 
 def test_numbers_in_files_are_hashed_under_the_key_of_the_run(tmp_path: Path):
