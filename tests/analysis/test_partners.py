@@ -203,6 +203,7 @@ class TestSuggestions:
     @settings(max_examples=15)
     @given(target=st.integers(10, 40), parts=st.lists(st.integers(1, 30), min_size=2, max_size=7), both=st.booleans())
     @example(target=10, parts=[10, 3], both=True)
+    @example(target=13, parts=[10, 3], both=False)
     def test_every_choice_that_makes_up_for_a_row_or_a_difference_is_proposed(
         self, target: int, parts: list[int], *, both: bool
     ):
@@ -218,6 +219,17 @@ class TestSuggestions:
         one, several = ([each for each in fits if (len(each) > 2) == is_sum] for is_sum in (False, True))
         assert groups(breaks, "sum") == ({*several} if len(several) <= MOST and not one else set())
         assert groups(breaks, "difference") == ({*one} if both and len(one) <= MOST else set())
+
+    @settings(max_examples=10)
+    @given(parts=st.lists(st.integers(10**6, 10**8), min_size=2, max_size=4, unique=True), seed=st.integers(0, 10**6))
+    def test_a_planted_sum_is_proposed_among_others(self, parts: list[int], seed: int):
+        drawn = Random(seed)  # noqa: S311  a model
+        rows = [("statement", "credit", sum(parts), 2), *(("ledger", f"k{n}", each, 1) for n, each in enumerate(parts))]
+        rows += [("ledger", f"m{n}", drawn.randint(10**6, 10**8), drawn.choice([0, 1, 2])) for n in range(9)]
+        planted = frozenset(["s0", *(f"l{n + 1}" for n in range(len(parts)))])
+        found = suggestions_of(opened(*rows))
+        made = {frozenset(each.split("; ")) for each in found["breaks"]}
+        assert planted in made or "not_searched" in set(found["kind"])
 
     def test_of_many_rows_whole_days_are_added_up(self):
         day = [("ledger", f"k{n}", 1_000 + n * n, 1) for n in range(30)]
