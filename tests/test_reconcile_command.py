@@ -22,7 +22,6 @@ from workbench.analysis.shapes import BREAK, CARRIED, LEDGER_MOVEMENT, Columns
 from workbench.analysis.statements import LAYOUTS, write_statement
 from workbench.cli import app
 
-LIMIT_S = 120
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 OUTS = ("b.csv", "b.HTML", "b.xlsx", "b.parquet")
 

@@ -27,7 +27,6 @@ SHAPES = Path(__file__).resolve().parents[2] / "fixtures" / "statements"
 NAMES = sorted(path.stem for path in SHAPES.glob("*.csv"))
 NOT_IN_THE_FILE = {"mpesa": {"currency": "KES", "utc_offset_hours": 3}}
 WAYS = ("utf-8", "utf-8-sig", "utf-16", "cp1252", "the other way round", ";", "\t", "|", "xlsx")
-OF_THE_CALLER = ["statement", "phone_hash"]
 
 
 def is_dated(row: list[str]) -> bool:

@@ -59,7 +59,6 @@ EXACT = TEXTS.assign(amount=TEXTS["amount"].map(Decimal), occurred_at=MOMENTS)
 MINOR = TEXTS.drop(columns="amount").assign(
     amount_minor=[15_000, 8_550, -6_000, 120_000], occurred_at=MOMENTS.dt.tz_localize("Africa/Lusaka")
 )
-ROW = "operator:mtn:float,7712345678,2026-10-30 08:15:00,150.00"
 
 
 def csv_of(folder: Path, text: str, name: str = "books.csv", encoding: str = "utf-8") -> Path:

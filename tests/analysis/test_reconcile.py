@@ -116,14 +116,15 @@ def facts(result: Reconciliation, account: str) -> dict[str, object]:
     frames = (result.breaks, result.matches, result.summary, result.proof)
     breaks, matches, summary, proof = (frame[frame["account"] == account] for frame in frames)
     carried = result.carry_forward.of([account])
+    bodies = [body for each in breaks["proposal"].dropna() for body in json.loads(each)]
     return {
         **{name: [None if pd.isna(each) else each for each in breaks[name]] for name in shapes.BREAK},
         **proof.to_dict("records")[0],
         "codes": codes(breaks),
-        "recipes": [body["recipe"] for each in breaks["proposal"].dropna() for body in json.loads(each)],
-        "proposed of": [body["entry"] for each in breaks["proposal"].dropna() for body in json.loads(each)],
-        "proposed under": [body["reference"] for each in breaks["proposal"].dropna() for body in json.loads(each)],
-        "proposed": [body["amount_minor"] for each in breaks["proposal"].dropna() for body in json.loads(each)],
+        "recipes": [body["recipe"] for body in bodies],
+        "proposed": [body["amount_minor"] for body in bodies],
+        "proposed of": [body["entry"] for body in bodies],
+        "proposed under": [body["reference"] for body in bodies],
         "rules": matches["rule"].tolist(),
         "told again": summary.loc[summary["code"] == "told_again", "statement_rows"].sum(),
         "read": summary[["ledger_rows", "statement_rows"]].sum().tolist(),
@@ -341,11 +342,11 @@ SINGLE: dict[str, tuple[Case, Row]] = {
                                                                    related="a", fee_minor=1))]),
         {"codes": [("r", "reversed_unmatched")], "recipes": ["unknown_debit"]},
     ),
-    "of what went out more is booked as a debit": (
+    "a payment that was larger is booked as a debit": (
         (ledger_of(movement("k", 500, **OUT)), [statement_of(movement("k", 700, **OUT))]),
         {"codes": [("k", "amount_mismatch")], "recipes": ["unknown_debit"], "proposed": [200]},
     ),
-    "a charge is booked with its own fee": (
+    "a charge is booked together with its fee": (
         (ledger_of(A), [statement_of(A, movement("k", 500, fee_minor=5, type="fee", **OUT))]),
         {"codes": [("k", "missing_in_ledger")], "recipes": ["fee_raised"], "proposed": [505]},
     ),
@@ -353,11 +354,11 @@ SINGLE: dict[str, tuple[Case, Row]] = {
         (ledger_of(movement("k", 500, status="failed"), A), [statement_of(movement("k", 500), A)]),
         {"codes": [("k", "status_mismatch")], "recipes": ["unknown_credit"], "proposed": [500]},
     ),
-    "of a batch that only the statement has the sum is booked": (
+    "a batch that only the statement has is booked as one sum": (
         (ledger_of(A), [statement_of(A, P, Q)]),
         {"codes": [("b", "missing_in_ledger")], "recipes": ["unknown_credit"], "proposed": [150]},
     ),
-    "another date is proposed of the entry": (
+    "an entry of another date is redated": (
         (ledger_of(movement("k", 500, day=1)), [statement_of(movement("k", 500, day=7))]),
         {"codes": [("k", "date_mismatch")], "recipes": ["redated"], "proposed of": ["je_1"], "age_days": [6]},
     ),
@@ -585,7 +586,7 @@ TWO_PERIODS: dict[str, tuple[Case, Row, Case, Row]] = {
         (ledger_of(SUSPENDED), [statement_of(movement("z2", 1, day=10), opening=101, name="next.csv")]),
         {"codes": [("z", "missing_in_ledger"), ("z2", "timing")]},
     ),
-    "a batch is as old as its oldest row": (
+    "a batch is open since its first row was carried": (
         (ledger_of(A, P), [statement_of(A)]), {"codes": [("b", "missing_in_statement")]},
         (ledger_of(A, P, movement("q", 50, day=3, batch="b")), [statement_of(C, opening=100, name="n.csv")]),
         {"codes": [("b", "missing_in_statement"), ("c", "timing")], "rows": [2, 1],
