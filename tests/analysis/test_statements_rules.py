@@ -14,9 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench import draft_layout, reconcile
-from workbench.analysis.statements import LAYOUTS, Check, Layout, Statement, read_statement
+from workbench.analysis.statements import LAYOUTS, Check, Layout, Statement, read_ledger, read_statement
 from workbench.analysis.statements.cells import Column
 from workbench.analysis.statements.dates import ABSENT, DateFormat, dates_in
+from workbench.domain.phones import mask_phone, phone_hash
 from workbench.errors import StatementRefused
 
 HEADER = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"
@@ -359,6 +360,20 @@ def told_at_once(folder: Path, text: str) -> object:
     except StatementRefused as refusal:
         return str(refusal)
     return read.rows.astype("object").where(read.rows.notna(), None).to_dict("records"), read.joined, read.period
+
+
+@pytest.mark.parametrize("key", [b"k" * 32, b"longer than one block of the hash: " * 3])
+def test_a_number_has_one_mask_and_one_hash_however_it_is_spelled(key: bytes):
+    spelled = ["0961234567", "961234567", "260961234567", "2600961234567", "+260961234567", "00260961234567",
+               " 0961234567", "096 123 4567", "(096) 123-4567", "+260 96-123.4567"]  # fmt: skip
+    others = ["0961234568", "+254712345678", "0961234", "x", ""]
+    table = {"account": "a", "key": [*map(str, range(15))], "occurred_at": "2026-01-05", "amount": "1.00"}
+    rows = read_ledger(pd.DataFrame({**table, "phone": spelled + others}), phone_key=key).rows
+    hashes = [each if pd.isna(each) else each.partition(":")[2] for each in rows["phone_hash"]]
+    assert [*rows["phone"][:10]] == [mask_phone("+260961234567")] * 10
+    assert hashes[:10] == [phone_hash("0961234567", key)] * 10
+    assert hashes[10:12] == [phone_hash(each, key) for each in others[:2]]
+    assert rows["phone_hash"].isna().tolist() == [False] * 12 + [True] * 3
 
 
 # Statements copied from a PDF: a narrative that goes on in lines of its own belongs to the row above them.
