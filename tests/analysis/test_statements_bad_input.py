@@ -98,6 +98,24 @@ def test_a_good_row_has_no_problem_and_an_empty_fee_is_none(file: File, encoding
     assert rows["key"].tolist() == ["001", "001"]
 
 
+def test_a_number_is_masked_however_it_is_written(file: File):
+    own = [
+        "FRI:260961234567/MSISDN", "FRI:+260961234567/MSISDN", "260961234567", "+260 96 1234567", "0961234567",
+        "961234567", "26096****567",
+    ]  # fmt: skip
+    foreign = ["FRI:254961234567/MSISDN", "+254 96 1234567", "2549****4567"]
+    others = ["FRI:bank/SP", ""]
+    read = read_statement(file(HEADER, *(with_cells(From=written) for written in [*own, *foreign, *others])))
+    phones = [phone if isinstance(phone, str) else None for phone in read.rows["phone"]]
+    assert phones == ["+26096••••567"] * len(own) + ["+•••••••••567"] * len(foreign) + [None] * len(others)
+    # Whole numbers are told apart by a hash, however they are written; of the last of each only a part is known.
+    hashes = [hashed if isinstance(hashed, str) else None for hashed in read.rows["phone_hash"]]
+    assert [len(set(each)) for each in (hashes[:6], hashes[7:9])] == [1, 1]
+    assert [hashes[place] for place in (6, 9, 10, 11)] == [None] * 4
+    assert None not in hashes[:6] + hashes[7:9]
+    assert hashes[0] != hashes[7]
+
+
 def test_another_currency_is_kept_as_it_is_and_long_texts_and_formulas_stay_text(file: File):
     texts = [*("=cmd|' /C calc'!A0" + "x" * length for length in (10_000, 200_000)), "@SUM(A1)", "x"]
     lines = (f"{GOOD},{currency},{text}" for currency, text in zip(("usd", "", "zmk", "kwacha"), texts, strict=True))
