@@ -262,3 +262,28 @@ def test_numbers_and_moments_of_a_workbook_are_read_exactly_and_from_one_sheet(t
     assert read["line"].tolist() == [2, 3, 4, 5]
     with pytest.raises(StatementRefused, match="in several ways"):
         read_statement(sheet(tmp_path, HEADER.split(","), sheets=2))
+
+
+ERRORS = {
+    "Id": "#REF!", "Date": "#VALUE!", "Status": "#N/A", "Type": "#NAME?", "Amount": "#DIV/0!", "Fee": "#NUM!",
+    "Balance": "#REF!", "Currency": "#NULL!",
+}  # fmt: skip
+
+
+def test_an_error_of_a_spreadsheet_in_a_column_that_is_read_makes_a_bad_row(tmp_path: Path):
+    header = [*HEADER.split(","), "Currency"]
+    good = ["001", AT, "Successful", "Payment", 961234567, "FRI:shop/USER", 100, 1, 99, "ZMW"]
+    wrong = [[*(dict(zip(header, good, strict=True)) | {heading: error}).values()] for heading, error in ERRORS.items()]
+    rows = read_statement(sheet(tmp_path, header, good, *wrong, ["#REF!"] * 10, good)).rows
+    assert rows["line"].tolist() == [*range(2, len(ERRORS) + 5)]
+    first, *problems, others, last = rows["problem"]
+    assert pd.isna([first, last]).all()
+    for (heading, error), problem in zip(ERRORS.items(), problems, strict=True):
+        assert heading in problem
+        assert error in problem
+    assert "Id holds the spreadsheet's error #REF!" in others
+    # In a column that is ignored it is of no matter.
+    beside = [None, *header[:-1], "Check"], [None, *good[:-1], "#DIV/0!"], [None] * 10 + ["#DIV/0!"]
+    rows = read_statement(sheet(tmp_path, [], *beside), layout="mtn").rows
+    assert rows["line"].tolist() == [3]
+    assert rows["problem"].isna().all()
