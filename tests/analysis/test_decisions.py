@@ -366,6 +366,10 @@ class TestRules:
             path.write_text("\n".join(["[[rule]]", "expected = true", *lines]), "utf-8")
             assert (ruled(plain().breaks, rules_in(path)[0])["rule"] == "rule 1").sum() == many
 
+    def test_what_moves_nothing_goes_neither_way(self):
+        still = plain().breaks.assign(statement_minor=0)
+        assert not any(Rule("r", direction=way, expected=True).fits(still).any() for way in ("in", "out"))
+
     def test_a_person_goes_before_a_rule(self, tmp_path: Path):
         result = self.run(tmp_path, RULES, decisions=decided((ids(plain())["FEE"], "ignore")))
         shown = result.breaks.set_index("key").loc["FEE"]

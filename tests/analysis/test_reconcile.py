@@ -398,7 +398,7 @@ class TestTheResult:
     def test_what_agrees_leaves_nothing_and_tells_what_went_in(self, tmp_path: Path):
         LEDGER.to_parquet(tmp_path / "ledger.parquet")
         STATEMENT.to_parquet(tmp_path / "mtn.parquet")
-        result = reconcile(tmp_path / "ledger.parquet", tmp_path / "mtn.parquet")
+        result = reconcile(tmp_path / "ledger.parquet", str(tmp_path / "mtn.parq*"))
         assert result.is_clean
         assert result.breaks.empty
         assert list(result.matches["rule"]) == ["key"] * 4
@@ -411,6 +411,13 @@ class TestTheResult:
         assert result.inputs["name"].tolist() == ["ledger.parquet", "mtn.csv"]
         assert result.inputs["rows"].tolist() == [2, 2]
         assert result.inputs["sha256"].str.fullmatch("[0-9a-f]{64}").all()
+        assert wrong_types(result) == []
+
+    def test_what_the_proof_rests_on_is_shown(self):
+        result = reconcile(LEDGER, statement_of(movement(None, 0, problem="no amount"), movement("z", 7), opening=None))
+        assert "holds: the statement gives no closing balance" in repr(result)
+        assert "0.00 %" in repr(result)
+        assert not result.is_clean
         assert wrong_types(result) == []
 
     def test_a_tolerance_lets_a_difference_pass_and_the_proof_tells_it(self):

@@ -395,6 +395,11 @@ class TestReconciliation:
         assert left[3:-1] == said
         assert left[-1] == ("Adjusted balance per books", None, 70_000)
 
+    def test_what_is_matched_on_one_side_alone_stays_with_the_items_of_that_side(self):
+        both = [a_break("missing_in_ledger", variance, side="statement", id=name, verdict="match", partner=other)
+                for variance, name, other in ((-900, "b1", "b2"), (400, "b2", "b1"))]  # fmt: skip
+        assert ("plus receipts on the statement, not in the books", 1, 500) in by_account(reconciled(breaks=both))[MTN]
+
     @pytest.mark.thorough
     @given(st.lists(st.tuples(st.sampled_from(CODES), st.sampled_from(("ledger", "statement", "both")),
                               st.integers(-10**6, 10**6)), max_size=12),
