@@ -146,6 +146,13 @@ class TestByAmount:
             ("P2", "missing_in_statement"), ("S4", "missing_in_ledger"),
         ]  # fmt: skip
 
+    def test_what_differs_in_net_amount_direction_customer_or_currency_is_no_match(self):
+        ours = [on(0, "a", 100, fee_minor=1), on(0, "b", 200), on(0, "c", 300, phone="0961234567"), on(0, "d", 7),
+                on(0, "e", 400)]  # fmt: skip
+        theirs = [on(0, "w", 100), on(0, "x", 200, direction="out"), on(0, "y", 300, phone="0961234568"), on(0, "z", 7),
+                  on(0, "v", 400, currency="USD")]  # fmt: skip
+        assert pairs_of(matched(ours, theirs, within(3))) == {("d", "z")}
+
     @pytest.mark.parametrize("missing", [(0.0, 0.0), (0.1, 0.0), (0.0, 0.1)])
     @pytest.mark.parametrize(("rows", "amounts"), [(4, 1), (120, 4), (300, 200)])
     @settings(max_examples=5)
@@ -165,6 +172,14 @@ class TestByAmount:
         assert result.proof["holds"].all()
         shown = sum(line.items or 0 for line in account.lines if "ambiguous rows" in line.text)
         assert shown == (result.breaks["code"] == "ambiguous").sum()
+
+    def test_rules_are_tried_in_their_order(self):
+        ours = [on(0, "P0", 500), on(4, "P4", 500)]
+        theirs = [on(0, "S0", 500), on(6, "S6", 500)]
+        assert len(matched(ours, theirs, within(3)).breaks) == 4
+        result = matched(ours, theirs, within(0), within(3))
+        assert result.matched_by == {"amount within 0 days": 1, "amount within 3 days": 1}
+        assert pairs_of(result) == {("P0", "S0"), ("P4", "S6")}
 
     @pytest.mark.thorough
     @pytest.mark.parametrize("missing", [(0, 0), (0.1, 0), (0, 0.1)])
