@@ -510,6 +510,14 @@ class TestWhatIsRefused:
         with pytest.raises(ReconcileRefused):
             reconcile(LEDGER, STATEMENT, **wrong)
 
+    def test_files_that_are_no_parquet_or_given_twice(self, tmp_path: Path):
+        (tmp_path / "mtn.txt").write_text("Id,Date\n")
+        with pytest.raises(ReconcileRefused, match=r"mtn\.txt is not a Parquet file\. .*read_statement"):
+            reconcile(LEDGER, tmp_path / "mtn.txt")
+        STATEMENT.to_parquet(tmp_path / "mtn.parquet")
+        with pytest.raises(ReconcileRefused, match="given twice"):
+            reconcile(LEDGER, [tmp_path / "mtn.parquet"] * 2)
+
     def test_a_carry_forward_without_its_columns(self):
         with pytest.raises(ReconcileRefused, match="side"):
             CarryForward(pd.DataFrame(), pd.DataFrame())

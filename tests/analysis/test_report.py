@@ -779,8 +779,9 @@ class TestJournal:
         desk = Desk(tmp_path)
         rules = (tmp_path / "rules.toml").read_text("utf-8").replace('kind = "fee"', 'kind = "interest"')
         (tmp_path / "rules.toml").write_text(rules, "utf-8")
-        lines = desk.run().journal(accounts={"interest": "4900"})
+        lines = desk.run().journal(tmp_path / "j.csv", accounts={"interest": "4900"})
         assert [*python_rows(lines, "account", "debit_minor", "credit_minor")] == [("Bank", 0, 500), ("4900", 500, 0)]
+        assert len((tmp_path / "j.csv").read_text("utf-8").splitlines()) == 1 + len(lines)
 
     @pytest.mark.parametrize(
         ("text", "why", "details"),
