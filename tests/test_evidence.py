@@ -222,7 +222,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def contradicted(found: Evidence) -> list[Any]:
-    return [each.as_record() for each in found.findings if each.result == "contradicted"]
+    return [each for each in found.findings if each.result == "contradicted"]
 
 
 def foreign(found: Evidence) -> list[Any]:
@@ -267,9 +267,6 @@ def test_the_command_writes_the_rows_and_a_letter_that_asks_to_confirm_them(seve
     assert table.exit_code == 0
     assert [line for line in table.stdout.splitlines() if len(line) > 80] == []
     assert "major (several.har #" in table.stdout
-    records = json.loads(run(several, "--json").stdout)
-    told = {each["name"]: each["values"][0]["value"] for each in records if each["result"] == "shown"}
-    assert {name: value for name, value in told.items() if name in SWITCHED} == SWITCHED
     assert Gaps.chosen(read_toml(rows.read_bytes())).changed() == SWITCHED
     asked = letter.read_text()
     assert "- We saw: major units: 150 is 150.00 ZMW. Is that right?" in asked
@@ -533,7 +530,7 @@ def test_secrets_and_numbers_are_masked_before_anything_looks(tmp_path: Path):
     assert [each for each in SECRETS if each in told] == []
     assert posted.request.text == "grant=a&client_secret=••••&phone=096••••567"
     assert "Bearer sk_" in told
-    shown = repr(fit(file)) + fit(file).toml + run(file, "--json").stdout
+    shown = repr(fit(file)) + fit(file).toml + run(file).stdout
     assert [each for each in SECRETS if each in shown] == []
 
 

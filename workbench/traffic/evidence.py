@@ -402,21 +402,6 @@ class Finding(NamedTuple):
             texts.append(meaning if "" in parts else f"{', '.join(parts)}, as it would be if this holds: {meaning}")
         return f"{'; and '.join(texts)}. {'Which is' if len(texts) > 1 else 'Is that'} right?"
 
-    @property
-    def why(self) -> str:
-        """The reason for which traffic cannot show the row; empty if it can, or if something was seen."""
-        return "" if self.shown else self.gap.unseen.get(None, "")
-
-    def as_record(self) -> dict[str, Any]:
-        """The finding as JSON types."""
-        values = [{"value": _as_json(value), "says": text, "by": places} for text, value, places in self.says]
-        about = {"section": self.gap.section, "name": self.gap.name, "result": self.result}
-        return {**about, "values": values, "why": self.why}
-
-
-def _as_json(value: Value | Other) -> object:
-    return value.what if isinstance(value, Other) else value
-
 
 @dataclass(frozen=True, repr=False)
 class Evidence(Tabular):
@@ -452,7 +437,8 @@ class Evidence(Tabular):
         kinds, rows = ("shown", "contradicted", "open"), list[tuple[str, ...]]()
         for finding in sorted(self.findings, key=lambda finding: (kinds.index(finding.result), not finding.shown)):
             lines = [f"{text} ({places[0]})" for text, _, places in finding.says]
-            lines = lines or [finding.why and f"unseen: {finding.why}"]
+            if None in finding.gap.unseen and not lines:
+                lines = [f"unseen: {finding.gap.unseen[None]}"]
             rows += zip_longest([finding.gap.name], [finding.result], lines, fillvalue="")
         counts = ", ".join(f"{sum(finding.result == kind for finding in self.findings)} {kind}" for kind in kinds)
         more = "; there were more than are looked at" if self.left_out else ""
@@ -469,7 +455,8 @@ class Evidence(Tabular):
         lines = [f"# {line}" for line in (f"{self._heading} of the service.", *self._clocks)]
         for finding in self.findings:
             for text, value, places in finding.says:
-                says = f"{finding.gap.name} = {json.dumps(_as_json(value), ensure_ascii=False)}  # {places[0]}"
+                written = value.what if isinstance(value, Other) else value
+                says = f"{finding.gap.name} = {json.dumps(written, ensure_ascii=False)}  # {places[0]}"
                 why = "none of ours" if isinstance(value, Other) else "contradicted" if len(finding.shown) > 1 else text
                 lines.append(says if finding.value is not None else f"# {says}: {why}")
         return "\n".join(lines) + "\n"
