@@ -15,8 +15,6 @@ import pytest
 from workbench.alternatives import GAPS, JUNIT, switched
 
 if TYPE_CHECKING:
-    import httpx
-
     from workbench.bench import Served, Workbench
 
     Servers = Callable[["Options"], tuple[Workbench, Served]]
@@ -37,7 +35,6 @@ class Options(NamedTuple):
 
     seed: int | str | None = None
     gaps: Mapping[str, Any] = {}
-    scenario: str | None = None
     start: Any = None
 
     @classmethod
@@ -69,9 +66,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Registers the marker, and lets pytest write the report that `workbench each` reads."""
     config.addinivalue_line(
         "markers",
-        "workbench(seed=None, gaps={}, scenario=None, start=None): how bench and served_bench are opened: "
-        "gaps are rows of the register; scenario happens in every call that can produce it; start is the "
-        "clock's first moment, an aware datetime.",
+        "workbench(seed=None, gaps={}, start=None): how bench and served_bench are opened: gaps are rows of the "
+        "register; start is the clock's first moment, an aware datetime.",
     )
     if (report := os.environ.get(JUNIT)) and not config.getoption("xmlpath", None):
         config.option.xmlpath = report
@@ -145,33 +141,12 @@ def _remove(home: "Workbench", endpoints: set[str]) -> None:
 @contextmanager
 def _watched(item: pytest.Item, opened: "Workbench", options: Options) -> Iterator[None]:
     """Lets a failed test show its sandbox; warns if a passed test left a prompt or a delivery open."""
-    if options.scenario:
-        opened.http.event_hooks["request"].append(_asking_for(options.scenario))
     item.stash.setdefault(_OPEN, []).append((opened, options))
     yield
     item.stash[_OPEN].pop()
     if not opened.http.is_closed and not item.stash.get(_BROKEN_OFF, False):
         for message in _left_open(opened):
             warnings.warn(LeftOpen(message), stacklevel=1)
-
-
-def _asking_for(scenario: str) -> Callable[["httpx.Request"], None]:
-    """A hook that adds a scenario's header to the requests that take it. Raises UsageError: unknown scenario."""
-    import re
-
-    from workbench.sandbox.operations import OPERATIONS
-
-    offered = {name for operation in OPERATIONS for name in operation.scenarios}
-    if scenario not in offered:
-        raise pytest.UsageError(f"There is no scenario {scenario!r}; there are {', '.join(sorted(offered))}.")
-    paths = [re.sub(r"{\w+}", "[^/]+", operation.path) for operation in OPERATIONS if scenario in operation.scenarios]
-    taken = re.compile("|".join(paths))
-
-    def ask(request: "httpx.Request") -> None:
-        if request.method == "POST" and taken.fullmatch(request.url.path):
-            request.headers.setdefault("Sandbox-Scenario", scenario)
-
-    return ask
 
 
 def _left_open(opened: "Workbench") -> Iterator[str]:

@@ -65,6 +65,8 @@ class GapRows(Tabular, list[GapRow]):
     `trace` returns the rows of the sandbox's trace; `page` is the address of the interface.
     """
 
+    _width = _WIDTH
+
     def __init__(
         self, rows: Iterable[Record], trace: Callable[[], Iterable[TraceRow]] = tuple, page: str = PAGE
     ) -> None:
@@ -96,10 +98,6 @@ class GapRows(Tabular, list[GapRow]):
     def questions(self) -> "Letter":
         """A letter to the provider, in Markdown, about the rows that this run relied on."""
         return letter(self.used)
-
-    def text(self, width: int | None = None) -> str:
-        """The table in lines of at most `width` columns, 80 by default."""
-        return super().text(width or _WIDTH)
 
     def _table(self) -> Table:
         section = Column("section", link=f"{self._page}#section-{{}}")

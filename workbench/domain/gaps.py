@@ -355,8 +355,9 @@ class Gaps:
                       "{object: list, url, data, page, per_page, total}"}, asks="How are lists paged?",
         relied=("List", "NumberedList", "cursor_unknown"), sign=on(CALLS, formed(
             {"cursor": has("object url has_more data"), "page": has("object url data page per_page total")},
-            lambda call: [call.body] * (call.ok and call.id.startswith("list") and isinstance(call.body.get("data"), list)
-            ))), code=("sandbox/operations.py",))
+            lambda call: [call.body] * (
+                call.ok and call.id.startswith("list") and isinstance(call.body.get("data"), list)))),
+        code=("sandbox/operations.py",))
     token_credentials: str = row("4", "any",
         "any e-mail address, and any non-empty password but the word wrong; no Authorization needed",
         alternatives={"one_account": "one account with an e-mail address and a password"},

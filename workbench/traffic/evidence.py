@@ -29,7 +29,6 @@ MOST_TEXT: Final = 64 * 2**20
 _EXCHANGE: Final = 2**12
 """The memory that an exchange takes besides the text of its bodies, in bytes, roughly."""
 _NEAR_S, _MINUTE_S, _DAY_S, _GAVE_UP_S = 5, 60, 86_400, 2 * 86_400
-_WIDTH: Final = 80
 _BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
     name: (Decimal(least or CENT), Decimal(most or 10**MAX_MAJOR_DIGITS - CENT))
     for name, (least, most) in BOUNDS_MAJOR.items()
@@ -407,6 +406,7 @@ class Finding(NamedTuple):
 class Evidence(Tabular):
     """The findings of some recordings for the whole register."""
 
+    _width = 80
     findings: tuple[Finding, ...]
     read: int
     """The number of exchanges that were looked at."""
@@ -444,10 +444,6 @@ class Evidence(Tabular):
         more = "; there were more than are looked at" if self.left_out else ""
         caption = ". ".join([f"{self._heading}: {counts}{more}", *self._clocks])
         return table(caption, ("name", "result", "value, by which exchange"), rows)
-
-    def text(self, width: int | None = None) -> str:
-        """The table in lines of at most `width` columns, 80 by default."""
-        return super().text(width or _WIDTH)
 
     @property
     def toml(self) -> str:
