@@ -454,6 +454,15 @@ SHOWN: dict[str, tuple[str, Value | Other | None, list[dict[str, Any]]]] = {
     "an event that came before it was made": ("lateness", None, [made_at("06:00:20")]),
     "a charge that waited": ("charge_wait", "answered", [asked(200, {"id": "c", "status": "succeeded"}, CHARGES)]),
     "a charge that is pending for ever": ("charge_wait", None, [asked(200, {"id": "c", "status": "pending"}, CHARGES)]),
+    "a pending charge that is asked for again": (
+        "charge_wait", None, [asked(200, {"id": "c", "status": "pending"}, CHARGES)] * 2),
+    "a receiver's own 429": ("rate_limit", None, [hook(429, "06:00:00")]),
+    "a receiver's own headers": (
+        "deprecation", None, [hook(200, "06:00:00", deprecation="@1", sunset="Mon, 05 Jan 2026 06:00:00 GMT")]),
+    "a replay after a 410": ("delivery_gone", None, [
+        hook(410, "06:00:00"),
+        at("05T06:01:00", entry("POST", "https://live.example/v1/events/e/replay", 200, {}, {"data": []})),
+        hook(200, "06:01:01")]),
     "a charge whose response was not saved": ("charge_wait", None, [asked(200, ["no", "body"], CHARGES)]),
     "a refresh without a body": ("refresh_request", "body_or_header", [refreshed("0")]),
     "a refresh whose body was not saved": ("refresh_request", None, [refreshed("42")]),

@@ -403,7 +403,10 @@ class Gaps:
     auth_schemes: str = row("5", "as_documented",
         "Bearer for intents, Basic for charges, Bearer for plants; either for assumed operations",
         alternatives={"either": "either for every operation"}, shows="Bearer on intents and plants, Basic on charges.",
-        asks="Does each operation take Basic as well as Bearer?", relied=("scheme_wrong",), sign=signs.schemes_shown,
+        asks="Does each operation take Basic as well as Bearer?", relied=("scheme_wrong",), sign=tried(
+            "either", "as_documented", by={401},
+            asks=lambda call: {call.scheme, call.documented} == {"basic", "bearer"} and (
+                call.took or (call.documented in call.challenge and call.scheme not in call.challenge))),
         code=("sandbox/access.py",))
     key_rotation: str = row("5", "at_once", "rolling gives a new key; the old one gets 401 at once",
         alternatives={"overlap": "the old one works for another 86400 s, then it gets 401"},
@@ -416,7 +419,7 @@ class Gaps:
     key_revocation: str = row("5", "at_once", "at once, 401 key_revoked",
         asks="When does a revoked key stop working, and what is the response to it?", cost=2,
         relied=("revokeApiKey", "key_revoked"),
-        sign=first((Part("at_once", "401 key_revoked"), lambda call: '"key_revoked"' in call.text)),
+        sign=on(CALLS, first((Part("at_once", "401 key_revoked"), lambda call: '"key_revoked"' in call.text))),
         code=("sandbox/service/accounts.py", "sandbox/access.py"))
 
     # 6. Events
@@ -566,8 +569,11 @@ class Gaps:
         alternatives={"100_per_60": "100 requests in 60 s for each account, with RateLimit-Policy and RateLimit "
                       "(draft-ietf-httpapi-ratelimit-headers-11), 429 and Retry-After"},
         asks="How many requests may we make, and how do you tell us to slow down?", relied=("rate_limited",),
-        sign=signs.rate_shown, unseen={"none": _LUCK},
-        code=("sandbox/exchange.py",))
+        sign=on(CALLS, first(
+            ("100_per_60", lambda call: re.search(r"\bq=100\b.*\bw=60\b", call.limit)),
+            (lambda call: Other(call.limit[:60]), lambda call: call.limit),
+            (Other("429, with no policy told"), lambda call: call.status == HTTPStatus.TOO_MANY_REQUESTS))),
+        unseen={"none": _LUCK}, code=("sandbox/exchange.py",))
     amount_bounds: str = row("8", "none", "from 0.01 to 9,999,999,999.99",
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
         asks="What are the smallest and the largest amounts of a payment?",
@@ -606,8 +612,8 @@ class Gaps:
     deprecation: str = row("9", "headers", "Deprecation (RFC 9745) and Sunset (RFC 8594) on deprecated operations",
         alternatives={"none": "none"}, here="mark an operation with bench.control.deprecate",
         asks="How do you announce that something will be removed?",
-        sign=first(("headers", lambda call: {"deprecation", "sunset"} <= {*call.got})), unseen={"none": _LUCK},
-        code=("sandbox/operations.py",))
+        sign=on(CALLS, first(("headers", lambda call: {"deprecation", "sunset"} <= {*call.got}))),
+        unseen={"none": _LUCK}, code=("sandbox/operations.py",))
     # fmt: on
 
     @classmethod

@@ -1,6 +1,5 @@
 """Reads the values of the register's rows from recorded traffic: the recorded exchange, and its readers."""
 
-import re
 from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -92,6 +91,11 @@ class ObservedCall:
         """The object that a payment's call makes or reads, with an article: `a charge`; empty for other calls."""
         scheme, _, credential = self.sent.get("authorization", "").partition(" ")
         self.scheme, self.holds = scheme.lower(), credential[:3]
+        self.documented = self.schemes[0].lower() if len(self.schemes) == 1 else ""
+        """The only scheme that is documented for the operation; empty if both are, or none."""
+        self.challenge = self.got.get("www-authenticate", "").lower()
+        self.limit = self.got.get("ratelimit-policy", "")
+        """The limit of requests that the response announces; empty if it announces none."""
         is_charge = self.id == "createCharge"
         payer = self.asked if is_charge else within(self.asked, "payment_method", "mobile_money")
         self.operator = operator_id(payer.get("channel" if is_charge else "provider"))
@@ -155,9 +159,17 @@ def on(operations: str, shows: Shows) -> Shows:
     return lambda call: shows(call) if call.id in ids or (call.id != WEBHOOK and operations == CALLS) else None
 
 
-def first(*cases: tuple[Reading, Test]) -> Shows:
-    """A reader of exchanges: the value of the first case whose test an exchange passes; None if it passes no test."""
-    return lambda call: next((value for value, is_so in cases if is_so(call)), None)
+def first(*cases: tuple[Reading | Shows, Test]) -> Shows:
+    """A reader of exchanges: the value of the first case whose test an exchange passes; None if it passes no test.
+
+    A case may have a reader in place of its value.
+    """
+
+    def shows(call: ObservedCall) -> Reading:
+        value = next((value for value, is_so in cases if is_so(call)), None)
+        return value(call) if callable(value) else value
+
+    return shows
 
 
 def tried(
@@ -254,15 +266,6 @@ def channel_shown(call: ObservedCall) -> Reading:
     return None
 
 
-def schemes_shown(call: ObservedCall) -> Reading:
-    """Tells whether an operation takes the scheme of `Authorization` that is not documented for it."""
-    if len(call.schemes) != 1 or call.scheme not in {"basic", "bearer"} or call.scheme == call.schemes[0].lower():
-        return None
-    offered = call.got.get("www-authenticate", "").lower()
-    asks = call.took or (call.schemes[0].lower() in offered and call.scheme not in offered)
-    return tried("either", "as_documented", by={401})(call) if asks else None
-
-
 def signature_shown(call: ObservedCall) -> Reading:
     """Reads a webhook's signature scheme from its headers; Other for an unknown header of a signature."""
     for name, way in SCHEMES.items():
@@ -272,11 +275,3 @@ def signature_shown(call: ObservedCall) -> Reading:
                 return name
     unknown = [name for name in call.sent if "signature" in name]
     return Other(f"the header {unknown[0][:60]}") if unknown else None
-
-
-def rate_shown(call: ObservedCall) -> Reading:
-    """Reads the limit of requests that a response announces."""
-    policy = call.got.get("ratelimit-policy")
-    if policy is None:
-        return Other("429, with no policy told") if call.status == HTTPStatus.TOO_MANY_REQUESTS else None
-    return "100_per_60" if re.search(r"\bq=100\b.*\bw=60\b", policy) else Other(policy[:60])

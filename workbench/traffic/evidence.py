@@ -164,7 +164,10 @@ def _wait(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads whether a charge's call waits for the customer; an unanswered prompt leaves a charge pending anyway."""
     calls = [call for call in traffic if call.id == "createCharge" and call.took]
     pending = {charge["id"]: call for call in calls for charge in call.charges if charge.get("status") == "pending"}
-    answered = [call for call in calls if (call.charges or not call.ok) and call not in pending.values()]
+    answered = [
+        call for call in calls
+        if (call.charges or not call.ok) and not any(charge["id"] in pending for charge in call.charges)
+    ]  # fmt: skip
     for call in answered:
         yield "charge_wait", "answered", call.place
     paid = {charge["id"] for call in traffic for charge in call.charges if charge.get("status") == "succeeded"}
@@ -247,23 +250,23 @@ def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Readings:
 _AT_LEAST_S, _FIRST_WAIT_S = 45, 180
 """A first wait between these seconds is neither the schedule's 5 s nor its 1800 s."""
 _WAITS: Final = {429, 502, 504}
+_REPLAYS: Final = {"replayEvent", "replayDelivery", "replayDeadLetters"}
 
 
 def _retries(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads the retries of events that a receiver did not accept."""
+    """Reads the retries of events that a receiver did not accept; attempts after a replay are no retries."""
     came: dict[tuple[str, str], list[ObservedCall]] = defaultdict(list)
+    replayed: set[object] = set()
     for call in traffic:
-        if call.id == WEBHOOK and call.at_s:
-            came[call.url, str(call.asked.get("id"))].append(call)
+        event_id = str(call.asked.get("id"))
+        if call.id in _REPLAYS:
+            replayed |= {call.url.partition("?")[0].split("/")[-2], *(item.get("event") for item in call.objects)}
+        elif call.id == WEBHOOK and call.at_s and event_id not in replayed:
+            came[call.url, event_id].append(call)
     ended_s = traffic[-1].at_s
-    replayed = {call.url.partition("?")[0].split("/")[-2] for call in traffic if call.id == "replayEvent"}
     gone = {call.url for tries in came.values() for call in tries if call.status == HTTPStatus.GONE}
-    for (url, event_id), tries in came.items():
-        again = tries[1] if len(tries) > 1 else None
-        yield from _second(tries[0], again, ended_s)
-        is_soon = again and again.at_s - tries[0].at_s < _MINUTE_S
-        if tries[0].status == HTTPStatus.OK and again and is_soon and event_id not in replayed:
-            yield "repeats", Part("duplicate", "an event that was accepted came again"), again.place
+    for (url, _), tries in came.items():
+        yield from _second(tries[0], tries[1] if len(tries) > 1 else None, ended_s)
         asks_to_wait = bool({attempt.status for attempt in tries} & _WAITS)
         if tries[0].status >= HTTPStatus.INTERNAL_SERVER_ERROR and url not in gone and not asks_to_wait:
             yield "retry_schedule_s", _schedule(tries, ended_s), tries[-1].place
@@ -281,6 +284,8 @@ def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -
     until `ended_s`, in seconds since 1970.
     """
     waited_s = (again.at_s if again else ended_s) - first.at_s
+    if first.status == HTTPStatus.OK and again and waited_s < _MINUTE_S:
+        yield "repeats", Part("duplicate", "an event that was accepted came again"), again.place
     if first.status in range(203, 300) and waited_s > (1 if again else _GAVE_UP_S):
         taken = Part("2xx", f"{first.status} is not retried")
         yield "delivery_success", Part("200_201_202", f"{first.status} is retried") if again else taken, first.place
