@@ -424,6 +424,7 @@ def refreshed(length: str) -> dict[str, Any]:
     return refresh
 
 
+REPLAY = at("05T06:01:00", entry("POST", "https://live.example/v1/events/e/replay", 200, {}, {"data": []}))
 MOVED = {"id": "c", "channel": "mtn", "provider": "airtel"}
 SHOWN: dict[str, tuple[str, Value | Other | None, list[dict[str, Any]]]] = {
     "an amount that is rounded in no known way": (
@@ -459,10 +460,9 @@ SHOWN: dict[str, tuple[str, Value | Other | None, list[dict[str, Any]]]] = {
     "a receiver's own 429": ("rate_limit", None, [hook(429, "06:00:00")]),
     "a receiver's own headers": (
         "deprecation", None, [hook(200, "06:00:00", deprecation="@1", sunset="Mon, 05 Jan 2026 06:00:00 GMT")]),
-    "a replay after a 410": ("delivery_gone", None, [
-        hook(410, "06:00:00"),
-        at("05T06:01:00", entry("POST", "https://live.example/v1/events/e/replay", 200, {}, {"data": []})),
-        hook(200, "06:01:01")]),
+    "a replay after a 410": ("delivery_gone", None, [hook(410, "06:00:00"), REPLAY, hook(200, "06:01:01")]),
+    "a replay after a 500": ("retry_schedule_s", None, [
+        hook(500, "06:00:00"), REPLAY, hook(200, "06:01:01"), at("09T06:00:00", asked(200))]),
     "a charge whose response was not saved": ("charge_wait", None, [asked(200, ["no", "body"], CHARGES)]),
     "a refresh without a body": ("refresh_request", "body_or_header", [refreshed("0")]),
     "a refresh whose body was not saved": ("refresh_request", None, [refreshed("42")]),

@@ -6,9 +6,9 @@ pytest loads the plugin wherever the package is installed, so slow imports wait 
 import os
 import shlex
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pytest
 
@@ -30,30 +30,22 @@ class LeftOpen(UserWarning):
     """A test ended while a prompt waited for its customer, or before an event was delivered."""
 
 
-class Options(NamedTuple):
-    """The arguments of a test's markers; the nearest marker wins."""
+Options: TypeAlias = dict[str, Any]
+"""The arguments `seed`, `gaps` and `start` with which a test's sandbox is opened."""
 
-    seed: int | str | None = None
-    gaps: Mapping[str, Any] = {}
-    start: Any = None
 
-    @classmethod
-    def of(cls, item: pytest.Item, seed: str) -> "Options":
-        """A test's options, with this `seed` unless a marker names one. Raises UsageError: an unknown argument."""
-        said: dict[str, Any] = {}
-        for marker in reversed([*item.iter_markers(MARKER)]):
-            if marker.args or {*marker.kwargs} - {*cls._fields}:
-                named = ", ".join(f"{name}=" for name in cls._fields)
-                raise pytest.UsageError(f"{item.nodeid}: the marker workbench takes {named} by name, and nothing else.")
-            said |= {**marker.kwargs, "gaps": {**said.get("gaps", {}), **marker.kwargs.get("gaps", {})}}
-        options = cls(**said)
-        return options._replace(seed=seed) if options.seed is None else options
+def _options_of(item: pytest.Item, seed: str) -> Options:
+    """A test's options by its markers, the nearest of which wins, with this `seed` unless a marker names one.
 
-    def open(self) -> "Workbench":
-        """Opens a sandbox in this process with these options."""
-        from workbench.bench import Workbench
-
-        return Workbench(seed=self.seed, gaps=self.gaps, start=self.start)
+    Raises UsageError: an unknown argument.
+    """
+    options: Options = {"seed": None, "gaps": {}, "start": None}
+    for marker in reversed([*item.iter_markers(MARKER)]):
+        if marker.args or {*marker.kwargs} - {*options}:
+            named = ", ".join(f"{name}=" for name in options)
+            raise pytest.UsageError(f"{item.nodeid}: the marker workbench takes {named} by name, and nothing else.")
+        options |= {**marker.kwargs, "gaps": {**options["gaps"], **marker.kwargs.get("gaps", {})}}
+    return options if options["seed"] is not None else {**options, "seed": seed}
 
 
 _OPEN: Final = pytest.StashKey[list[tuple["Workbench", Options]]]()
@@ -76,21 +68,25 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Iterator["Workbench"]:
     """A sandbox in this process for one test; its seed is the test's node id, unless the marker names one."""
-    options = Options.of(request.node, request.node.nodeid)
-    with options.open() as opened, _watched(request.node, opened, options):
+    from workbench.bench import Workbench
+
+    options = _options_of(request.node, request.node.nodeid)
+    with Workbench(**options) as opened, _watched(request.node, opened, options):
         yield opened
 
 
 @pytest.fixture(scope="session")
 def _workbench_servers() -> Iterator["Servers"]:
     """A function that returns the sandbox for some options, served on a port; equal options share a sandbox."""
+    from workbench.bench import Workbench
+
     servers: dict[str, tuple[Workbench, Served]] = {}
     with ExitStack() as closing:
 
         def served(options: Options) -> tuple["Workbench", "Served"]:
-            key = repr((options.seed, sorted(options.gaps.items()), options.start))
+            key = repr({**options, "gaps": sorted(options["gaps"].items())})
             if key not in servers:
-                home = closing.enter_context(options.open())
+                home = closing.enter_context(Workbench(**options))
                 # A client over HTTP has its own receiver, if any.
                 _remove(home, _endpoints(home))
                 servers[key] = home, closing.enter_context(home.serve())
@@ -102,7 +98,7 @@ def _workbench_servers() -> Iterator["Servers"]:
 @pytest.fixture(scope="session")
 def workbench_server(_workbench_servers: "Servers") -> "Served":
     """The served sandbox of `served_bench`, with `base_url` and keys for a backend that starts once for all tests."""
-    return _workbench_servers(Options(_SERVED_SEED))[1]
+    return _workbench_servers({"seed": _SERVED_SEED, "gaps": {}, "start": None})[1]
 
 
 @pytest.fixture
@@ -114,7 +110,7 @@ def served_bench(request: pytest.FixtureRequest, _workbench_servers: "Servers") 
     """
     from workbench.bench import Workbench
 
-    options = Options.of(request.node, _SERVED_SEED)
+    options = _options_of(request.node, _SERVED_SEED)
     home, served = _workbench_servers(options)
     home.reset()
     before = _endpoints(home)
@@ -182,7 +178,7 @@ def _shown(item: pytest.Item, bench: "Workbench", options: Options) -> str:
         shown = f"{left_out}{trace[-SHOWN_ROWS:]!r}"
     except Exception as error:  # noqa: BLE001  whatever keeps it from being read, the test's own failure is what counts
         shown = f"The trace cannot be read: {error}"
-    opening = {"seed": options.seed, "gaps": switched(options.gaps), "start": options.start}
+    opening = {**options, "gaps": switched(options["gaps"])}
     said = ", ".join(f"{name}={value!r}" for name, value in opening.items() if value or name == "seed")
     by_hand = f"Workbench({said})"
     if bench.is_served:

@@ -162,12 +162,9 @@ def _unit(traffic: Sequence[ObservedCall]) -> Readings:
 
 def _wait(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads whether a charge's call waits for the customer; an unanswered prompt leaves a charge pending anyway."""
-    calls = [call for call in traffic if call.id == "createCharge" and call.took]
+    calls = [call for call in traffic if call.id == "createCharge" and call.took and (call.charges or not call.ok)]
     pending = {charge["id"]: call for call in calls for charge in call.charges if charge.get("status") == "pending"}
-    answered = [
-        call for call in calls
-        if (call.charges or not call.ok) and not any(charge["id"] in pending for charge in call.charges)
-    ]  # fmt: skip
+    answered = [call for call in calls if pending.keys().isdisjoint(charge["id"] for charge in call.charges)]
     for call in answered:
         yield "charge_wait", "answered", call.place
     paid = {charge["id"] for call in traffic for charge in call.charges if charge.get("status") == "succeeded"}
@@ -256,16 +253,17 @@ _REPLAYS: Final = {"replayEvent", "replayDelivery", "replayDeadLetters"}
 def _retries(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads the retries of events that a receiver did not accept; attempts after a replay are no retries."""
     came: dict[tuple[str, str], list[ObservedCall]] = defaultdict(list)
-    replayed: set[object] = set()
+    replayed_s: dict[object, Decimal] = {}
     for call in traffic:
         event_id = str(call.asked.get("id"))
         if call.id in _REPLAYS:
-            replayed |= {call.url.partition("?")[0].split("/")[-2], *(item.get("event") for item in call.objects)}
-        elif call.id == WEBHOOK and call.at_s and event_id not in replayed:
+            events = [call.url.partition("?")[0].split("/")[-2], *(item.get("event") for item in call.objects)]
+            replayed_s = {**dict.fromkeys(events, call.at_s), **replayed_s}
+        elif call.id == WEBHOOK and call.at_s and event_id not in replayed_s:
             came[call.url, event_id].append(call)
-    ended_s = traffic[-1].at_s
     gone = {call.url for tries in came.values() for call in tries if call.status == HTTPStatus.GONE}
-    for (url, _), tries in came.items():
+    for (url, event_id), tries in came.items():
+        ended_s = replayed_s.get(event_id, traffic[-1].at_s)
         yield from _second(tries[0], tries[1] if len(tries) > 1 else None, ended_s)
         asks_to_wait = bool({attempt.status for attempt in tries} & _WAITS)
         if tries[0].status >= HTTPStatus.INTERNAL_SERVER_ERROR and url not in gone and not asks_to_wait:
@@ -280,8 +278,8 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
 def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -> Readings:
     """Reads from an event's first two attempts which failures are retried, and how soon.
 
-    A copy that comes at once is no retry. `again` is None without a second attempt; the recording then shows a wait
-    until `ended_s`, in seconds since 1970.
+    A copy that comes at once is no retry. `again` is None without a second attempt; the wait then lasted until
+    `ended_s`, when the recording ended or the event was replayed, in seconds since 1970.
     """
     waited_s = (again.at_s if again else ended_s) - first.at_s
     if first.status == HTTPStatus.OK and again and waited_s < _MINUTE_S:
@@ -302,8 +300,7 @@ def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -
 def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
     """The only schedule that fits the waits, give or take a fifth; None while several fit, an Other if none fits.
 
-    The schedule is a Part, seen in part, unless every attempt failed and the recording goes on for two days more, until
-    `ended_s`.
+    The schedule is a Part, seen in part, unless every attempt failed and no other came for two days, until `ended_s`.
     """
     failed = next((at for at, attempt in enumerate(tries) if attempt.is_success), len(tries))
     waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
