@@ -405,10 +405,11 @@ def test_what_shows_a_part_of_a_value_does_not_show_the_value(seen: str, tmp_pat
     assert seen in fit(file).seen[name]
 
 
-def made_at(time: str) -> dict[str, Any]:
-    """An event that was made at this time, and came at 06:00:00."""
-    event = {"id": "e", "type": "charge.succeeded", "timestamp": f"2026-01-05T{time}Z", "data": {"object": {"id": "c"}}}
-    return at("05T06:00:00", entry("POST", "https://shop.example/in", 200, event, {}, **HOOK))
+def made_at(time: str, event_id: str = "e", came: str = "06:00:00", status: int = 200) -> dict[str, Any]:
+    """An event that was made at this time, and came at 06:00:00 or later."""
+    about = {"timestamp": f"2026-01-05T{time}Z", "data": {"object": {"id": "c"}}}
+    event = {"id": event_id, "type": "charge.succeeded", **about}
+    return at(f"05T{came}", entry("POST", "https://shop.example/in", status, event, {}, **HOOK))
 
 
 MADE_S = 1_767_592_800
@@ -463,6 +464,9 @@ SHOWN: dict[str, tuple[str, Value | Other | None, list[dict[str, Any]]]] = {
     "a replay after a 410": ("delivery_gone", None, [hook(410, "06:00:00"), REPLAY, hook(200, "06:01:01")]),
     "a replay after a 500": ("retry_schedule_s", None, [
         hook(500, "06:00:00"), REPLAY, hook(200, "06:01:01"), at("09T06:00:00", asked(200))]),
+    "a replay after a younger event": ("ordering", None, [
+        made_at("06:00:00", status=500), made_at("06:00:01", "younger", "06:00:01"), REPLAY,
+        made_at("06:00:00", came="06:01:01")]),
     "a charge whose response was not saved": ("charge_wait", None, [asked(200, ["no", "body"], CHARGES)]),
     "a refresh without a body": ("refresh_request", "body_or_header", [refreshed("0")]),
     "a refresh whose body was not saved": ("refresh_request", None, [refreshed("42")]),

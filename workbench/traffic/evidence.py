@@ -250,19 +250,28 @@ _WAITS: Final = {429, 502, 504}
 _REPLAYS: Final = {"replayEvent", "replayDelivery", "replayDeadLetters"}
 
 
-def _retries(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads the retries of events that a receiver did not accept; attempts after a replay are no retries."""
-    came: dict[tuple[str, str], list[ObservedCall]] = defaultdict(list)
+def _deliveries(traffic: Sequence[ObservedCall]) -> tuple[list[ObservedCall], dict[object, Decimal]]:
+    """The webhooks that came before a replay of their event, and event → the moment of its first replay."""
+    came: list[ObservedCall] = []
     replayed_s: dict[object, Decimal] = {}
     for call in traffic:
-        event_id = str(call.asked.get("id"))
         if call.id in _REPLAYS:
             events = [call.url.partition("?")[0].split("/")[-2], *(item.get("event") for item in call.objects)]
             replayed_s = {**dict.fromkeys(events, call.at_s), **replayed_s}
-        elif call.id == WEBHOOK and call.at_s and event_id not in replayed_s:
-            came[call.url, event_id].append(call)
-    gone = {call.url for tries in came.values() for call in tries if call.status == HTTPStatus.GONE}
-    for (url, event_id), tries in came.items():
+        elif call.id == WEBHOOK and str(call.asked.get("id")) not in replayed_s:
+            came.append(call)
+    return came, replayed_s
+
+
+def _retries(traffic: Sequence[ObservedCall]) -> Readings:
+    """Reads the retries of events that a receiver did not accept."""
+    came, replayed_s = _deliveries(traffic)
+    tries_of: dict[tuple[str, str], list[ObservedCall]] = defaultdict(list)
+    for call in came:
+        if call.at_s:
+            tries_of[call.url, str(call.asked.get("id"))].append(call)
+    gone = {call.url for tries in tries_of.values() for call in tries if call.status == HTTPStatus.GONE}
+    for (url, event_id), tries in tries_of.items():
         ended_s = replayed_s.get(event_id, traffic[-1].at_s)
         yield from _second(tries[0], tries[1] if len(tries) > 1 else None, ended_s)
         asks_to_wait = bool({attempt.status for attempt in tries} & _WAITS)
@@ -327,9 +336,9 @@ def _order(traffic: Sequence[ObservedCall]) -> Readings:
         return
     newest: dict[object, Decimal] = {}
     known, tried, late_by, soonest = set(), set(), {}, {}
-    for call in traffic:
+    for call in _deliveries(traffic)[0]:
         at_s, about = _time_s(call), next((item["id"] for item in call.objects), None)
-        if call.id != WEBHOOK or not at_s or about is None:
+        if not at_s or about is None:
             continue
         same, is_late = (about, call.event, at_s), at_s < newest.get(about, at_s)
         late_s = call.at_s - at_s
@@ -453,8 +462,8 @@ class Evidence(Tabular):
         lines = [f"# {line}" for line in (f"{self._heading} of the service.", *self._clocks)]
         for finding in self.findings:
             for text, value, places in finding.says:
-                written = value.what if isinstance(value, Other) else value
-                says = f"{finding.gap.name} = {json.dumps(written, ensure_ascii=False)}  # {places[0]}"
+                plain = value.what if isinstance(value, Other) else value
+                says = f"{finding.gap.name} = {json.dumps(plain, ensure_ascii=False)}  # {places[0]}"
                 why = "none of ours" if isinstance(value, Other) else "contradicted" if len(finding.shown) > 1 else text
                 lines.append(says if finding.value is not None else f"# {says}: {why}")
         return "\n".join(lines) + "\n"
