@@ -199,7 +199,7 @@ def _accounts(traffic: Sequence[ObservedCall]) -> Readings:
 def _keys(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads calls that repeat an idempotency key, with the same body or another, and the time between them."""
     first: dict[tuple[str, str], ObservedCall] = {}
-    waited: list[tuple[Decimal, bool, str]] = []
+    known_s, forgotten_s, last = Decimal(0), Decimal("inf"), ""
     for call in traffic:
         key = call.sent.get("idempotency-key")
         if key is None or call.id == WEBHOOK:
@@ -218,30 +218,27 @@ def _keys(traffic: Sequence[ObservedCall]) -> Readings:
             what = f"{kept} is {'repeated' if again else 'not repeated'}"
             yield "idempotency_keeps_errors", Part("declines" if again else "none", what, 2), call.place
         if before.ok and (again or call.ok) and call.at_s and before.at_s:
-            waited.append((call.at_s - before.at_s, again, call.place))
+            waited_s, last = call.at_s - before.at_s, call.place
+            known_s = max(known_s, waited_s) if again else known_s
+            forgotten_s = forgotten_s if again else min(forgotten_s, waited_s)
         if not again:
             first[call.url, key] = call
-    yield from _retained(waited)
+    if last:
+        yield "idempotency_retention_s", _retention(known_s, forgotten_s), last
 
 
-def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Readings:
-    """Reads how long the service keeps an idempotency key: it lies between two waits, if those decide it.
+def _retention(known_s: Decimal, forgotten_s: Decimal) -> Reading:
+    """The only offered time between the longest wait for a replay, and the shortest wait after which a key was new.
 
-    The two are the longest wait after which a repeat was a replay, and the shortest after which it was not.
-
-    `waited` has an item for each repeated call: the seconds since the first call, True if the response was a replay,
-    and the place of the exchange.
+    The time is a Part unless the waits are near each other; None while several times fit, an Other if none fits.
     """
-    known = max((after_s for after_s, again, _ in waited if again), default=Decimal(0))
-    forgotten = min((after_s for after_s, again, _ in waited if not again), default=Decimal("inf"))
     offered = _offered("idempotency_retention_s")
-    fits = [value for value in offered if known - _NEAR_S <= value <= forgotten + _NEAR_S]
-    seen = {"known": known, "forgotten": forgotten}
+    fits = [value for value in offered if known_s - _NEAR_S <= value <= forgotten_s + _NEAR_S]
+    seen = {"known": known_s, "forgotten": forgotten_s}
     between = ", ".join(f"{what} after {after_s:.0f} s" for what, after_s in seen.items() if after_s.is_normal())
-    if waited and not fits[1:]:
-        is_near = forgotten - known <= 2 * _MINUTE_S
-        reading = Other(between) if not fits else fits[0] if is_near else Part(fits[0], between)
-        yield "idempotency_retention_s", reading, waited[-1][2]
+    if len(fits) == 1:
+        return fits[0] if forgotten_s - known_s <= 2 * _MINUTE_S else Part(fits[0], between)
+    return None if fits else Other(between)
 
 
 _AT_LEAST_S, _FIRST_WAIT_S = 45, 180
