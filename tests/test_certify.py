@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -120,6 +121,10 @@ def listening(take: Callable[[bytes, dict[str, str]], int], text: bytes = b"", *
             # Closed before it is shut down, it would spin for as long as the tests run.
             server.shutdown()
             thread.join()
+
+
+def junit_of(text: str) -> ET.Element:
+    return ET.fromstring(text)  # noqa: S314  written here
 
 
 Flaw = Callable[[Shop, bytes, dict[str, str]], int | None]
@@ -610,7 +615,7 @@ REFUSED = [
     (f"{NOWHERE} --secret-env A_SECRET", f"Nothing listens at {NOWHERE}"),
     (f"{NOWHERE} --secret-env UNSET", "UNSET is not set"),
     (f"{NOWHERE} --secret-env NO_SECRET", "not whsec_ and the base64 of 24 to 64 bytes"),
-    (f"{NOWHERE} --secret-env A_SECRET --report x.pdf", "x.pdf ends in neither .html nor .json"),
+    (f"{NOWHERE} --secret-env A_SECRET --report x.pdf", "x.pdf ends in none of .html, .json, .xml, .txt"),
     (f"{NOWHERE} --secret-env A_SECRET --report nowhere/x.json", "nowhere/x.json cannot be written"),
 ]
 
@@ -719,7 +724,7 @@ def started(tmp_path: Path) -> tuple[str, str, str]:
 @LATER
 def test_the_command_starts_a_shop_examines_it_and_writes_reports(started: tuple[str, str, str], tmp_path: Path):
     url = started[0]
-    files = {ending: tmp_path / f"report.{ending}" for ending in ("html", "json")}
+    files = {ending: tmp_path / f"report.{ending}" for ending in ("html", "json", "xml", "txt")}
     reports = [each for path in files.values() for each in ("--report", str(path))]
     done = invoke(*started, *reports)
     assert done.exit_code == 1
@@ -728,10 +733,16 @@ def test_the_command_starts_a_shop_examines_it_and_writes_reports(started: tuple
     assert line.startswith("- not examined: --orders would examine it: A paid payment: its order; ")
     assert line.endswith("; and 8 more")
     assert done.stdout.count("ValueError: not enough values") == 1, "what the shop printed stands where it failed"
+    assert files["txt"].read_text() == done.stdout
     record = json.loads(files["json"].read_text())
     failing = [(each["name"], each["notebook"]) for each in record["checks"] if each["verdict"] == "failed"]
     assert failing == [("malformed_headers", "05_verify_webhooks.ipynb")]
     assert (record["endpoint"], record["passed"], record["failed"], record["passes"]) == (url, 21, 1, False)
+    suite = junit_of(files["xml"].read_text())
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("33", "1", "11")
+    assert [each.get("name") for each in suite if each.find("failure") is not None] == [
+        "malformed_headers: Malformed headers"
+    ]
     page = files["html"].read_text()
     assert all(
         each in page
@@ -756,13 +767,14 @@ def test_what_an_endpoint_answers_cannot_steer_a_terminal_or_a_page(tmp_path: Pa
     hostile = b"<script>alert(1)</script>\x1b[2J\x00 ]]> \xff\xfe" + b"sk_test_" + b"a1" * 20
     with sandbox() as bench, listening(lambda _, __: 500, hostile) as url:
         report = certify(bench, url, SECRET)
-    for text in (str(report), report.html(), report.json()):
+    for text in (str(report), report.html(), report.json(), report.junit()):
         assert not [each for each in ("\x1b", "\x00", "a1a1a1") if each in text]
     assert "<script" not in report.html()
     at = datetime.fromisoformat(report.at)
     assert f'title="{at:%Y-%m-%d %H:%M:%S} UTC">{at + timedelta(hours=2):%Y-%m-%d %H:%M:%S} in Lusaka</time>' in (
         report.html()
     )
+    assert junit_of(report.junit()).find(".//failure") is not None
     with pytest.raises(ExamRefused, match="cannot be written"):
         report.write(f"{tmp_path}/folder/x.json")
 

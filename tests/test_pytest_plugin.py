@@ -143,6 +143,7 @@ def test_named(bench):
 def test_the_marker_says_with_what_a_sandbox_is_opened(run: Run):
     run("""
 from datetime import UTC, datetime
+from workbench.errors import ApiError, PaymentDeclined
 START = datetime(2027, 1, 1, tzinfo=UTC)
 pytestmark = pytest.mark.workbench(gaps={"merchant_fee": "none", "operator_fee": "none"}, start=START)
 
@@ -152,15 +153,27 @@ def test_gaps(bench):
     assert pending(bench) == 99
     assert bench.control.in_force()["operator_fee"] == "none"
 
+@pytest.mark.workbench(scenario="insufficient_funds")
+def test_scenario(bench):
+    with pytest.raises(PaymentDeclined):
+        charged(bench)
+    assert bench.client.payment_intents.create(amount=1).status == "requires_payment_method"
+
+@pytest.mark.workbench(scenario="server_error")
+def test_fault(served_bench):
+    with pytest.raises(ApiError, match="as the scenario asks"):
+        served_bench.client.payment_intents.create(amount=1)
+    assert served_bench.client.payment_intents.list().data == []
+
 def test_start(bench, served_bench):
     assert bench.clock.now == served_bench.clock.now == START
-""").assert_outcomes(passed=2)
+""").assert_outcomes(passed=4)
 
 
 REFUSED = {
-    "7": "takes seed=, gaps=, start= by name, and nothing else",
-    "sed=7": "takes seed=, gaps=, start= by name, and nothing else",
-    "scenario='rain'": "takes seed=, gaps=, start= by name, and nothing else",
+    "7": "takes seed=, gaps=, scenario=, start= by name, and nothing else",
+    "sed=7": "takes seed=, gaps=, scenario=, start= by name, and nothing else",
+    "scenario='rain'": "There is no scenario 'rain'; there are approve, bank_refused",
     "gaps={'merchant_fee': 'low'}": "merchant_fee is not 'low'; it takes '2.5%', 'none', 'flat_1.00'",
     "start='2027'": "start must be an aware datetime",
 }

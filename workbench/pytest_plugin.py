@@ -6,15 +6,17 @@ pytest loads the plugin wherever the package is installed, so slow imports wait 
 import os
 import shlex
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
 
 from workbench.alternatives import GAPS, JUNIT, switched
 
 if TYPE_CHECKING:
+    import httpx
+
     from workbench.bench import Served, Workbench
 
     Servers = Callable[["Options"], tuple[Workbench, Served]]
@@ -30,22 +32,31 @@ class LeftOpen(UserWarning):
     """A test ended while a prompt waited for its customer, or before an event was delivered."""
 
 
-Options: TypeAlias = dict[str, Any]
-"""The arguments `seed`, `gaps` and `start` with which a test's sandbox is opened."""
+class Options(NamedTuple):
+    """The arguments of a test's markers; the nearest marker wins."""
 
+    seed: int | str | None = None
+    gaps: Mapping[str, Any] = {}
+    scenario: str | None = None
+    start: Any = None
 
-def _options_of(item: pytest.Item, seed: str) -> Options:
-    """A test's options by its markers, the nearest of which wins, with this `seed` unless a marker names one.
+    @classmethod
+    def of(cls, item: pytest.Item, seed: str) -> "Options":
+        """A test's options, with this `seed` unless a marker names one. Raises UsageError: an unknown argument."""
+        said: dict[str, Any] = {}
+        for marker in reversed([*item.iter_markers(MARKER)]):
+            if marker.args or {*marker.kwargs} - {*cls._fields}:
+                named = ", ".join(f"{name}=" for name in cls._fields)
+                raise pytest.UsageError(f"{item.nodeid}: the marker workbench takes {named} by name, and nothing else.")
+            said |= {**marker.kwargs, "gaps": {**said.get("gaps", {}), **marker.kwargs.get("gaps", {})}}
+        options = cls(**said)
+        return options._replace(seed=seed) if options.seed is None else options
 
-    Raises UsageError: an unknown argument.
-    """
-    options: Options = {"seed": None, "gaps": {}, "start": None}
-    for marker in reversed([*item.iter_markers(MARKER)]):
-        if marker.args or {*marker.kwargs} - {*options}:
-            named = ", ".join(f"{name}=" for name in options)
-            raise pytest.UsageError(f"{item.nodeid}: the marker workbench takes {named} by name, and nothing else.")
-        options |= {**marker.kwargs, "gaps": {**options["gaps"], **marker.kwargs.get("gaps", {})}}
-    return options if options["seed"] is not None else {**options, "seed": seed}
+    def open(self) -> "Workbench":
+        """Opens a sandbox in this process with these options."""
+        from workbench.bench import Workbench
+
+        return Workbench(seed=self.seed, gaps=self.gaps, start=self.start)
 
 
 _OPEN: Final = pytest.StashKey[list[tuple["Workbench", Options]]]()
@@ -58,8 +69,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Registers the marker, and lets pytest write the report that `workbench each` reads."""
     config.addinivalue_line(
         "markers",
-        "workbench(seed=None, gaps={}, start=None): how bench and served_bench are opened: gaps are rows of the "
-        "register; start is the clock's first moment, an aware datetime.",
+        "workbench(seed=None, gaps={}, scenario=None, start=None): how bench and served_bench are opened: "
+        "gaps are rows of the register; scenario happens in every call that can produce it; start is the "
+        "clock's first moment, an aware datetime.",
     )
     if (report := os.environ.get(JUNIT)) and not config.getoption("xmlpath", None):
         config.option.xmlpath = report
@@ -68,25 +80,21 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Iterator["Workbench"]:
     """A sandbox in this process for one test; its seed is the test's node id, unless the marker names one."""
-    from workbench.bench import Workbench
-
-    options = _options_of(request.node, request.node.nodeid)
-    with Workbench(**options) as opened, _watched(request.node, opened, options):
+    options = Options.of(request.node, request.node.nodeid)
+    with options.open() as opened, _watched(request.node, opened, options):
         yield opened
 
 
 @pytest.fixture(scope="session")
 def _workbench_servers() -> Iterator["Servers"]:
     """A function that returns the sandbox for some options, served on a port; equal options share a sandbox."""
-    from workbench.bench import Workbench
-
     servers: dict[str, tuple[Workbench, Served]] = {}
     with ExitStack() as closing:
 
         def served(options: Options) -> tuple["Workbench", "Served"]:
-            key = repr({**options, "gaps": sorted(options["gaps"].items())})
+            key = repr((options.seed, sorted(options.gaps.items()), options.start))
             if key not in servers:
-                home = closing.enter_context(Workbench(**options))
+                home = closing.enter_context(options.open())
                 # A client over HTTP has its own receiver, if any.
                 _remove(home, _endpoints(home))
                 servers[key] = home, closing.enter_context(home.serve())
@@ -98,7 +106,7 @@ def _workbench_servers() -> Iterator["Servers"]:
 @pytest.fixture(scope="session")
 def workbench_server(_workbench_servers: "Servers") -> "Served":
     """The served sandbox of `served_bench`, with `base_url` and keys for a backend that starts once for all tests."""
-    return _workbench_servers({"seed": _SERVED_SEED, "gaps": {}, "start": None})[1]
+    return _workbench_servers(Options(_SERVED_SEED))[1]
 
 
 @pytest.fixture
@@ -110,7 +118,7 @@ def served_bench(request: pytest.FixtureRequest, _workbench_servers: "Servers") 
     """
     from workbench.bench import Workbench
 
-    options = _options_of(request.node, _SERVED_SEED)
+    options = Options.of(request.node, _SERVED_SEED)
     home, served = _workbench_servers(options)
     home.reset()
     before = _endpoints(home)
@@ -137,12 +145,33 @@ def _remove(home: "Workbench", endpoints: set[str]) -> None:
 @contextmanager
 def _watched(item: pytest.Item, opened: "Workbench", options: Options) -> Iterator[None]:
     """Lets a failed test show its sandbox; warns if a passed test left a prompt or a delivery open."""
+    if options.scenario:
+        opened.http.event_hooks["request"].append(_asking_for(options.scenario))
     item.stash.setdefault(_OPEN, []).append((opened, options))
     yield
     item.stash[_OPEN].pop()
     if not opened.http.is_closed and not item.stash.get(_BROKEN_OFF, False):
         for message in _left_open(opened):
             warnings.warn(LeftOpen(message), stacklevel=1)
+
+
+def _asking_for(scenario: str) -> Callable[["httpx.Request"], None]:
+    """A hook that adds a scenario's header to the requests that take it. Raises UsageError: unknown scenario."""
+    import re
+
+    from workbench.sandbox.operations import OPERATIONS
+
+    offered = {name for operation in OPERATIONS for name in operation.scenarios}
+    if scenario not in offered:
+        raise pytest.UsageError(f"There is no scenario {scenario!r}; there are {', '.join(sorted(offered))}.")
+    paths = [re.sub(r"{\w+}", "[^/]+", operation.path) for operation in OPERATIONS if scenario in operation.scenarios]
+    taken = re.compile("|".join(paths))
+
+    def ask(request: "httpx.Request") -> None:
+        if request.method == "POST" and taken.fullmatch(request.url.path):
+            request.headers.setdefault("Sandbox-Scenario", scenario)
+
+    return ask
 
 
 def _left_open(opened: "Workbench") -> Iterator[str]:
@@ -178,7 +207,7 @@ def _shown(item: pytest.Item, bench: "Workbench", options: Options) -> str:
         shown = f"{left_out}{trace[-SHOWN_ROWS:]!r}"
     except Exception as error:  # noqa: BLE001  whatever keeps it from being read, the test's own failure is what counts
         shown = f"The trace cannot be read: {error}"
-    opening = {**options, "gaps": switched(options["gaps"])}
+    opening = {"seed": options.seed, "gaps": switched(options.gaps), "start": options.start}
     said = ", ".join(f"{name}={value!r}" for name, value in opening.items() if value or name == "seed")
     by_hand = f"Workbench({said})"
     if bench.is_served:

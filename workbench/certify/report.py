@@ -1,4 +1,4 @@
-"""The report of an exam: as text, as a page to read offline, and as JSON."""
+"""The report of an exam: as text, as a page to read offline, as JSON and as JUnit's XML."""
 
 import json
 import textwrap
@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from xml.etree import ElementTree as ET
 
 from workbench.domain.gaps import written
 from workbench.domain.moments import in_lusaka, milliseconds
@@ -78,7 +79,7 @@ _WITH_A_CAUSE: Final = {"Came back", "Cause"}
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """The result of an exam as text, HTML and JSON; `at` is an RFC 3339 time.
+    """The result of an exam as text, HTML, JSON and JUnit's XML; `at` is an RFC 3339 time.
 
     `switched` holds the register's rows that were not at their default; a row of `causes` explains several failures.
     """
@@ -110,18 +111,40 @@ class Report:
     def _counts(self) -> Counter[str]:
         return Counter(row.verdict for row in self.rows)
 
-    def json(self) -> str:
-        """The report as JSON."""
+    def as_record(self) -> dict[str, Any]:
+        """The report as JSON types."""
         counts = {name.replace(" ", "_"): self._counts()[name] for name in (PASSED, FAILED, WARNING, NOT_EXAMINED)}
         causes, rows = (
             [{**row._asdict(), "notebook": f"{row.notebook}.ipynb"} for row in group]
             for group in (self.causes, self.rows)
         )
-        record = {
+        return {
             "endpoint": self.url, "at": self.at, "took_s": self.took_s, "passes": self.passes, "score": self.score,
-            "switched": dict(self.switched), **counts, "causes": causes, "checks": rows,
+            "switched": dict(self.switched),
+            **counts, "causes": causes, "checks": rows,
         }  # fmt: skip
-        return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+
+    def json(self) -> str:
+        """The report as JSON."""
+        return json.dumps(self.as_record(), indent=2, ensure_ascii=False) + "\n"
+
+    def junit(self) -> str:
+        """The report as the XML that CI servers read: one test case per check."""
+        counts = self._counts()
+        suite = ET.Element(
+            "testsuite", name="workbench certify", timestamp=self.at, time=str(self.took_s), tests=str(len(self.rows)),
+            failures=str(counts[FAILED]), skipped=str(counts[NOT_EXAMINED]), errors="0",
+        )  # fmt: skip
+        for row in self.rows:
+            case = ET.SubElement(suite, "testcase", classname="certify", name=f"{row.name}: {row.title}")
+            if row.verdict == FAILED:
+                ET.SubElement(case, "failure", message=visible(row.came)).text = "\n".join(_lines_of(row))
+            elif row.verdict == WARNING:
+                ET.SubElement(case, "system-out").text = "\n".join(_lines_of(row))
+            elif row.verdict == NOT_EXAMINED:
+                ET.SubElement(case, "skipped", message=visible(row.came))
+        ET.indent(suite)
+        return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
     def html(self) -> str:
         """The report as a page to read offline."""
@@ -196,7 +219,9 @@ def _lines_of(row: Row, width: int = _WIDTH) -> list[str]:
     return [f"  {line}" for line in (*chain.from_iterable(beside(text, widths) for text in texts), *printed)]
 
 
-_FORMS: Final[Mapping[str, Callable[[Report], str]]] = {".html": Report.html, ".json": Report.json}
+_FORMS: Final[Mapping[str, Callable[[Report], str]]] = {
+    ".html": Report.html, ".json": Report.json, ".xml": Report.junit, ".txt": lambda report: f"{report}\n",
+}  # fmt: skip
 
 
 def form_of(path: Path) -> Callable[[Report], str]:
@@ -205,7 +230,7 @@ def form_of(path: Path) -> Callable[[Report], str]:
     Raises ExamRefused: an unknown ending, or the folder does not exist.
     """
     if path.suffix.lower() not in _FORMS:
-        raise ExamRefused(f"{path} ends in neither {' nor '.join(_FORMS)}.")
+        raise ExamRefused(f"{path} ends in none of {', '.join(_FORMS)} (.xml is JUnit's).")
     if not path.parent.is_dir():
         raise ExamRefused(f"{path} cannot be written: there is no folder {path.parent}.")
     return _FORMS[path.suffix.lower()]

@@ -173,7 +173,7 @@ def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Valu
     "reports",
     type=FILE,
     multiple=True,
-    help="Write the report to this file too, .html or .json; may be repeated.",
+    help="Write the report to this file too: .html, .json, .xml (JUnit) or .txt; may be repeated.",
 )
 @gaps_option
 @click.option(
