@@ -9,9 +9,12 @@ from dataclasses import fields, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import partial
-from itertools import pairwise, takewhile
+from itertools import pairwise, permutations, product, takewhile
 from pathlib import Path
-from typing import Any, Final, Unpack
+from typing import Any, Final, NamedTuple, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
 
 from workbench.analysis.rules import MatchRule
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
@@ -21,10 +24,9 @@ from workbench.analysis.statements.columns import (
     MOST_ROWS,
     NEARLY_ALL,
     SEPARATORS,
-    Columns,
     Cut,
+    Money,
     assigned,
-    columns_of,
     cut,
     in_order,
     readings_of,
@@ -36,6 +38,7 @@ from workbench.analysis.statements.layouts import (
     DEBITS,
     DIRECTION_WORDS,
     FIELDS,
+    HEADINGS,
     LAYOUTS,
     LEDGER_FIELDS,
     LEDGER_HEADINGS,
@@ -58,6 +61,7 @@ from workbench.analysis.statements.statement import Reading, Statement, read_sta
 from workbench.domain.masking import mask_accounts
 from workbench.domain.moments import DAY_MS, moment
 from workbench.domain.money import ZMW
+from workbench.domain.phones import masked_number
 from workbench.errors import StatementRefused
 from workbench.visible import visible
 
@@ -70,6 +74,9 @@ _TABLES: Final = ("columns", *WORDS, "preamble")
 _MOST_WORDS: Final = 30
 _LIKELY_OWN: Final = 5
 _LEAST_DAYS: Final = 3
+_LEAST_LETTERS: Final = 3
+_MOST_SIDES: Final = 6
+_LIKE_A_CODE: Final = re.compile(r"(?=\S*[0-9])[A-Za-z0-9./-]+")
 _LIKE_A_DAY: Final = re.compile(r"\W*[0-9]|[A-Za-z]{3,9} [0-9]{1,2},? [0-9]{4}")
 _MONTH: Final = re.compile(r"[^\W\d_]{3}")
 _ACCOUNT: Final = re.compile(r"[a-z_]+(?::[a-z0-9_]+)+")
@@ -106,31 +113,13 @@ class Draft:
         """A reader of amounts by the declared separators."""
         return self.file.amounts(self.declared.get("decimal", "."), self.declared.get("thousands", ""))
 
-    @property
-    def names_accounts(self) -> bool:
-        """True if the file names the account of each row."""
-        return "account" in self.declared["columns"] or "sections" in self.declared
-
     def cells(self, field: str) -> dict[int, Cell]:
-        """Line → the cell of its row in the column of a field; empty if the field has no column."""
-        return self.file.column(self.declared["columns"].get(field, ""))
+        """Line → the cell of its row in the column of a field, empty cells if the field has no column."""
+        return self.file.cells[self.declared["columns"].get(field, "")]
 
     def texts(self, field: str) -> dict[int, str]:
-        """Line → the text of its row's cell in the column of a field, for cells that are filled."""
-        return self.file.texts(self.declared["columns"].get(field, ""))
-
-    def moments(self) -> dict[int, Cell]:
-        """Line → the moment of its row: a text of its day and time, or a workbook's own moment."""
-        times = self.texts("time")
-        return {
-            line: cell if isinstance(cell, datetime) else f"{text_of(cell).strip()} {times.get(line, '')}".strip()
-            for line, cell in self.cells("moment").items()
-        }
-
-    def put(self, columns: Mapping[str, str]) -> None:
-        """Declare these columns, field → heading, and no others; ignore the other headings."""
-        self.declared["columns"] = {name: columns[name] for name in (*LEDGER_FIELDS, *FIELDS) if name in columns}
-        self.declared["ignored"] = [name for name in self.file.headings if name and name not in columns.values()]
+        """Line → the text of its row's cell in the column of a field, for cells that are not blank."""
+        return self.file.texts[self.declared["columns"].get(field, "")]
 
     def found(self, name: str, value: object, proof: str = "") -> None:
         """Declare a setting that the file shows, with its proof; None leaves the default."""
@@ -167,7 +156,9 @@ class Draft:
 
     def ledger(self) -> Ledger:
         """The file, read by this draft. Raises StatementRefused: see `read_ledger`."""
-        return read_ledger(self.file.path, layout=self.layout, account=None if self.names_accounts else NOT_TOLD)
+        layout = self.layout
+        by_row = layout.sections or "account" in layout.columns
+        return read_ledger(self.file.path, layout=layout, account=None if by_row else NOT_TOLD)
 
     @property
     def toml(self) -> str:
@@ -176,31 +167,29 @@ class Draft:
         for name in _SETTINGS:
             lines += self._setting(name, name, self.declared.get(name)) if name not in _TABLES else ()
         for name in _TABLES:
-            values = self.declared.get(name, {})
             sides = SWAPPED if name == "columns" and self.file.is_ledger else {}
-            named = ((f"{name}.{key}", sides.get(key, key), value) for key, value in values.items())
-            rows = [line for entry in named for line in self._setting(*entry)]
-            loose = [f"# ? {masked(doubt)}" for doubt in self.doubts.get(name, ())]
-            if values or loose:
-                lines += ["", f"[{name}]", *rows, *loose]
+            values = self.declared.get(name, {})
+            rows = [line for key in values for line in self._setting(f"{name}.{key}", sides.get(key, key), values[key])]
+            rows += [f"# ? {masked(doubt)}" for doubt in self.doubts.get(name, ())]
+            lines += ["", f"[{name}]", *rows] if rows else ()
         return "\n".join(lines) + "\n"
 
     def _setting(self, where: str, key: str, value: object) -> Iterator[str]:
+        """Yields the lines of a setting: its doubts, and its value with the proof."""
         for doubt in self.doubts.get(where, ()):
             yield f"# ? {masked(doubt)}"
         is_declared = bool(value) or type(value) is int
         if is_declared or where.startswith(WORDS):
-            proof = self.proofs.get(where)
+            proof = f"  # {masked(self.proofs[where])}" if self.proofs.get(where) else ""
             named = key if re.fullmatch("[A-Za-z0-9_-]+", key) else toml_value(key)
-            line = f"{named} = {toml_value(value)}" + (f"  # {masked(proof)}" if proof else "")
             # A word without a meaning stands as a comment.
-            yield line if is_declared else f"# ? {line}"
+            yield f"{'' if is_declared else '# ? '}{named} = {toml_value(value)}{proof}"
 
     def __repr__(self) -> str:
         return self.toml
 
-    def write(self, path: str | Path, *, replace: bool = False) -> None:
-        """Write the layout to a `.toml` file; only with `replace` over an existing file.
+    def write(self, path: str | Path) -> None:
+        """Write the layout to a new `.toml` file.
 
         Raises StatementRefused: the file exists, has another ending, or cannot be written.
         """
@@ -208,7 +197,7 @@ class Draft:
         if target.suffix != SUFFIX:
             raise refused(str(path), f"is not a layout: its name must end in {SUFFIX}.")
         try:
-            with target.open("w" if replace else "x", encoding="utf-8", newline="\n") as handle:
+            with target.open("x", encoding="utf-8", newline="\n") as handle:
                 handle.write(self.toml)
         except FileExistsError:
             raise refused(str(path), "already exists.", hint="Give another name, or replace it.") from None
@@ -266,40 +255,71 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
     way = draft.file.rows_of
     draft.found("encoding", way.encoding, "the file is not UTF-8")
     draft.found("delimiter", way.delimiter if way.delimiter != "," else None)
-    columns = columns_of(draft.file)
-    _columns(draft, columns)
-    dated = _dates(draft, newest_first=columns.newest_first)
+    directions, newest_first = _columns(draft)
+    dated = _dates(draft, newest_first=newest_first)
     _amounts(draft)
     _parties(draft)
-    _words(draft, columns.directions)
+    _words(draft, directions)
     _keys(draft, _movements(draft, dated))
     _preamble(draft)
+    columns, headings = draft.columns, draft.file.headings
+    draft.declared["columns"] = {name: columns[name] for name in (*LEDGER_FIELDS, *FIELDS) if name in columns}
+    draft.declared["ignored"] = [name for name in headings if name and name not in columns.values()]
+    for heading in draft.declared["ignored"]:
+        cells = draft.file.texts[heading].values()
+        if cells and all(_DECIMALS.search(text) and isinstance(draft.amounts.read(text), int) for text in cells):
+            draft.doubt("ignored", f"{heading!r} has amounts that are not read: if it is a fee or a balance, name it")
     draft.above = _result(draft)
     return draft
 
 
-def _columns(draft: Draft, columns: Columns) -> None:
-    """Declares the columns in `draft`.
+_INSTEAD: Final = {"amount": {"debit"}, "direction": {"debit", "from"}, "phone": {"from", "to"}}
+"""Field → the fields that, once found, make it needless."""
 
-    Adds doubts about columns without a heading, a missing moment or amount, and a statement of several accounts.
+
+def _columns(draft: Draft) -> tuple[dict[str, str], bool | None]:
+    """Declares in `draft` the column of each field: by its heading, if its cells fit, else by the balance or its cells.
+
+    Adds doubts about columns that its cells alone show, columns without a heading, a missing moment or amount, and a
+    statement of several accounts. Returns what the balance proves: the direction of each word, and whether the newest
+    row comes first, None if no order is proven.
     """
-    file, draft.doubts = draft.file, columns.doubts
-    draft.put(columns.found)
-    draft.proofs["columns.balance"] = columns.proof
-    account = assigned(file.headings, known={"account": LEDGER_HEADINGS["account"]}).get("account", "")
-    if file.is_ledger and not file.headings[0] and "account" not in columns.found:
+    file, sample, found = draft.file, draft.file.sample, draft.declared["columns"]
+    known = LEDGER_HEADINGS if file.is_ledger else HEADINGS
+    found |= assigned(file.filled, known, sample.fits)
+    # A month without a debit has an empty column of debits.
+    empty = assigned([name for name in file.headings if name not in file.filled], known)
+    for side in SWAPPED:
+        if side in empty and side not in found:
+            found[side] = empty[side]
+            sample.money[empty[side]] = Money.of(sample.cells[""].values(), draft.amounts)
+    proven = _prove(draft)
+    _one_of_two(draft)
+    for name, likely in _SCORES.items():
+        left = [heading for heading in file.filled if heading not in found.values()]
+        best = max(left, key=partial(likely, sample), default="")
+        if best and likely(sample, best) > 0 and name not in found and not found.keys() & _INSTEAD.get(name, set()):
+            found[name] = best
+            draft.doubt(f"columns.{name}", "by its cells alone")
+    _settle_ways(sample, found)
+    draft.doubts = {
+        where: doubts for where, doubts in draft.doubts.items() if where.removeprefix("columns.") in {"columns", *found}
+    }
+    account = assigned(file.headings, {"account": LEDGER_HEADINGS["account"]}).get("account", "")
+    if file.is_ledger and not file.headings[0] and "account" not in found:
         _sections(draft)
-    elif not file.is_ledger and len({*file.texts(account).values()}) > 1:
+    elif not file.is_ledger and len({*file.texts[account].values()}) > 1:
         said = f"{account!r} names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
         draft.doubt("columns", said)
-    if "moment" not in columns.found:
+    if "moment" not in found:
         draft.doubt("columns", 'moment = ""  # no heading is known for it')
-    if columns.found.keys().isdisjoint(("amount", "debit")):
+    if found.keys().isdisjoint(("amount", "debit")):
         draft.doubt("columns", 'amount = ""  # no heading is known for it, and no cells prove it')
     for place, heading in enumerate(file.headings):
         is_filled = any(len(cells) > place and cells[place] != "" for _, cells in file.rows)
         if is_filled and not heading and (place or "sections" not in draft.declared):
             draft.doubt("columns", f"column {place + 1} has no heading, so that it cannot be read: give it one")
+    return proven
 
 
 def _sections(draft: Draft) -> None:
@@ -314,6 +334,280 @@ def _sections(draft: Draft) -> None:
         draft.proofs |= {f"accounts.{text}": _MEANINGS["account"][1][0] for text in named}
 
 
+class _Proof(NamedTuple):
+    """Columns that explain a balance, and the rows whose balance is the balance before plus the row's effect."""
+
+    columns: dict[str, str]
+    """Field → heading."""
+    steps: list[tuple[int, int]]
+    """The place of the row with the balance before, and of the row whose balance follows from it."""
+    of: int
+    """The number of rows whose balance was compared, without rows that move nothing."""
+    newest_first: bool
+    moves: NDArray[np.int64]
+    """The effect of each row on the balance."""
+    explains: tuple[bool, int]
+    """True if nearly all rows are explained, and their number."""
+    agreed: int
+    """The number of these columns that the headings suggest too."""
+    rank: tuple[int, bool, bool]
+    """The sort key of proofs that explain as much, greatest for the best."""
+
+
+_Way = tuple[dict[str, str], NDArray[np.int64], Sequence[object], bool]
+"""Columns (field → heading) that may move the balance, the size of each row's move, the word of each row for its
+direction, and True if the columns alone show the direction. Without words the sizes are signed."""
+
+
+def _ways(sample: Cut, found: Mapping[str, str]) -> Iterator[_Way]:
+    """Yields candidate columns that may move the balance: debit and credit, or an amount.
+
+    The direction of an amount is its sign, the word or the parties beside it, or what the balance shows.
+    """
+    money = sample.money
+    for debit, credit in permutations(money, 2):
+        out, into = money[debit], money[credit]
+        # A line of totals may fill both columns.
+        if ((out.values != 0) & (into.values != 0)).sum() <= 1 and (out.values.any() or into.values.any()):
+            for debits in (out.debits, np.abs(out.debits)) if (out.debits < 0).any() else (out.debits,):
+                yield {"debit": debit, "credit": credit}, into.values - debits, (), True
+    most = min(_MOST_SIDES, len(sample.rows) // 2)
+    others = {name: {*sample.words[name]} - {""} for name in sample.filled if name not in {*money, *sample.days}}
+    sides = [
+        name for name, words in others.items()
+        if words and not words <= STATUS_WORDS.keys() and (words <= DIRECTION_WORDS.keys() or 1 < len(words) <= most)
+    ]  # fmt: skip
+    parties = {name: found[name] for name in ("from", "to") if {"from", "to"} <= found.keys()}
+    for name, amount in money.items():
+        yield {"amount": name}, amount.values, (), True
+        sizes = np.abs(amount.values)
+        for side in () if (amount.values < 0).any() else sides:
+            yield {"amount": name, "direction": side}, sizes, sample.words[side], True
+        # Each row has a word of its own.
+        yield {"amount": name, **parties}, sizes, range(len(sizes)), bool(parties)
+
+
+def _proofs(sample: Cut, found: Mapping[str, str], fee: str | None) -> Iterator[_Proof]:
+    """Yields a proof for each of `_ways` with each candidate for the balance, in the orders that the days allow.
+
+    `found` is field → heading as known so far, and `fee` the heading of the fees that lower the balance.
+    """
+    money, count = sample.money, len(sample.rows)
+    status = next((name for name in sample.filled if sample.says_only(STATUS_WORDS, name)), "")
+    # Failed and pending rows move no balance.
+    words = sample.words[found.get("status", status)]
+    idle = np.array([STATUS_WORDS.get(word, "completed") != "completed" for word in words], bool)
+    less = np.abs(money[fee].values) if fee else np.int64(0)
+    of_account = np.array(sample.words[found.get("account", "")])
+    # In books a balance beside which DR stands is not below zero.
+    sides = [h for h in sample.filled if not sample.is_ledger and sample.says_only(("cr", "dr"), h)]
+    days = sample.days.get(found.get("moment") or next(iter(sample.days), ""), [])
+    orders = [way for way in (False, True) if any(in_order([*read.values()], newest_first=way) for read in days)]
+    ways = product(_ways(sample, found), money, ["", *sides], orders or [False, True])
+    for (way, sizes, words, tells), name, side, newest_first in ways:
+        balance = money[name]
+        if name in {*way.values(), fee} or side in way.values() or balance.told.sum() <= 1:
+            continue
+        is_below = np.array([word == "dr" for word in sample.words[side]], bool)
+        values = np.where(is_below, -np.abs(balance.values), balance.values) if side else balance.values
+        # The places of the rows with a balance, the oldest first.
+        at = np.flatnonzero(balance.told)[:: -1 if newest_first else 1]
+        changes = np.diff(values[at])
+        moved = np.zeros(count, np.int64)
+        moved[at[1:]] = changes
+        # A word has the sign of most changes that are as large as the word's rows.
+        votes: Counter[object] = Counter()
+        for word, size, change in zip(words, sizes.tolist(), (moved + less).tolist(), strict=False):
+            votes[word] += (change == size) - (change == -size) if size else 0
+        signed = sizes * np.array([np.sign(votes[word]) for word in words] or 1, np.int64)
+        moves = np.where(idle, 0, signed - less)
+        sums = np.cumsum(moves[::-1])[::-1] if newest_first else np.cumsum(moves)
+        expected = np.diff(sums[at])
+        counts = ((changes != 0) | (expected != 0)) & (of_account[at][1:] == of_account[at][:-1])
+        steps = [(int(at[nth]), int(at[nth + 1])) for nth in np.flatnonzero(counts & (changes == expected))]
+        columns = {**way, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
+        agreed = sum(found.get(field) == heading for field, heading in columns.items())
+        rank = sum(money[heading].marked for heading in columns.values() if heading in money), tells, bool(side)
+        explains = len(steps) >= NEARLY_ALL * counts.sum() > 0, len(steps)
+        yield _Proof(columns, steps, int(counts.sum()), newest_first, moves, explains, agreed, rank)
+
+
+def _prove(draft: Draft) -> tuple[dict[str, str], bool | None]:
+    """Replaces in `draft` the columns of money that headings suggest by those that the balance proves; adds doubts.
+
+    Returns the direction of each word, and True if the newest row comes first; None if no order is proven.
+    """
+    sample, found = draft.file.sample, draft.declared["columns"]
+    tried: list[_Proof] = []
+    for fee in dict.fromkeys((None, found.get("fee"))):
+        # A fee is tried if without it a row is left that is not explained.
+        if not tried or len(tried[0].steps) < tried[0].of:
+            tried += _proofs(sample, found, fee)
+            tried.sort(key=lambda proof: (proof.explains, proof.agreed, proof.rank), reverse=True)
+    if not tried or not tried[0].explains[0]:
+        return {}, None
+    best = tried[0]
+    columns, moves = best.columns, best.moves
+    is_known = columns.items() <= found.items()
+    alike = [proof for proof in tried if (proof.explains, proof.rank) == (best.explains, best.rank)]
+    if len(best.steps) == 1 and not is_known and best.agreed < len(columns) - 1:
+        draft.doubt("columns.balance", "one row alone shows it")
+    others = [proof for proof in alike if proof.columns != columns and not (is_known and proof.agreed < best.agreed)]
+    for other in others[:1]:
+        named = ", ".join(f"{name} = {heading!r}" for name, heading in other.columns.items())
+        draft.doubt("columns.balance", f"it follows as well with {named}")
+    orders = {proof.newest_first for proof in alike if (proof.columns, proof.agreed) == (columns, best.agreed)}
+    if not is_known:
+        draft.proofs["columns.balance"] = _in_words(sample, best)
+        for name, heading in [*found.items()]:
+            if heading in columns.values() or name in _OF_BALANCE:
+                del found[name]
+        found |= columns
+    values = sample.money[columns["amount"]].values if columns.keys() & _TELLS == {"amount"} else moves
+    if (values < 0).any() and (values * np.sign(moves) < 0).any():
+        text = "the balance falls where this is above zero, and no layout can say so: reverse its signs in the file"
+        draft.doubt("columns.amount", text)
+    # The rows between two balances that agree; the oldest balance proves nothing about its own row.
+    between = {row for before, row in best.steps for row in range(min(before + 1, row), max(before, row + 1))}
+    fee = found.get("fee")
+    if fee and "fee" not in columns and any(sample.money[fee].values[row] and moves[row] for row in between):
+        draft.doubt("columns", f"fee = {json.dumps(found.pop('fee'))}  # the balance follows without it alone")
+    moved = zip(sample.words[columns.get("direction", "")], moves.tolist(), strict=True)
+    directions = {word: "in" if move > 0 else "out" for word, move in moved if word and move}
+    return directions, orders.pop() if len(orders) == 1 else None
+
+
+_TELLS: Final = {"amount", "direction", "from"}
+"""The fields of a proof that is no pair of debit and credit; the amount alone has signs."""
+_OF_BALANCE: Final = ("amount", "debit", "credit", "direction", "from", "to", "balance", "side")
+"""The fields that a proof replaces."""
+
+
+def _in_words(sample: Cut, proof: _Proof) -> str:
+    """The sum in the first row that proves a balance, as text, and the number of such rows."""
+    before, place = proof.steps[0]
+
+    def said(name: str, at: int) -> str:
+        return text_of([*sample.cells[proof.columns.get(name, "")].values()][at]).strip()
+
+    comes = {"credit": True, "amount": proof.moves[place] > 0}
+    parts = [
+        f"{'+' if comes.get(name) else '-'} {text.strip('+-')}"
+        for name in ("debit", "credit", "amount", "fee") if (text := said(name, place))
+    ]  # fmt: skip
+    was, comes_to = (
+        f"{said('balance', at)} {said('side', at)}".strip() + f" in line {sample.rows[at][0]}" for at in (before, place)
+    )
+    return f"{was} {' '.join(parts)} = {comes_to}, and so in {len(proof.steps)} of {proof.of} rows"
+
+
+def _one_of_two(draft: Draft) -> None:
+    """Declares in `draft` two columns as debit and credit if each row fills one of them and no other way is found.
+
+    Adds a doubt about which is the debit, unless a heading or amounts below zero show it.
+    """
+    found, money = draft.declared["columns"], draft.file.sample.money
+    if "amount" in found or {"debit", "credit"} <= found.keys():
+        return
+    told = {name: column.values != 0 for name, column in money.items()}
+    pairs = [
+        (a, b) for a, b in permutations(money, 2)
+        if (told[a] ^ told[b]).all() and told[a].any() and told[b].any()
+        and (found.get("debit", a), found.get("credit", b)) == (a, b)
+    ]  # fmt: skip
+    if pairs:
+        # Amounts below zero go out.
+        debit, credit = min(pairs, key=lambda pair: money[pair[0]].values.sum() > 0)
+        if not (found.keys() & {"debit", "credit"} or (money[debit].values < 0).any()):
+            text = f"each row fills {debit!r} or {credit!r}; nothing proves which of them goes out"
+            draft.doubt("columns.debit", text)
+        found |= {"debit": debit, "credit": credit}
+
+
+def _settle_ways(sample: Cut, found: dict[str, str]) -> None:
+    """Changes `found` (column → heading) in place until only one way to show the direction is left.
+
+    Removes or renames columns: amount, direction, debit and credit, from and to, type.
+    """
+    money = sample.money.get(found.get("amount", ""))
+    if {"debit", "credit"} <= found.keys():
+        # A column CR/DR beside the two is that of the balance.
+        if side := found.pop("direction", None):
+            found.setdefault("side", side)
+        found.pop("amount", None)
+    elif money and (money.values < 0).any():
+        found.pop("direction", None)
+    if "amount" in found and "direction" not in found and sample.says_only(DIRECTION_WORDS, found.get("type", "")):
+        found["direction"] = found.pop("type")
+    for name in () if {"from", "to"} <= found.keys() else ("from", "to"):
+        found.pop(name, None)
+
+
+_Score = Callable[[Cut, str], float]
+
+
+def _by_share(kind: Callable[[str], object], sample: Cut, heading: str) -> float:
+    """The share of cells of a kind under a heading; a share below NEARLY_ALL counts as 0."""
+    share = sample.share(kind, heading)
+    return share if share >= NEARLY_ALL else 0
+
+
+def _like_keys(sample: Cut, heading: str) -> float:
+    """The share of codes among the cells, times the share of different texts.
+
+    0 for days, amounts, and a column that only counts its rows.
+    """
+    texts, money = [*sample.texts[heading].values()], sample.money.get(heading)
+    if texts and all(re.fullmatch("[0-9]+", text) for text in texts):
+        counts = [*map(int, texts)]
+        is_other = min(counts) <= 1 and {abs(b - a) for a, b in pairwise(counts)} <= {1}
+    else:
+        is_other = heading in sample.days or bool(money and money.marked)
+    return (
+        0 if is_other else _by_share(_LIKE_A_CODE.fullmatch, sample, heading) * len({*texts}) / len(sample.rows or "x")
+    )
+
+
+def _like_money(sample: Cut, heading: str) -> float:
+    """A score: the number of amounts with more than digits, plus twice the negative ones, times the nonzero share.
+
+    Counts and keys are plain digits, and a column of fees has zeros.
+    """
+    money = sample.money.get(heading)
+    return float((money.marked + 2 * (money.values < 0).sum()) * (money.values != 0).mean()) if money else 0
+
+
+def _like_narrative(sample: Cut, heading: str) -> float:
+    """The mean number of letters in a filled cell; 0 for dates, for few letters, or if most cells repeat."""
+    texts = sample.texts[heading].values()
+    letters = sum(sum(map(str.isalpha, text)) for text in texts) / max(1, len(texts))
+    is_free = heading not in sample.days and 2 * len({*texts}) >= len(texts)
+    return letters if is_free and letters >= _LEAST_LETTERS else 0
+
+
+_SCORES: Final[dict[str, _Score]] = {
+    "moment": lambda sample, heading: max(
+        (len(days) * (1 + in_order([*days.values()])) for days in sample.days.get(heading, [])), default=0
+    ),
+    "status": lambda sample, heading: sample.says_only(STATUS_WORDS, heading),
+    "amount": _like_money,
+    "direction": lambda sample, heading: sample.says_only(DIRECTION_WORDS, heading),
+    "phone": partial(_by_share, masked_number),
+    "key": _like_keys,
+    "description": _like_narrative,
+}
+"""Field → the score of a column by its cells; the highest above 0 is taken."""
+
+
+def _moments(draft: Draft) -> dict[int, Cell]:
+    """Line → the moment of its row: a text of its day and time, or a workbook's own moment."""
+    times = draft.texts("time")
+    return {
+        line: cell if isinstance(cell, datetime) else f"{text_of(cell).strip()} {times.get(line, '')}".strip()
+        for line, cell in draft.cells("moment").items()
+    }
+
+
 def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
     """Declares in `draft` the formats of dates that read most rows, and the proof of the only format, if there is one.
 
@@ -321,36 +615,36 @@ def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
     of the rows (`newest_first`; None if it is unknown). If several formats are left, or days are unread, adds doubts.
     Returns the lines of the rows that have a day.
     """
-    own = {line: cell for line, cell in draft.moments().items() if isinstance(cell, datetime)}
-    texts = {line: cell for line, cell in draft.moments().items() if isinstance(cell, str) and cell}
+    cells = _moments(draft)
+    own = {line: cell for line, cell in cells.items() if isinstance(cell, datetime)}
+    texts = {line: cell for line, cell in cells.items() if isinstance(cell, str) and cell}
     read = readings_of(texts)
     most = max(map(len, read.values()), default=0)
     if not most:
         has_time = any((at.hour, at.minute, at.second) != (0, 0, 0) for at in own.values())
         times = [f" {time_of(text)}" for text in draft.texts("time").values()][:1] or [" %H:%M:%S"] * has_time
         draft.found("dates", ["%Y-%m-%d" + "".join(times if own else [])], "the sheet's own moments" if own else "")
-        unknown = f"no known format reads {_in_english(next(iter(texts.values())))}" if texts else ""
+        unknown = [f"no known format reads {_in_english(text)}" for text in texts.values()]
         if not own:
-            draft.doubt("dates", unknown or "no row tells how days are written")
+            draft.doubt("dates", next(iter(unknown), "no row tells how days are written"))
         return {*own}
+    likely = {by: at for by, at in read.items() if len(at) == most}
     # Of formats that read the same the first is kept.
-    first = {tuple(at.values()): by for by, at in reversed(read.items()) if len(at) == most}
-    readings = {by: at for by, at in read.items() if by in first.values()}
+    readings = {by: at for by, at in likely.items() if by is next(of for of in likely if likely[of] == at)}
     chosen, dated = next(iter(readings)), {*own}.union(*readings.values())
-    swapped = chosen.pattern.translate(str.maketrans("dm", "md"))
-    decide = (line for by in read if by.pattern == swapped for line in read[chosen] if line not in read[by])
-    line = next(decide, 0) if len(readings) == 1 else 0
-    is_day_first = _is_day_first(chosen.pattern)
-    proof = f"line {line} {texts[line]!r} can only be {'day' if is_day_first else 'month'} first" if line else ""
-    draft.found("dates", [by.pattern for by in readings], proof)
-    unread = [(line, text) for line, text in texts.items() if _LIKE_A_DAY.match(text) and line not in read[chosen]]
-    for line, text in unread[:1]:
-        said = f"{len(unread)} of {len(texts)} days are not read, such as line {line} {_in_english(text)}"
+    unread = [line for line, text in texts.items() if line not in read[chosen] and _LIKE_A_DAY.match(text)]
+    for line in unread[:1]:
+        said = f"{len(unread)} of {len(texts)} days are not read, such as line {line} {_in_english(texts[line])}"
         draft.doubt("dates", said)
     if own:
         text = f"{len(own)} days are the sheet's own and {len(texts)} are text: a spreadsheet may have turned the day"
         draft.doubt("dates", f"{text} and the month of its own round")
+    draft.found("dates", [by.pattern for by in readings])
     if len(readings) == 1:
+        swapped = chosen.pattern.translate(str.maketrans("dm", "md"))
+        decide = (line for by in read if by.pattern == swapped for line in read[chosen] if line not in read[by])
+        first = "day" if _is_day_first(chosen.pattern) else "month"
+        draft.proofs["dates"] = next((f"line {line} {texts[line]!r} can only be {first} first" for line in decide), "")
         return dated
     is_out = partial(_out_of_order, texts, newest_first=newest_first)
     for why_not in (partial(_outside_of_period, draft.file.above), is_out):
@@ -420,10 +714,10 @@ def _out_of_order(
 def _amounts(draft: Draft) -> None:
     """Declares in `draft` the separators that read most amounts, and the style of debits."""
     texts = [pair for name in AMOUNTS for pair in draft.texts(name).items()]
-    unread: dict[tuple[str, str], list[str]] = {}
-    for marks in SEPARATORS:
-        read = draft.file.amounts(*marks).read
-        unread[marks] = [f"line {line} {text!r}" for line, text in texts if isinstance(read(text), Wrong)]
+    unread = {
+        marks: [f"line {line} {text!r}" for line, text in texts if isinstance(read(text), Wrong)]
+        for marks in SEPARATORS for read in [draft.file.amounts(*marks).read]
+    }  # fmt: skip
     chosen, usual = min(unread, key=lambda marks: len(unread[marks])), SEPARATORS[0]
     for name, mark, other in zip(("decimal", "thousands"), chosen, usual, strict=True):
         if mark != other:
@@ -437,10 +731,6 @@ def _amounts(draft: Draft) -> None:
         draft.found("debits", way, f"{ways[way]} of {ways.total()}; another is a reversal")
     if {*_styles(draft, "amount")} == {"plain"} and draft.columns.keys().isdisjoint(("debit", "direction", "from")):
         draft.doubt("columns.amount", "no row has a sign, and nothing else tells a direction: all is coming in")
-    for heading in draft.declared["ignored"]:
-        cells = draft.file.texts(heading).values()
-        if cells and all(_DECIMALS.search(text) and isinstance(draft.amounts.read(text), int) for text in cells):
-            draft.doubt("ignored", f"{heading!r} has amounts that are not read: if it is a fee or a balance, name it")
 
 
 def _styles(draft: Draft, field: str) -> Counter[str]:
@@ -469,7 +759,7 @@ def _parties(draft: Draft) -> None:
             draft.doubt("own", 'own = ""  # how the own party is written; with from and to below, it tells directions')
             for name in ("from", "to"):
                 draft.doubt("columns", f"{name} = {toml_value(draft.columns[name])}  # needs own")
-            draft.put({name: heading for name, heading in draft.columns.items() if name not in ("from", "to")})
+                del draft.declared["columns"][name]
         for other in others if "*" not in own else ():
             draft.doubt("own", f"{toml_value(other)} could be it as well: which party is the account's?")
     around = [_NUMBER.split(party, maxsplit=1) for party in customers if _NUMBER.search(party)]
@@ -531,8 +821,7 @@ def _words(draft: Draft, directions: Mapping[str, str]) -> None:
             draft.proofs[f"{table}.{word}"] = proof if found[word] else f"{proof}: {', '.join(known)}"
         draft.found(table, found or None)
         if name == "direction" and name in draft.columns and not any(found.values()):
-            heading = draft.columns[name]
-            draft.put({field: other for field, other in draft.columns.items() if field != name})
+            heading = draft.declared["columns"].pop(name)
             draft.doubt("columns", f"{name} = {toml_value(heading)}  # none of its words is known")
 
 
@@ -541,7 +830,7 @@ def _movements(draft: Draft, dated: set[int]) -> set[int]:
 
     Declares in `draft` how totals below the rows begin, and how rows that only state a balance begin.
     """
-    moments, rows = draft.moments(), draft.file.rows
+    moments, rows = _moments(draft), draft.file.rows
     # A row with an impossible date is no total, and a narrative that continues the row above neither.
     end = max(dated, default=rows[-1][0] if rows else 0)
     place = draft.file.headings.index(draft.columns["description"]) if "description" in draft.columns else None
@@ -552,24 +841,26 @@ def _movements(draft: Draft, dated: set[int]) -> set[int]:
         if line > end and not is_day and (len(told) > 1 or told[0][0] != place or TOTAL.match(told[0][1])):
             begins[_beginning(told[0][1])] = None
     draft.found("footers", None if "sections" in draft.declared else [*filter(None, begins)] or None)
-    money = [column for name in ("amount", "debit", "credit") if (column := draft.cells(name))]
+    money = [draft.cells(name) for name in ("amount", "debit", "credit") if name in draft.columns]
     balances, read = draft.cells("balance"), draft.amounts.read
     ends = {min(dated), max(dated)} if len(dated) > 1 else set()
     openings: dict[str, str] = {}
     stated: set[int] = set()
-    for line, cell in draft.cells("description").items() if money else ():
+    for line, cell in draft.cells("description").items() if money and place is not None else ():
         text, balance = text_of(cell).strip(), read(balances.get(line, ""))
         known = OPENING.match(text)
         moved = {read(column[line]) for column in money} - {None, 0}
         # The amount of an opening row may be its balance.
-        is_stated = not balances or moved <= ({balance, -balance} if isinstance(balance, int) else set())
+        is_stated = "balance" not in draft.columns or moved <= (
+            {balance, -balance} if isinstance(balance, int) else set()
+        )
         if (known and is_stated) or (line in ends and balance is not None and not moved):
             stated.add(line)
             proof = f"line {line}" if known else f"line {line} has a balance and no amount"
             openings.setdefault((known[0] if known else _beginning(text)).strip(), proof)
     openings.pop("", None)
     draft.found("openings", [*openings] or None, ", ".join(openings.values()))
-    moving = (dated if moments else {line for line, _ in rows}) - stated
+    moving = (dated if "moment" in draft.columns else {line for line, _ in rows}) - stated
     last = max(moving, default=0)
     if any(TOTAL.match(text_of(cell)) for line, cells in rows if line == last for cell in cells):
         draft.doubt("footers", f"line {last} begins as a total does and has a day: it is read as a row")
@@ -630,7 +921,7 @@ def _preamble(draft: Draft) -> None:
         one = (like or common)[:1] or [*dict.fromkeys(patterns[0] for patterns in read)]
         draft.found("preamble_date", one if one[1:] else one[0])
     draft.found("preamble", labels or None)
-    if "account" not in labels and not draft.names_accounts:
+    if "account" not in {*labels, *draft.columns} and "sections" not in draft.declared:
         said = f"or another: the account of the ledger that it shows{number}"
         draft.doubt("account", f'account = "bank:settlement"  # {said}')
     is_open = "currency" not in {*labels, *draft.columns}
