@@ -74,16 +74,13 @@ class Money(NamedTuple):
     def of(cls, cells: Collection[Cell], by: Amounts) -> "Money":
         """The column of these cells as `by` reads them."""
         amounts = [read if isinstance(read, Amount) else Amount(0, "") for read in map(by.styled, cells)]
-        styles = Counter(amount.style for amount in amounts if amount.minor)
-        usual = max(styles, key=styles.__getitem__, default="plain")
-        told = [bool(amount.style) for amount in amounts]
         is_marked = [isinstance(cell, Decimal) or not text_of(cell).strip().isdigit() for cell in cells]
-        return cls(
-            np.array([amount.signed for amount in amounts], np.int64),
-            np.array([amount.minor if amount.style == usual else -amount.minor for amount in amounts], np.int64),
-            np.array(told, bool),
-            sum(both == (True, True) for both in zip(told, is_marked, strict=True)),
-        )
+        told = np.array([bool(amount.style) for amount in amounts], bool)
+        values = np.array([amount.signed for amount in amounts], np.int64)
+        styles = np.array([amount.style for amount in amounts], str)
+        usual = Counter(styles[values != 0].tolist()).most_common(1)
+        debits = np.where(styles == (usual[0][0] if usual else "plain"), np.abs(values), -np.abs(values))
+        return cls(values, debits, told, int((told & np.array(is_marked, bool)).sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,16 +244,10 @@ def assigned(
 
 
 def _is_row(cells: Sequence[Cell]) -> bool:
-    """True for a line with a day and an amount."""
-    day = next((place for place, cell in enumerate(cells) if _is_date(cell)), None)
-    others = [cell for place, cell in enumerate(cells) if place != day]
-    amounts = (Amounts(*marks).styled(cell) for marks in SEPARATORS for cell in others)
-    return day is not None and any(isinstance(amount, Amount) for amount in amounts)
-
-
-def _is_date(cell: Cell) -> bool:
-    """True for a moment, and for text that begins like a date."""
-    return isinstance(cell, datetime) or _LIKE_A_DATE.match(text_of(cell).strip()) is not None
+    """True for a line with an amount and a day, which is a moment or a text that begins like a date."""
+    is_date = [isinstance(cell, datetime) or bool(_LIKE_A_DATE.match(text_of(cell).strip())) for cell in cells]
+    others = [cell for place, cell in enumerate(cells) if True in is_date and place != is_date.index(True)]
+    return any(isinstance(Amounts(*marks).styled(cell), Amount) for marks in SEPARATORS for cell in others)
 
 
 def readings_of(texts: Mapping[int, str]) -> dict[DateFormat, dict[int, int]]:

@@ -295,22 +295,17 @@ def _columns(draft: Draft) -> tuple[dict[str, str], bool | None]:
             sample.money[empty[side]] = Money.of(sample.cells[""].values(), draft.amounts)
     proven = _prove(draft)
     _one_of_two(draft)
-    for name, likely in _SCORES.items():
-        left = [heading for heading in file.filled if heading not in found.values()]
-        best = max(left, key=partial(likely, sample), default="")
-        if best and likely(sample, best) > 0 and name not in found and not found.keys() & _INSTEAD.get(name, set()):
-            found[name] = best
+    scores = {heading: _scores(sample, heading) for heading in file.filled}
+    for name in _BY_CELLS:
+        left = {heading: of[name] for heading, of in scores.items() if of[name] and heading not in found.values()}
+        if left and name not in found and not found.keys() & _INSTEAD.get(name, set()):
+            found[name] = max(left, key=left.__getitem__)
             draft.doubt(f"columns.{name}", "by its cells alone")
     _settle_ways(sample, found)
     draft.doubts = {
         where: doubts for where, doubts in draft.doubts.items() if where.removeprefix("columns.") in {"columns", *found}
     }
-    account = assigned(file.headings, {"account": LEDGER_HEADINGS["account"]}).get("account", "")
-    if file.is_ledger and not file.headings[0] and "account" not in found:
-        _sections(draft)
-    elif not file.is_ledger and len({*file.texts[account].values()}) > 1:
-        said = f"{account!r} names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
-        draft.doubt("columns", said)
+    _accounts(draft)
     if "moment" not in found:
         draft.doubt("columns", 'moment = ""  # no heading is known for it')
     if found.keys().isdisjoint(("amount", "debit")):
@@ -322,15 +317,23 @@ def _columns(draft: Draft) -> tuple[dict[str, str], bool | None]:
     return proven
 
 
-def _sections(draft: Draft) -> None:
-    """Declares in `draft` the accounts that stand in lines of their own above their rows."""
-    named: dict[str, int] = {}
-    for line, cells in draft.file.rows:
-        if (text := text_of(cells[0]).strip()) and not TOTAL.match(text):
-            named.setdefault(text, line)
+def _accounts(draft: Draft) -> None:
+    """Declares in `draft` a ledger's accounts that stand in lines of their own above their rows.
+
+    Adds a doubt about a statement of several accounts.
+    """
+    file, named = draft.file, dict[str, int]()
+    account = assigned(file.headings, {"account": LEDGER_HEADINGS["account"]}).get("account", "")
+    if not file.is_ledger and len({*file.texts[account].values()}) > 1:
+        said = f"{account!r} names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
+        draft.doubt("columns", said)
+    if file.is_ledger and not file.headings[0] and "account" not in draft.columns:
+        texts = {line: text_of(cells[0]).strip() for line, cells in file.rows[::-1]}
+        named = {text: line for line, text in texts.items() if text and not TOTAL.match(text)}
     if named:
-        draft.found("sections", value=True, proof=", ".join(f"line {named[text]} {text!r}" for text in [*named][:2]))
-        draft.found("accounts", dict.fromkeys(named, ""))
+        lines = sorted(named.items(), key=lambda item: item[1])
+        draft.found("sections", value=True, proof=", ".join(f"line {line} {text!r}" for text, line in lines[:2]))
+        draft.found("accounts", {text: "" for text, _ in lines})
         draft.proofs |= {f"accounts.{text}": _MEANINGS["account"][1][0] for text in named}
 
 
@@ -369,8 +372,8 @@ def _ways(sample: Cut, found: Mapping[str, str]) -> Iterator[_Way]:
         out, into = money[debit], money[credit]
         # A line of totals may fill both columns.
         if ((out.values != 0) & (into.values != 0)).sum() <= 1 and (out.values.any() or into.values.any()):
-            for debits in (out.debits, np.abs(out.debits)) if (out.debits < 0).any() else (out.debits,):
-                yield {"debit": debit, "credit": credit}, into.values - debits, (), True
+            ways = (out.debits, np.abs(out.debits)) if (out.debits < 0).any() else (out.debits,)
+            yield from (({"debit": debit, "credit": credit}, into.values - debits, (), True) for debits in ways)
     most = min(_MOST_SIDES, len(sample.rows) // 2)
     others = {name: {*sample.words[name]} - {""} for name in sample.filled if name not in {*money, *sample.days}}
     sides = [
@@ -459,10 +462,9 @@ def _prove(draft: Draft) -> tuple[dict[str, str], bool | None]:
     orders = {proof.newest_first for proof in alike if (proof.columns, proof.agreed) == (columns, best.agreed)}
     if not is_known:
         draft.proofs["columns.balance"] = _in_words(sample, best)
-        for name, heading in [*found.items()]:
-            if heading in columns.values() or name in _OF_BALANCE:
-                del found[name]
-        found |= columns
+        kept = {name: heading for name, heading in found.items() if name not in _OF_BALANCE}
+        found.clear()
+        found |= columns | {name: heading for name, heading in kept.items() if heading not in columns.values()}
     values = sample.money[columns["amount"]].values if columns.keys() & _TELLS == {"amount"} else moves
     if (values < 0).any() and (values * np.sign(moves) < 0).any():
         text = "the balance falls where this is above zero, and no layout can say so: reverse its signs in the file"
@@ -543,60 +545,31 @@ def _settle_ways(sample: Cut, found: dict[str, str]) -> None:
         found.pop(name, None)
 
 
-_Score = Callable[[Cut, str], float]
+_BY_CELLS: Final = ("moment", "status", "amount", "direction", "phone", "key", "description")
+"""The fields whose column the cells alone may show, in the order in which they are looked for."""
 
 
-def _by_share(kind: Callable[[str], object], sample: Cut, heading: str) -> float:
-    """The share of cells of a kind under a heading; a share below NEARLY_ALL counts as 0."""
-    share = sample.share(kind, heading)
-    return share if share >= NEARLY_ALL else 0
-
-
-def _like_keys(sample: Cut, heading: str) -> float:
-    """The share of codes among the cells, times the share of different texts.
-
-    0 for days, amounts, and a column that only counts its rows.
-    """
-    texts, money = [*sample.texts[heading].values()], sample.money.get(heading)
+def _scores(sample: Cut, heading: str) -> dict[str, float]:
+    """Field of _BY_CELLS → how well the cells of a column can hold it, 0 if they cannot."""
+    texts, money, days = [*sample.texts[heading].values()], sample.money.get(heading), sample.days.get(heading, [])
+    different, letters = len({*texts}), sum(sum(map(str.isalpha, text)) for text in texts) / max(1, len(texts))
+    codes, phones = (sample.share(kind, heading) for kind in (_LIKE_A_CODE.fullmatch, masked_number))
+    is_key = not days and not (money and money.marked)
     if texts and all(re.fullmatch("[0-9]+", text) for text in texts):
+        # A column of digits may be a key, unless it counts its rows.
         counts = [*map(int, texts)]
-        is_other = min(counts) <= 1 and {abs(b - a) for a, b in pairwise(counts)} <= {1}
-    else:
-        is_other = heading in sample.days or bool(money and money.marked)
-    return (
-        0 if is_other else _by_share(_LIKE_A_CODE.fullmatch, sample, heading) * len({*texts}) / len(sample.rows or "x")
-    )
-
-
-def _like_money(sample: Cut, heading: str) -> float:
-    """A score: the number of amounts with more than digits, plus twice the negative ones, times the nonzero share.
-
-    Counts and keys are plain digits, and a column of fees has zeros.
-    """
-    money = sample.money.get(heading)
-    return float((money.marked + 2 * (money.values < 0).sum()) * (money.values != 0).mean()) if money else 0
-
-
-def _like_narrative(sample: Cut, heading: str) -> float:
-    """The mean number of letters in a filled cell; 0 for dates, for few letters, or if most cells repeat."""
-    texts = sample.texts[heading].values()
-    letters = sum(sum(map(str.isalpha, text)) for text in texts) / max(1, len(texts))
-    is_free = heading not in sample.days and 2 * len({*texts}) >= len(texts)
-    return letters if is_free and letters >= _LEAST_LETTERS else 0
-
-
-_SCORES: Final[dict[str, _Score]] = {
-    "moment": lambda sample, heading: max(
-        (len(days) * (1 + in_order([*days.values()])) for days in sample.days.get(heading, [])), default=0
-    ),
-    "status": lambda sample, heading: sample.says_only(STATUS_WORDS, heading),
-    "amount": _like_money,
-    "direction": lambda sample, heading: sample.says_only(DIRECTION_WORDS, heading),
-    "phone": partial(_by_share, masked_number),
-    "key": _like_keys,
-    "description": _like_narrative,
-}
-"""Field → the score of a column by its cells; the highest above 0 is taken."""
+        is_key = min(counts) > 1 or not {abs(b - a) for a, b in pairwise(counts)} <= {1}
+    is_narrative = not days and 2 * different >= len(texts) and letters >= _LEAST_LETTERS
+    return {
+        "moment": max((len(read) * (1 + in_order([*read.values()])) for read in days), default=0),
+        "status": sample.says_only(STATUS_WORDS, heading),
+        # Plain digits are counts or keys, and a column of fees has zeros.
+        "amount": (money.marked + 2 * (money.values < 0).sum()) * (money.values != 0).mean() if money else 0,
+        "direction": sample.says_only(DIRECTION_WORDS, heading),
+        "phone": phones * (phones >= NEARLY_ALL),
+        "key": codes * (codes >= NEARLY_ALL) * is_key * different / max(1, len(sample.rows)),
+        "description": letters * is_narrative,
+    }
 
 
 def _moments(draft: Draft) -> dict[int, Cell]:
