@@ -126,11 +126,17 @@ class Cut:
 
     @cached_property
     def days(self) -> dict[str, list[dict[int, int]]]:
-        """Heading → line → milliseconds as each of the likeliest formats reads its cells, and a workbook's own moments.
+        """Heading → line → milliseconds as each of the likeliest formats reads its cells.
 
         Only columns are there of whose filled cells at least half are days.
         """
-        return {name: found for name in self.filled if (found := _days(self.cells[name]))}
+        made = {}
+        for name in self.filled:
+            read = readings_of(self.cells[name]).values()
+            most = max(map(len, read))
+            if most >= max(1, _HALF * len(self.texts[name])):
+                made[name] = [reading for reading in read if len(reading) == most]
+        return made
 
     @cached_property
     def money(self) -> dict[str, Money]:
@@ -250,20 +256,22 @@ def _is_row(cells: Sequence[Cell]) -> bool:
     return any(isinstance(Amounts(*marks).styled(cell), Amount) for marks in SEPARATORS for cell in others)
 
 
-def readings_of(texts: Mapping[int, str]) -> dict[DateFormat, dict[int, int]]:
-    """Format → line → milliseconds, for every format of a day combined with every format of a time in the texts.
+def readings_of(cells: Mapping[int, Cell]) -> dict[str, dict[int, int]]:
+    """Format → line → milliseconds of the cells that the format reads; it reads a workbook's own moments too.
 
-    A format lacks the lines whose text it cannot read; texts without a digit are left out. If all other texts end in a
+    Every format of a day is combined with every format of a time in the texts. If all texts with a date end in a
     midnight, as spreadsheets add it to days, the formats have the midnight as fixed text and no time.
     """
-    days = {line: text for line, text in texts.items() if re.search("[0-9]", text)}
+    own = {line: milliseconds(at.replace(tzinfo=UTC)) for line, at in cells.items() if isinstance(at, datetime)}
+    texts = {line: cell.strip() for line, cell in cells.items() if isinstance(cell, str)}
+    days = {line: text for line, text in texts.items() if _LIKE_A_DATE.search(text)}
     midnights = [found[0] for found in map(_MIDNIGHT.search, days.values()) if found]
     times = dict.fromkeys(midnights if len(midnights) == len(days) else map(time_of, days.values()))
-    made: dict[DateFormat, dict[int, int]] = {}
+    made = {DAYS[0]: own}
     for pattern in (day + time for day in DAYS for time in times):
         with suppress(StatementRefused):
             by = DateFormat(pattern)
-            made[by] = {line: at for line, text in days.items() if (at := by.read(text)) is not None}
+            made[pattern] = own | {line: at for line, text in days.items() if (at := by.read(text)) is not None}
     return made
 
 
@@ -284,18 +292,3 @@ def in_order(moments: Sequence[int], *, newest_first: bool | None = None) -> boo
     """
     ways = (False, True) if newest_first is None else (newest_first,)
     return any(all(a >= b if way else a <= b for a, b in pairwise(moments)) for way in ways)
-
-
-def _days(cells: Mapping[int, Cell]) -> list[dict[int, int]]:
-    """For each of the likeliest formats: line → milliseconds, for the cells that it reads and a workbook's moments.
-
-    Empty if they are less than half of the filled cells.
-    """
-    own = {line: milliseconds(at.replace(tzinfo=UTC)) for line, at in cells.items() if isinstance(at, datetime)}
-    texts = {line: cell.strip() for line, cell in cells.items() if isinstance(cell, str) and cell.strip()}
-    is_likely = any(_LIKE_A_DATE.match(text) or text[:1].isalpha() for text in texts.values())
-    read = [*readings_of(texts).values()] if is_likely else []
-    most = max(map(len, read), default=0)
-    if not most + len(own) or most + len(own) < _HALF * sum(cell != "" for cell in cells.values()):
-        return []
-    return [own | reading for reading in read if len(reading) == most] or [own]

@@ -592,51 +592,50 @@ def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
     own = {line: cell for line, cell in cells.items() if isinstance(cell, datetime)}
     texts = {line: cell for line, cell in cells.items() if isinstance(cell, str) and cell}
     read = readings_of(texts)
-    most = max(map(len, read.values()), default=0)
-    if not most:
-        has_time = any((at.hour, at.minute, at.second) != (0, 0, 0) for at in own.values())
-        times = [f" {time_of(text)}" for text in draft.texts("time").values()][:1] or [" %H:%M:%S"] * has_time
-        draft.found("dates", ["%Y-%m-%d" + "".join(times if own else [])], "the sheet's own moments" if own else "")
-        unknown = [f"no known format reads {_in_english(text)}" for text in texts.values()]
-        if not own:
-            draft.doubt("dates", next(iter(unknown), "no row tells how days are written"))
-        return {*own}
+    most = max(map(len, read.values()))
     likely = {by: at for by, at in read.items() if len(at) == most}
     # Of formats that read the same the first is kept.
-    readings = {by: at for by, at in likely.items() if by is next(of for of in likely if likely[of] == at)}
-    chosen, dated = next(iter(readings)), {*own}.union(*readings.values())
-    unread = [line for line, text in texts.items() if line not in read[chosen] and _LIKE_A_DAY.match(text)]
-    for line in unread[:1]:
-        said = f"{len(unread)} of {len(texts)} days are not read, such as line {line} {_in_english(texts[line])}"
-        draft.doubt("dates", said)
+    readings = {by: at for by, at in likely.items() if by == next(of for of in likely if likely[of] == at)}
+    chosen = next(iter(readings))
+    unread = [
+        (f"line {line}", f"{text!r}{': a month has its English name, or a number' * bool(_MONTH.search(text))}")
+        for line, text in texts.items() if line not in read[chosen] and (_LIKE_A_DAY.match(text) or not most)
+    ]  # fmt: skip
+    if not most and own:
+        has_time = any((at.hour, at.minute, at.second) != (0, 0, 0) for at in own.values())
+        times = [f" {time_of(text)}" for text in draft.texts("time").values()][:1] or [" %H:%M:%S"] * has_time
+        draft.found("dates", ["%Y-%m-%d" + "".join(times)], "the sheet's own moments")
+        return {*own}
+    if not most:
+        draft.found("dates", ["%Y-%m-%d"])
+        draft.doubt("dates", f"no known format reads {unread[0][1]}" if unread else "no row tells how days are written")
+        return set()
+    if unread:
+        draft.doubt("dates", f"{len(unread)} of {len(texts)} days are not read, such as {' '.join(unread[0])}")
     if own:
         text = f"{len(own)} days are the sheet's own and {len(texts)} are text: a spreadsheet may have turned the day"
         draft.doubt("dates", f"{text} and the month of its own round")
-    draft.found("dates", [by.pattern for by in readings])
+    dated = {*own}.union(*readings.values())
+    draft.found("dates", [*readings])
     if len(readings) == 1:
-        swapped = chosen.pattern.translate(str.maketrans("dm", "md"))
-        decide = (line for by in read if by.pattern == swapped for line in read[chosen] if line not in read[by])
-        first = "day" if _is_day_first(chosen.pattern) else "month"
-        draft.proofs["dates"] = next((f"line {line} {texts[line]!r} can only be {first} first" for line in decide), "")
+        by_other = read.get(chosen.translate(str.maketrans("dm", "md")), read[chosen])
+        line = next((line for line in read[chosen] if line not in by_other), 0)
+        first = "day" if _is_day_first(chosen) else "month"
+        draft.proofs["dates"] = f"line {line} {texts[line]!r} can only be {first} first" if line else ""
         return dated
     is_out = partial(_out_of_order, texts, newest_first=newest_first)
     for why_not in (partial(_outside_of_period, draft.file.above), is_out):
         out = {by: why for by, at in readings.items() if (why := why_not(by, at))}
-        if len(left := [by.pattern for by in readings if by not in out]) == 1:
-            draft.found("dates", left, next(iter(out.values())))
+        if len(out) == len(readings) - 1:
+            draft.found("dates", [by for by in readings if by not in out], next(iter(out.values())))
             return dated
     told = []
     for by, at in readings.items():
         days = " to ".join(f"{moment(end(at.values())).date()}" for end in (min, max))
-        told.append(f"{by.pattern} reads {days}{' (day first is usual here)' * (by is chosen)}")
+        told.append(f"{by} reads {days}{' (day first is usual here)' * (by == chosen)}")
     said = "no row decides: keep in dates the right format, or all until another file decides"
     draft.doubt("dates", f"{said}: {', '.join(told)}")
     return dated
-
-
-def _in_english(text: str) -> str:
-    """The text of a day that no format reads, in quotes; if it names a month, with a hint that months are English."""
-    return f"{text!r}{': a month has its English name, or a number' * bool(_MONTH.search(text))}"
 
 
 def _is_day_first(pattern: str) -> bool | None:
@@ -644,13 +643,13 @@ def _is_day_first(pattern: str) -> bool | None:
     return None if "%b" in pattern or pattern.startswith("%Y") else pattern.find("%d") < pattern.find("%m")
 
 
-def _outside_of_period(above: Sequence[Line], by: DateFormat, read: Mapping[int, int]) -> str:
+def _outside_of_period(above: Sequence[Line], by: str, read: Mapping[int, int]) -> str:
     """The proof, in words, that the format `by` is wrong: a day above the header or the period there contradicts it.
 
     `read` is line → milliseconds by this format, `above` the lines above the header. Empty if nothing contradicts the
     format.
     """
-    is_day_first = _is_day_first(by.pattern)
+    is_day_first = _is_day_first(by)
     # Eight digits are more likely an account's number than a day.
     formats = [DateFormat(day) for day in DAYS if day != "%Y%m%d" and _is_day_first(day) in (None, is_day_first)]
     told: list[tuple[int, int, str]] = []
@@ -668,9 +667,7 @@ def _outside_of_period(above: Sequence[Line], by: DateFormat, read: Mapping[int,
     return f"only so the rows are in the period of line {line}, {text!r}"
 
 
-def _out_of_order(
-    texts: Mapping[int, str], _: DateFormat, read: Mapping[int, int], *, newest_first: bool | None
-) -> str:
+def _out_of_order(texts: Mapping[int, str], _: str, read: Mapping[int, int], *, newest_first: bool | None) -> str:
     """The proof, in words, that a format is wrong: it puts a row out of order.
 
     `read` is line → milliseconds by the format, `texts` line → text; `newest_first` is the order, None if unknown.
@@ -881,17 +878,16 @@ def _preamble(draft: Draft) -> None:
             days += [text] if name in ("first", "last", "period") and not isinstance(value, datetime) else []
             labels |= dict.fromkeys(("first", "last") if name == "period" else (name,), label)
     count = 2 if labels.get("first") == labels.get("last") else 1
-    read = [
-        [by.pattern for by in map(DateFormat, DAYS) if len(at := by.all_in(text)) == count and None not in at]
-        for text in days
-    ]
+    # The format of the rows goes before others that read the same.
+    likely = sorted(DAYS, key=lambda day: not any(by.startswith(day) for by in draft.declared["dates"]))
+    formats = [*map(DateFormat, likely)]
+    read = [[by.pattern for by in formats if len(at := by.all_in(text)) == count and None not in at] for text in days]
     if not all(read):
         draft.doubt("preamble", f"no known format reads the days in {' and '.join(map(repr, days))}")
         labels = {name: label for name, label in labels.items() if name not in ("first", "last")}
     elif days:
-        common = [pattern for pattern in DAYS if all(pattern in patterns for patterns in read)]
-        like = [pattern for pattern in common if any(date.startswith(pattern) for date in draft.declared["dates"])]
-        one = (like or common)[:1] or [*dict.fromkeys(patterns[0] for patterns in read)]
+        common = [pattern for pattern in likely if all(pattern in patterns for patterns in read)]
+        one = common[:1] or [*dict.fromkeys(patterns[0] for patterns in read)]
         draft.found("preamble_date", one if one[1:] else one[0])
     draft.found("preamble", labels or None)
     if "account" not in {*labels, *draft.columns} and "sections" not in draft.declared:
