@@ -1,7 +1,7 @@
 """Finds a file's header, and reads the columns below it as days, amounts and words."""
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ from workbench.domain.phones import masked_number
 from workbench.errors import StatementRefused
 
 MOST_ROWS: Final = 20_000
-"""The most rows of a file that a draft looks at; `read_statement` reads them all."""
+"""The most rows of a file that a draft looks at, half of them at its end; `read_statement` reads them all."""
 NEARLY_ALL: Final = 0.9
 SEPARATORS: Final = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"), (",", "'"))
 DAYS: Final = (
@@ -96,33 +96,26 @@ class Cut:
     is_ledger: bool
     """True for the user's own books."""
     rows: tuple[Line, ...] = ()
-    """The rows below the header, at most MOST_ROWS."""
+    """The rows below the header; of more than MOST_ROWS the first and the last ones."""
     filled: tuple[str, ...] = ()
     """The headings of columns with any text; without rows, all headings that are not blank."""
     currency: tuple[str, str] | None = None
     """The only currency that the file names, and its place; None for none or several."""
 
-    @cached_property
-    def cells(self) -> dict[str, dict[int, Cell]]:
-        """Heading → line → the cell of its row, empty in a short row. The empty heading has empty cells alone."""
-        made = {
-            name: {line: cells[place] if place < len(cells) else "" for line, cells in self.rows}
-            for place, name in reversed([*enumerate(self.headings)])
-        }
-        return made | {"": {line: "" for line, _ in self.rows}}
+    def column(self, heading: str) -> dict[int, Cell]:
+        """Line → the cell of its row under a heading, empty in a short row and under an empty heading."""
+        place = (*self.headings, "").index(heading)
+        return {line: cells[place] if heading and place < len(cells) else "" for line, cells in self.rows}
 
-    @cached_property
-    def texts(self) -> dict[str, dict[int, str]]:
-        """Heading → line → the text of its row's cell, for cells that are not blank."""
-        return {
-            name: {line: text for line, cell in cells.items() if (text := text_of(cell).strip())}
-            for name, cells in self.cells.items()
-        }
+    def texts(self, heading: str) -> dict[int, str]:
+        """Line → the text of its row's cell under a heading, for cells that are not blank."""
+        return {line: text for line, cell in self.column(heading).items() if (text := text_of(cell).strip())}
 
     @cached_property
     def words(self) -> dict[str, list[str]]:
         """Heading → the text of each row's cell in the form of `heading_key`."""
-        return {name: [heading_key(text_of(cell)) for cell in cells.values()] for name, cells in self.cells.items()}
+        columns = {name: self.column(name).values() for name in {*self.headings, ""}}
+        return {name: [heading_key(text_of(cell)) for cell in cells] for name, cells in columns.items()}
 
     @cached_property
     def days(self) -> dict[str, list[dict[int, int]]]:
@@ -132,9 +125,9 @@ class Cut:
         """
         made = {}
         for name in self.filled:
-            read = readings_of(self.cells[name]).values()
+            read = readings_of(self.column(name)).values()
             most = max(map(len, read))
-            if most >= max(1, _HALF * len(self.texts[name])):
+            if most >= max(1, _HALF * len(self.texts(name))):
                 made[name] = [reading for reading in read if len(reading) == most]
         return made
 
@@ -144,13 +137,14 @@ class Cut:
         likely = [name for name in self.filled if name not in self.days]
         likely = [name for name in likely if self.share(masked_number, name) <= 1 - NEARLY_ALL]
         tried = [
-            {name: Money.of(self.cells[name].values(), self.amounts(*marks)) for name in likely} for marks in SEPARATORS
+            {name: Money.of(self.column(name).values(), self.amounts(*marks)) for name in likely}
+            for marks in SEPARATORS
         ]
         made = [
             {
                 name: money
                 for name, money in read.items()
-                if money.told.sum() >= max(1, NEARLY_ALL * len(self.texts[name]))
+                if money.told.sum() >= max(1, NEARLY_ALL * len(self.texts(name)))
             }
             for read in tried
         ]
@@ -178,7 +172,7 @@ class Cut:
 
     def share(self, kind: Callable[[str], object], heading: str) -> float:
         """The share of a column's filled cells that are of a kind, from 0 to 1."""
-        texts = self.texts[heading]
+        texts = self.texts(heading)
         return sum(map(bool, map(kind, texts.values()))) / max(1, len(texts))
 
     def fits(self, field: str, heading: str) -> bool:
@@ -186,7 +180,7 @@ class Cut:
         if not self.rows or field not in ("moment", "time", *AMOUNTS):
             return True
         if field == "time":
-            return all(map(_TIME.match, self.texts[heading].values()))
+            return all(map(_TIME.match, self.texts(heading).values()))
         if field == "moment":
             return heading in self.days or not self.days
         return heading not in self.days and self.share(partial(re.search, "[0-9]"), heading) >= _HALF
@@ -216,9 +210,9 @@ def cut(path: Path, *, ledger: bool = False) -> Cut:
         why = f"none of its first {HEADER_WITHIN} lines has headings that are known, or a row with a date below it"
         unread = all(head.failure for head in heads) and heads[0].failure
         raise unread or refused(path.name, f"has no header: {why}.", hint=hint)
-    rows = islice((row for row in found.rows_of.lines() if row[0] > found.line), MOST_ROWS)
-    found = replace(found, rows=(*rows,))
-    filled = [name for name in found.headings if name and (found.texts[name] or not found.rows)]
+    rows = (row for row in found.rows_of.lines() if row[0] > found.line)
+    found = replace(found, rows=(*islice(rows, MOST_ROWS // 2), *deque(rows, MOST_ROWS // 2)))
+    filled = [name for name in found.headings if name and (found.texts(name) or not found.rows)]
     return replace(found, filled=(*filled,), currency=_named_currency(found))
 
 
@@ -227,7 +221,7 @@ def _named_currency(file: Cut) -> tuple[str, str] | None:
     told = [(code[1], f"heading {name!r}") for name in file.headings if (code := _OF_A_HEADING.search(name))]
     for name in file.headings:
         of_column = plain(name) in HEADINGS["currency"].split(", ")
-        texts = [(line, text) for line, text in file.texts[name].items() if of_column or _OF_AN_AMOUNT.fullmatch(text)]
+        texts = [(line, text) for line, text in file.texts(name).items() if of_column or _OF_AN_AMOUNT.fullmatch(text)]
         codes = [(currencies_named(text), f"line {line} {text!r}") for line, text in texts]
         told += [(code[0], where) for code, where in codes if len(code) == 1]
     values = [(line, text_of(value).strip()) for line, _, meaning, value in file.labelled() if meaning == "currency"]

@@ -115,11 +115,11 @@ class Draft:
 
     def cells(self, field: str) -> dict[int, Cell]:
         """Line → the cell of its row in the column of a field, empty cells if the field has no column."""
-        return self.file.cells[self.declared["columns"].get(field, "")]
+        return self.file.column(self.declared["columns"].get(field, ""))
 
     def texts(self, field: str) -> dict[int, str]:
         """Line → the text of its row's cell in the column of a field, for cells that are not blank."""
-        return self.file.texts[self.declared["columns"].get(field, "")]
+        return self.file.texts(self.declared["columns"].get(field, ""))
 
     def found(self, name: str, value: object, proof: str = "") -> None:
         """Declare a setting that the file shows, with its proof; None leaves the default."""
@@ -266,7 +266,7 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
     draft.declared["columns"] = {name: columns[name] for name in (*LEDGER_FIELDS, *FIELDS) if name in columns}
     draft.declared["ignored"] = [name for name in headings if name and name not in columns.values()]
     for heading in draft.declared["ignored"]:
-        cells = draft.file.texts[heading].values()
+        cells = draft.file.texts(heading).values()
         if cells and all(_DECIMALS.search(text) and isinstance(draft.amounts.read(text), int) for text in cells):
             draft.doubt("ignored", f"{heading!r} has amounts that are not read: if it is a fee or a balance, name it")
     draft.above = _result(draft)
@@ -292,7 +292,7 @@ def _columns(draft: Draft) -> tuple[dict[str, str], bool | None]:
     for side in SWAPPED:
         if side in empty and side not in found:
             found[side] = empty[side]
-            sample.money[empty[side]] = Money.of(sample.cells[""].values(), draft.amounts)
+            sample.money[empty[side]] = Money.of(sample.column("").values(), draft.amounts)
     proven = _prove(draft)
     _one_of_two(draft)
     scores = {heading: _scores(sample, heading) for heading in file.filled}
@@ -324,7 +324,7 @@ def _accounts(draft: Draft) -> None:
     """
     file, named = draft.file, dict[str, int]()
     account = assigned(file.headings, {"account": LEDGER_HEADINGS["account"]}).get("account", "")
-    if not file.is_ledger and len({*file.texts[account].values()}) > 1:
+    if not file.is_ledger and len({*file.texts(account).values()}) > 1:
         said = f"{account!r} names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
         draft.doubt("columns", said)
     if file.is_ledger and not file.headings[0] and "account" not in draft.columns:
@@ -488,17 +488,15 @@ _OF_BALANCE: Final = ("amount", "debit", "credit", "direction", "from", "to", "b
 def _in_words(sample: Cut, proof: _Proof) -> str:
     """The sum in the first row that proves a balance, as text, and the number of such rows."""
     before, place = proof.steps[0]
+    lines = [line for line, _ in sample.rows]
 
     def said(name: str, at: int) -> str:
-        return text_of([*sample.cells[proof.columns.get(name, "")].values()][at]).strip()
+        return sample.texts(proof.columns.get(name, "")).get(lines[at], "")
 
-    comes = {"credit": True, "amount": proof.moves[place] > 0}
-    parts = [
-        f"{'+' if comes.get(name) else '-'} {text.strip('+-')}"
-        for name in ("debit", "credit", "amount", "fee") if (text := said(name, place))
-    ]  # fmt: skip
+    signs = {"debit": "-", "credit": "+", "amount": "+" if proof.moves[place] > 0 else "-", "fee": "-"}
+    parts = [f"{sign} {text.strip('+-')}" for name, sign in signs.items() if (text := said(name, place))]
     was, comes_to = (
-        f"{said('balance', at)} {said('side', at)}".strip() + f" in line {sample.rows[at][0]}" for at in (before, place)
+        f"{said('balance', at)} {said('side', at)}".strip() + f" in line {lines[at]}" for at in (before, place)
     )
     return f"{was} {' '.join(parts)} = {comes_to}, and so in {len(proof.steps)} of {proof.of} rows"
 
@@ -551,7 +549,7 @@ _BY_CELLS: Final = ("moment", "status", "amount", "direction", "phone", "key", "
 
 def _scores(sample: Cut, heading: str) -> dict[str, float]:
     """Field of _BY_CELLS → how well the cells of a column can hold it, 0 if they cannot."""
-    texts, money, days = [*sample.texts[heading].values()], sample.money.get(heading), sample.days.get(heading, [])
+    texts, money, days = [*sample.texts(heading).values()], sample.money.get(heading), sample.days.get(heading, [])
     different, letters = len({*texts}), sum(sum(map(str.isalpha, text)) for text in texts) / max(1, len(texts))
     codes, phones = (sample.share(kind, heading) for kind in (_LIKE_A_CODE.fullmatch, masked_number))
     is_key = not days and not (money and money.marked)
@@ -905,7 +903,7 @@ def _result(draft: Draft) -> list[str]:
     file = draft.file
     try:
         if len(file.rows) == MOST_ROWS:
-            said = [f"? Its first {MOST_ROWS:,} rows were looked at; --check reads them all."]
+            said = [f"? Its first and last {MOST_ROWS // 2:,} rows were looked at; --check reads them all."]
         elif file.is_ledger:
             ledger = draft.ledger()
             days, accounts = ledger.rows["business_date"], " and ".join(ledger.accounts)
