@@ -273,10 +273,6 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
     return draft
 
 
-_INSTEAD: Final = {"amount": {"debit"}, "direction": {"debit", "from"}, "phone": {"from", "to"}}
-"""Field → the fields that, once found, make it needless."""
-
-
 def _columns(draft: Draft) -> tuple[dict[str, str], bool | None]:
     """Declares in `draft` the column of each field: by its heading, if its cells fit, else by the balance or its cells.
 
@@ -296,9 +292,9 @@ def _columns(draft: Draft) -> tuple[dict[str, str], bool | None]:
     proven = _prove(draft)
     _one_of_two(draft)
     scores = {heading: _scores(sample, heading) for heading in file.filled}
-    for name in _BY_CELLS:
+    for name, instead in _BY_CELLS.items():
         left = {heading: of[name] for heading, of in scores.items() if of[name] and heading not in found.values()}
-        if left and name not in found and not found.keys() & _INSTEAD.get(name, set()):
+        if left and name not in found and not found.keys() & instead:
             found[name] = max(left, key=left.__getitem__)
             draft.doubt(f"columns.{name}", "by its cells alone")
     _settle_ways(sample, found)
@@ -398,8 +394,8 @@ def _proofs(sample: Cut, found: Mapping[str, str], fee: str | None) -> Iterator[
     money, count = sample.money, len(sample.rows)
     status = next((name for name in sample.filled if sample.says_only(STATUS_WORDS, name)), "")
     # Failed and pending rows move no balance.
-    words = sample.words[found.get("status", status)]
-    idle = np.array([STATUS_WORDS.get(word, "completed") != "completed" for word in words], bool)
+    states = sample.words[found.get("status", status)]
+    idle = np.array([STATUS_WORDS.get(state, "completed") != "completed" for state in states], bool)
     less = np.abs(money[fee].values) if fee else np.int64(0)
     of_account = np.array(sample.words[found.get("account", "")])
     # In books a balance beside which DR stands is not below zero.
@@ -543,8 +539,11 @@ def _settle_ways(sample: Cut, found: dict[str, str]) -> None:
         found.pop(name, None)
 
 
-_BY_CELLS: Final = ("moment", "status", "amount", "direction", "phone", "key", "description")
-"""The fields whose column the cells alone may show, in the order in which they are looked for."""
+_BY_CELLS: Final[dict[str, set[str]]] = {
+    "moment": set(), "status": set(), "amount": {"debit"}, "direction": {"debit", "from"}, "phone": {"from", "to"},
+    "key": set(), "description": set(),
+}  # fmt: skip
+"""Field whose column the cells alone may show → the fields that, once found, make it needless."""
 
 
 def _scores(sample: Cut, heading: str) -> dict[str, float]:
