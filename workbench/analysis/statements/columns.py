@@ -1,4 +1,4 @@
-"""Finds a file's header, and reads the columns below it as days, amounts and words."""
+"""Finds a file's header, reads the columns below it as days, amounts and words, and those that explain a balance."""
 
 import re
 from collections import Counter, deque
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property, partial
-from itertools import islice, pairwise, takewhile
+from itertools import islice, pairwise, permutations, product, takewhile
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,7 +27,16 @@ from workbench.analysis.statements.cells import (
 )
 from workbench.analysis.statements.csv_files import cell_rows_of, digest_of
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.layouts import AMOUNTS, HEADINGS, LABELS, LEDGER_HEADINGS, heading_key, plain
+from workbench.analysis.statements.layouts import (
+    AMOUNTS,
+    DIRECTION_WORDS,
+    HEADINGS,
+    LABELS,
+    LEDGER_HEADINGS,
+    STATUS_WORDS,
+    heading_key,
+    plain,
+)
 from workbench.analysis.statements.preamble import pairs_of
 from workbench.analysis.statements.recognising import HEADER_WITHIN, head_of, headings_of
 from workbench.domain.moments import milliseconds
@@ -56,6 +65,7 @@ _OF_AN_AMOUNT: Final = re.compile(r"(?=.*[0-9])[-+(]?(?:[0-9., ']+ )?[A-Z$]{2,3}
 _SAMPLE: Final = 500
 _HALF: Final = 0.5
 _LEAST_FIELDS: Final = 3
+_MOST_SIDES: Final = 6
 
 
 class Money(NamedTuple):
@@ -286,3 +296,117 @@ def in_order(moments: Sequence[int], *, newest_first: bool | None = None) -> boo
     """
     ways = (False, True) if newest_first is None else (newest_first,)
     return any(all(a >= b if way else a <= b for a, b in pairwise(moments)) for way in ways)
+
+
+class Proof(NamedTuple):
+    """Columns that explain a balance, and the rows whose balance is the balance before plus the row's effect."""
+
+    columns: dict[str, str]
+    """Field → heading."""
+    steps: list[tuple[int, int]]
+    """The place of the row with the balance before, and of the row whose balance follows from it."""
+    of: int
+    """The number of rows whose balance was compared, without rows that move nothing."""
+    newest_first: bool
+    moves: NDArray[np.int64]
+    """The effect of each row on the balance."""
+    explains: tuple[bool, int]
+    """True if nearly all rows are explained, and their number."""
+    agreed: int
+    """The number of these columns that the headings suggest too."""
+    rank: tuple[int, bool, bool]
+    """The sort key of proofs that explain as much, greatest for the best."""
+
+
+_Way = tuple[dict[str, str], NDArray[np.int64], Sequence[object], bool]
+"""Columns (field → heading) that may move the balance, the size of each row's move, the word of each row for its
+direction, and True if the columns alone show the direction. Without words the sizes are signed."""
+
+
+def _ways(sample: Cut, found: Mapping[str, str]) -> Iterator[_Way]:
+    """Yields candidate columns that may move the balance: debit and credit, or an amount.
+
+    The direction of an amount is its sign, the word or the parties beside it, or what the balance shows.
+    """
+    money = sample.money
+    for debit, credit in permutations(money, 2):
+        out, into = money[debit], money[credit]
+        # A line of totals may fill both columns.
+        if ((out.values != 0) & (into.values != 0)).sum() <= 1 and (out.values.any() or into.values.any()):
+            ways = (out.debits, np.abs(out.debits)) if (out.debits < 0).any() else (out.debits,)
+            yield from (({"debit": debit, "credit": credit}, into.values - debits, (), True) for debits in ways)
+    most = min(_MOST_SIDES, len(sample.rows) // 2)
+    others = {name: {*sample.words[name]} - {""} for name in sample.filled if name not in {*money, *sample.days}}
+    sides = [
+        name for name, words in others.items()
+        if words and not words <= STATUS_WORDS.keys() and (words <= DIRECTION_WORDS.keys() or 1 < len(words) <= most)
+    ]  # fmt: skip
+    parties = {name: found[name] for name in ("from", "to") if {"from", "to"} <= found.keys()}
+    for name, amount in money.items():
+        yield {"amount": name}, amount.values, (), True
+        sizes = np.abs(amount.values)
+        for side in () if (amount.values < 0).any() else sides:
+            yield {"amount": name, "direction": side}, sizes, sample.words[side], True
+        # Each row has a word of its own.
+        yield {"amount": name, **parties}, sizes, range(len(sizes)), bool(parties)
+
+
+def proofs_of(sample: Cut, found: Mapping[str, str], fee: str | None) -> Iterator[Proof]:
+    """Yields a proof for each of `_ways` with each candidate for the balance, in the orders that the days allow.
+
+    `found` is field → heading as known so far, and `fee` the heading of the fees that lower the balance.
+    """
+    money, count = sample.money, len(sample.rows)
+    status = next((name for name in sample.filled if sample.says_only(STATUS_WORDS, name)), "")
+    # Failed and pending rows move no balance.
+    states = sample.words[found.get("status", status)]
+    idle = np.array([STATUS_WORDS.get(state, "completed") != "completed" for state in states], bool)
+    less = np.abs(money[fee].values) if fee else np.int64(0)
+    of_account = np.array(sample.words[found.get("account", "")])
+    # In books a balance beside which DR stands is not below zero.
+    sides = [h for h in sample.filled if not sample.is_ledger and sample.says_only(("cr", "dr"), h)]
+    days = sample.days.get(found.get("moment") or next(iter(sample.days), ""), [])
+    orders = [way for way in (False, True) if any(in_order([*read.values()], newest_first=way) for read in days)]
+    ways = product(_ways(sample, found), money, ["", *sides], orders or [False, True])
+    for (way, sizes, words, tells), name, side, newest_first in ways:
+        balance = money[name]
+        if name in {*way.values(), fee} or side in way.values() or balance.told.sum() <= 1:
+            continue
+        is_below = np.array([word == "dr" for word in sample.words[side]], bool)
+        values = np.where(is_below, -np.abs(balance.values), balance.values) if side else balance.values
+        # The places of the rows with a balance, the oldest first.
+        at = np.flatnonzero(balance.told)[:: -1 if newest_first else 1]
+        changes = np.diff(values[at])
+        moved = np.zeros(count, np.int64)
+        moved[at[1:]] = changes
+        # A word has the sign of most changes that are as large as the word's rows.
+        votes: Counter[object] = Counter()
+        for word, size, change in zip(words, sizes.tolist(), (moved + less).tolist(), strict=False):
+            votes[word] += (change == size) - (change == -size) if size else 0
+        signed = sizes * np.array([np.sign(votes[word]) for word in words] or 1, np.int64)
+        moves = np.where(idle, 0, signed - less)
+        sums = np.cumsum(moves[::-1])[::-1] if newest_first else np.cumsum(moves)
+        expected = np.diff(sums[at])
+        counts = ((changes != 0) | (expected != 0)) & (of_account[at][1:] == of_account[at][:-1])
+        steps = [(int(at[nth]), int(at[nth + 1])) for nth in np.flatnonzero(counts & (changes == expected))]
+        columns = {**way, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
+        agreed = sum(found.get(field) == heading for field, heading in columns.items())
+        rank = sum(money[heading].marked for heading in columns.values() if heading in money), tells, bool(side)
+        explains = len(steps) >= NEARLY_ALL * counts.sum() > 0, len(steps)
+        yield Proof(columns, steps, int(counts.sum()), newest_first, moves, explains, agreed, rank)
+
+
+def in_words(sample: Cut, proof: Proof) -> str:
+    """The sum in the first row that proves a balance, as text, and the number of such rows."""
+    before, place = proof.steps[0]
+    lines = [line for line, _ in sample.rows]
+
+    def said(name: str, at: int) -> str:
+        return sample.texts(proof.columns.get(name, "")).get(lines[at], "")
+
+    signs = {"debit": "-", "credit": "+", "amount": "+" if proof.moves[place] > 0 else "-", "fee": "-"}
+    parts = [f"{sign} {text.strip('+-')}" for name, sign in signs.items() if (text := said(name, place))]
+    was, comes_to = (
+        f"{said('balance', at)} {said('side', at)}".strip() + f" in line {lines[at]}" for at in (before, place)
+    )
+    return f"{was} {' '.join(parts)} = {comes_to}, and so in {len(proof.steps)} of {proof.of} rows"

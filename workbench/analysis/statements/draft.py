@@ -9,12 +9,11 @@ from dataclasses import fields, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import partial
-from itertools import pairwise, permutations, product, takewhile
+from itertools import pairwise, permutations, takewhile
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Unpack
+from typing import Any, Final, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workbench.analysis.rules import MatchRule
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
@@ -26,9 +25,12 @@ from workbench.analysis.statements.columns import (
     SEPARATORS,
     Cut,
     Money,
+    Proof,
     assigned,
     cut,
     in_order,
+    in_words,
+    proofs_of,
     readings_of,
     time_of,
 )
@@ -75,7 +77,6 @@ _MOST_WORDS: Final = 30
 _LIKELY_OWN: Final = 5
 _LEAST_DAYS: Final = 3
 _LEAST_LETTERS: Final = 3
-_MOST_SIDES: Final = 6
 _LIKE_A_CODE: Final = re.compile(r"(?=\S*[0-9])[A-Za-z0-9./-]+")
 _LIKE_A_DAY: Final = re.compile(r"\W*[0-9]|[A-Za-z]{3,9} [0-9]{1,2},? [0-9]{4}")
 _MONTH: Final = re.compile(r"[^\W\d_]{3}")
@@ -333,115 +334,17 @@ def _accounts(draft: Draft) -> None:
         draft.proofs |= {f"accounts.{text}": _MEANINGS["account"][1][0] for text in named}
 
 
-class _Proof(NamedTuple):
-    """Columns that explain a balance, and the rows whose balance is the balance before plus the row's effect."""
-
-    columns: dict[str, str]
-    """Field → heading."""
-    steps: list[tuple[int, int]]
-    """The place of the row with the balance before, and of the row whose balance follows from it."""
-    of: int
-    """The number of rows whose balance was compared, without rows that move nothing."""
-    newest_first: bool
-    moves: NDArray[np.int64]
-    """The effect of each row on the balance."""
-    explains: tuple[bool, int]
-    """True if nearly all rows are explained, and their number."""
-    agreed: int
-    """The number of these columns that the headings suggest too."""
-    rank: tuple[int, bool, bool]
-    """The sort key of proofs that explain as much, greatest for the best."""
-
-
-_Way = tuple[dict[str, str], NDArray[np.int64], Sequence[object], bool]
-"""Columns (field → heading) that may move the balance, the size of each row's move, the word of each row for its
-direction, and True if the columns alone show the direction. Without words the sizes are signed."""
-
-
-def _ways(sample: Cut, found: Mapping[str, str]) -> Iterator[_Way]:
-    """Yields candidate columns that may move the balance: debit and credit, or an amount.
-
-    The direction of an amount is its sign, the word or the parties beside it, or what the balance shows.
-    """
-    money = sample.money
-    for debit, credit in permutations(money, 2):
-        out, into = money[debit], money[credit]
-        # A line of totals may fill both columns.
-        if ((out.values != 0) & (into.values != 0)).sum() <= 1 and (out.values.any() or into.values.any()):
-            ways = (out.debits, np.abs(out.debits)) if (out.debits < 0).any() else (out.debits,)
-            yield from (({"debit": debit, "credit": credit}, into.values - debits, (), True) for debits in ways)
-    most = min(_MOST_SIDES, len(sample.rows) // 2)
-    others = {name: {*sample.words[name]} - {""} for name in sample.filled if name not in {*money, *sample.days}}
-    sides = [
-        name for name, words in others.items()
-        if words and not words <= STATUS_WORDS.keys() and (words <= DIRECTION_WORDS.keys() or 1 < len(words) <= most)
-    ]  # fmt: skip
-    parties = {name: found[name] for name in ("from", "to") if {"from", "to"} <= found.keys()}
-    for name, amount in money.items():
-        yield {"amount": name}, amount.values, (), True
-        sizes = np.abs(amount.values)
-        for side in () if (amount.values < 0).any() else sides:
-            yield {"amount": name, "direction": side}, sizes, sample.words[side], True
-        # Each row has a word of its own.
-        yield {"amount": name, **parties}, sizes, range(len(sizes)), bool(parties)
-
-
-def _proofs(sample: Cut, found: Mapping[str, str], fee: str | None) -> Iterator[_Proof]:
-    """Yields a proof for each of `_ways` with each candidate for the balance, in the orders that the days allow.
-
-    `found` is field → heading as known so far, and `fee` the heading of the fees that lower the balance.
-    """
-    money, count = sample.money, len(sample.rows)
-    status = next((name for name in sample.filled if sample.says_only(STATUS_WORDS, name)), "")
-    # Failed and pending rows move no balance.
-    states = sample.words[found.get("status", status)]
-    idle = np.array([STATUS_WORDS.get(state, "completed") != "completed" for state in states], bool)
-    less = np.abs(money[fee].values) if fee else np.int64(0)
-    of_account = np.array(sample.words[found.get("account", "")])
-    # In books a balance beside which DR stands is not below zero.
-    sides = [h for h in sample.filled if not sample.is_ledger and sample.says_only(("cr", "dr"), h)]
-    days = sample.days.get(found.get("moment") or next(iter(sample.days), ""), [])
-    orders = [way for way in (False, True) if any(in_order([*read.values()], newest_first=way) for read in days)]
-    ways = product(_ways(sample, found), money, ["", *sides], orders or [False, True])
-    for (way, sizes, words, tells), name, side, newest_first in ways:
-        balance = money[name]
-        if name in {*way.values(), fee} or side in way.values() or balance.told.sum() <= 1:
-            continue
-        is_below = np.array([word == "dr" for word in sample.words[side]], bool)
-        values = np.where(is_below, -np.abs(balance.values), balance.values) if side else balance.values
-        # The places of the rows with a balance, the oldest first.
-        at = np.flatnonzero(balance.told)[:: -1 if newest_first else 1]
-        changes = np.diff(values[at])
-        moved = np.zeros(count, np.int64)
-        moved[at[1:]] = changes
-        # A word has the sign of most changes that are as large as the word's rows.
-        votes: Counter[object] = Counter()
-        for word, size, change in zip(words, sizes.tolist(), (moved + less).tolist(), strict=False):
-            votes[word] += (change == size) - (change == -size) if size else 0
-        signed = sizes * np.array([np.sign(votes[word]) for word in words] or 1, np.int64)
-        moves = np.where(idle, 0, signed - less)
-        sums = np.cumsum(moves[::-1])[::-1] if newest_first else np.cumsum(moves)
-        expected = np.diff(sums[at])
-        counts = ((changes != 0) | (expected != 0)) & (of_account[at][1:] == of_account[at][:-1])
-        steps = [(int(at[nth]), int(at[nth + 1])) for nth in np.flatnonzero(counts & (changes == expected))]
-        columns = {**way, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
-        agreed = sum(found.get(field) == heading for field, heading in columns.items())
-        rank = sum(money[heading].marked for heading in columns.values() if heading in money), tells, bool(side)
-        explains = len(steps) >= NEARLY_ALL * counts.sum() > 0, len(steps)
-        yield _Proof(columns, steps, int(counts.sum()), newest_first, moves, explains, agreed, rank)
-
-
 def _prove(draft: Draft) -> tuple[dict[str, str], bool | None]:
     """Replaces in `draft` the columns of money that headings suggest by those that the balance proves; adds doubts.
 
     Returns the direction of each word, and True if the newest row comes first; None if no order is proven.
     """
     sample, found = draft.file.sample, draft.declared["columns"]
-    tried: list[_Proof] = []
+    tried: list[Proof] = []
     for fee in dict.fromkeys((None, found.get("fee"))):
         # A fee is tried if without it a row is left that is not explained.
         if not tried or len(tried[0].steps) < tried[0].of:
-            tried += _proofs(sample, found, fee)
+            tried += proofs_of(sample, found, fee)
             tried.sort(key=lambda proof: (proof.explains, proof.agreed, proof.rank), reverse=True)
     if not tried or not tried[0].explains[0]:
         return {}, None
@@ -457,7 +360,7 @@ def _prove(draft: Draft) -> tuple[dict[str, str], bool | None]:
         draft.doubt("columns.balance", f"it follows as well with {named}")
     orders = {proof.newest_first for proof in alike if (proof.columns, proof.agreed) == (columns, best.agreed)}
     if not is_known:
-        draft.proofs["columns.balance"] = _in_words(sample, best)
+        draft.proofs["columns.balance"] = in_words(sample, best)
         kept = {name: heading for name, heading in found.items() if name not in _OF_BALANCE}
         found.clear()
         found |= columns | {name: heading for name, heading in kept.items() if heading not in columns.values()}
@@ -479,22 +382,6 @@ _TELLS: Final = {"amount", "direction", "from"}
 """The fields of a proof that is no pair of debit and credit; the amount alone has signs."""
 _OF_BALANCE: Final = ("amount", "debit", "credit", "direction", "from", "to", "balance", "side")
 """The fields that a proof replaces."""
-
-
-def _in_words(sample: Cut, proof: _Proof) -> str:
-    """The sum in the first row that proves a balance, as text, and the number of such rows."""
-    before, place = proof.steps[0]
-    lines = [line for line, _ in sample.rows]
-
-    def said(name: str, at: int) -> str:
-        return sample.texts(proof.columns.get(name, "")).get(lines[at], "")
-
-    signs = {"debit": "-", "credit": "+", "amount": "+" if proof.moves[place] > 0 else "-", "fee": "-"}
-    parts = [f"{sign} {text.strip('+-')}" for name, sign in signs.items() if (text := said(name, place))]
-    was, comes_to = (
-        f"{said('balance', at)} {said('side', at)}".strip() + f" in line {lines[at]}" for at in (before, place)
-    )
-    return f"{was} {' '.join(parts)} = {comes_to}, and so in {len(proof.steps)} of {proof.of} rows"
 
 
 def _one_of_two(draft: Draft) -> None:
