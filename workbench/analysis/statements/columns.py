@@ -79,18 +79,24 @@ class Money(NamedTuple):
     """A mask of the cells that are amounts."""
     marked: int
     """The number of cells that look like money: a workbook's numbers, and texts with more than digits."""
+    styles: Counter[str]
+    """The number of amounts in each style, zeros left out."""
 
     @classmethod
     def of(cls, cells: Collection[Cell], by: Amounts) -> "Money":
         """The column of these cells as `by` reads them."""
         amounts = [read if isinstance(read, Amount) else Amount(0, "") for read in map(by.styled, cells)]
+        styles = Counter(amount.style for amount in amounts if amount.minor)
+        usual = max(styles, key=styles.__getitem__, default="plain")
         is_marked = [isinstance(cell, Decimal) or not text_of(cell).strip().isdigit() for cell in cells]
         told = np.array([bool(amount.style) for amount in amounts], bool)
-        values = np.array([amount.signed for amount in amounts], np.int64)
-        styles = np.array([amount.style for amount in amounts], str)
-        usual = Counter(styles[values != 0].tolist()).most_common(1)
-        debits = np.where(styles == (usual[0][0] if usual else "plain"), np.abs(values), -np.abs(values))
-        return cls(values, debits, told, int((told & np.array(is_marked, bool)).sum()))
+        return cls(
+            np.array([amount.signed for amount in amounts], np.int64),
+            np.array([amount.minor if amount.style == usual else -amount.minor for amount in amounts], np.int64),
+            told,
+            int((told & np.array(is_marked, bool)).sum()),
+            styles,
+        )
 
 
 @dataclass(frozen=True, eq=False)

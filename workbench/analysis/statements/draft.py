@@ -17,7 +17,7 @@ import numpy as np
 
 from workbench.analysis.rules import MatchRule
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
-from workbench.analysis.statements.cells import Amount, Amounts, Cell, Line, Wrong, refused, text_of
+from workbench.analysis.statements.cells import Amounts, Cell, Line, Wrong, refused, text_of
 from workbench.analysis.statements.columns import (
     DAYS,
     MOST_ROWS,
@@ -324,13 +324,13 @@ def _accounts(draft: Draft) -> None:
     if not file.is_ledger and len({*file.texts(account).values()}) > 1:
         said = f"{account!r} names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
         draft.doubt("columns", said)
-    if file.is_ledger and not file.headings[0] and "account" not in draft.columns:
-        texts = {line: text_of(cells[0]).strip() for line, cells in file.rows[::-1]}
-        named = {text: line for line, text in texts.items() if text and not TOTAL.match(text)}
+    is_above = file.is_ledger and not file.headings[0] and "account" not in draft.columns
+    for line, cells in file.rows if is_above else ():
+        if (text := text_of(cells[0]).strip()) and not TOTAL.match(text):
+            named.setdefault(text, line)
     if named:
-        lines = sorted(named.items(), key=lambda item: item[1])
-        draft.found("sections", value=True, proof=", ".join(f"line {line} {text!r}" for text, line in lines[:2]))
-        draft.found("accounts", {text: "" for text, _ in lines})
+        draft.found("sections", value=True, proof=", ".join(f"line {named[text]} {text!r}" for text in [*named][:2]))
+        draft.found("accounts", dict.fromkeys(named, ""))
         draft.proofs |= {f"accounts.{text}": _MEANINGS["account"][1][0] for text in named}
 
 
@@ -364,7 +364,8 @@ def _prove(draft: Draft) -> tuple[dict[str, str], bool | None]:
         kept = {name: heading for name, heading in found.items() if name not in _OF_BALANCE}
         found.clear()
         found |= columns | {name: heading for name, heading in kept.items() if heading not in columns.values()}
-    values = sample.money[columns["amount"]].values if columns.keys() & _TELLS == {"amount"} else moves
+    is_signed = columns.keys() & {"amount", "direction", "from"} == {"amount"}
+    values = sample.money[columns["amount"]].values if is_signed else moves
     if (values < 0).any() and (values * np.sign(moves) < 0).any():
         text = "the balance falls where this is above zero, and no layout can say so: reverse its signs in the file"
         draft.doubt("columns.amount", text)
@@ -378,8 +379,6 @@ def _prove(draft: Draft) -> tuple[dict[str, str], bool | None]:
     return directions, orders.pop() if len(orders) == 1 else None
 
 
-_TELLS: Final = {"amount", "direction", "from"}
-"""The fields of a proof that is no pair of debit and credit; the amount alone has signs."""
 _OF_BALANCE: Final = ("amount", "debit", "credit", "direction", "from", "to", "balance", "side")
 """The fields that a proof replaces."""
 
@@ -578,19 +577,14 @@ def _amounts(draft: Draft) -> None:
             draft.found(name, mark, next((proof for proof in unread[usual] if mark in proof), ""))
     if left := unread[chosen]:
         draft.doubt("decimal", f"{len(left)} of {len(texts)} amounts are not read, such as {left[0]}")
-    ways = _styles(draft, "debit" if draft.texts("debit") else "fee")
+    styles = {name: Money.of(draft.cells(name).values(), draft.amounts).styles for name in ("debit", "fee", "amount")}
+    ways = styles["debit" if draft.texts("debit") else "fee"]
     # Of ways that are equally common the plain one is taken.
     way = max(ways, key=lambda style: (ways[style], style == DEBITS[0]), default=DEBITS[0])
     if way in DEBITS[1:]:
         draft.found("debits", way, f"{ways[way]} of {ways.total()}; another is a reversal")
-    if {*_styles(draft, "amount")} == {"plain"} and draft.columns.keys().isdisjoint(("debit", "direction", "from")):
+    if {*styles["amount"]} == {"plain"} and draft.columns.keys().isdisjoint(("debit", "direction", "from")):
         draft.doubt("columns.amount", "no row has a sign, and nothing else tells a direction: all is coming in")
-
-
-def _styles(draft: Draft, field: str) -> Counter[str]:
-    """The number of amounts in each style in the column of a field; zeros are not counted."""
-    read = map(draft.amounts.styled, draft.texts(field).values())
-    return Counter(amount.style for amount in read if isinstance(amount, Amount) and amount.minor)
 
 
 def _parties(draft: Draft) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -92,14 +93,14 @@ def head_of(cell_rows: CellRows) -> Head:
     return Head(cell_rows, lines)
 
 
-def _header(head: Head, layout: Layout, *, named: bool, encoding: str | None = None) -> Found | None:
+def _header(head: Head, layout: Layout, *, named: bool) -> Found | None:
     """The file with its header, the first line that has the layout's headings; None without such a line.
 
-    A header may have further headings only if the layout is `named`. `encoding` replaces the layout's own.
+    A header may have further headings only if the layout is `named`.
     """
     if head.cell_rows.kind not in layout.kinds or head.cell_rows.delimiter not in (None, layout.delimiter):
         return None
-    if head.cell_rows.encoding not in (None, encoding or layout.encoding):
+    if head.cell_rows.encoding not in (None, layout.encoding):
         return None
     known = layout.known_headings
     for place, (line, cells) in enumerate(head.lines):
@@ -160,7 +161,7 @@ def _failure(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool)
     readings = {(head.cell_rows.encoding, head.cell_rows.delimiter): head.failure for head in reversed(heads)}
     of_headings = (
         layout for head in heads for layout in layouts
-        if _header(head, layout, named=named, encoding=head.cell_rows.encoding)
+        if _header(head, replace(layout, encoding=head.cell_rows.encoding or layout.encoding), named=named)
     )  # fmt: skip
     layout = next(of_headings, None)
     return readings.get((layout.encoding, layout.delimiter)) if layout else None
