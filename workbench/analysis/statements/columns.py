@@ -323,6 +323,21 @@ class Proof(NamedTuple):
     rank: tuple[int, bool, bool]
     """The sort key of proofs that explain as much, greatest for the best."""
 
+    def in_words(self, sample: Cut) -> str:
+        """The sum in the first row that proves a balance, as text, and the number of such rows."""
+        before, place = self.steps[0]
+        lines = [line for line, _ in sample.rows]
+
+        def said(name: str, at: int) -> str:
+            return sample.texts(self.columns.get(name, "")).get(lines[at], "")
+
+        signs = {"debit": "-", "credit": "+", "amount": "+" if self.moves[place] > 0 else "-", "fee": "-"}
+        parts = [f"{sign} {text.strip('+-')}" for name, sign in signs.items() if (text := said(name, place))]
+        was, comes_to = (
+            f"{said('balance', at)} {said('side', at)}".strip() + f" in line {lines[at]}" for at in (before, place)
+        )
+        return f"{was} {' '.join(parts)} = {comes_to}, and so in {len(self.steps)} of {self.of} rows"
+
 
 _Way = tuple[dict[str, str], NDArray[np.int64], Sequence[object], bool]
 """Columns (field → heading) that may move the balance, the size of each row's move, the word of each row for its
@@ -400,19 +415,3 @@ def proofs_of(sample: Cut, found: Mapping[str, str], fee: str | None) -> Iterato
         rank = sum(money[heading].marked for heading in columns.values() if heading in money), tells, bool(side)
         explains = len(steps) >= NEARLY_ALL * counts.sum() > 0, len(steps)
         yield Proof(columns, steps, int(counts.sum()), newest_first, moves, explains, agreed, rank)
-
-
-def in_words(sample: Cut, proof: Proof) -> str:
-    """The sum in the first row that proves a balance, as text, and the number of such rows."""
-    before, place = proof.steps[0]
-    lines = [line for line, _ in sample.rows]
-
-    def said(name: str, at: int) -> str:
-        return sample.texts(proof.columns.get(name, "")).get(lines[at], "")
-
-    signs = {"debit": "-", "credit": "+", "amount": "+" if proof.moves[place] > 0 else "-", "fee": "-"}
-    parts = [f"{sign} {text.strip('+-')}" for name, sign in signs.items() if (text := said(name, place))]
-    was, comes_to = (
-        f"{said('balance', at)} {said('side', at)}".strip() + f" in line {lines[at]}" for at in (before, place)
-    )
-    return f"{was} {' '.join(parts)} = {comes_to}, and so in {len(proof.steps)} of {proof.of} rows"

@@ -29,7 +29,6 @@ from workbench.analysis.statements.columns import (
     assigned,
     cut,
     in_order,
-    in_words,
     proofs_of,
     readings_of,
     time_of,
@@ -360,7 +359,7 @@ def _prove(draft: Draft) -> tuple[dict[str, str], bool | None]:
         draft.doubt("columns.balance", f"it follows as well with {named}")
     orders = {proof.newest_first for proof in alike if (proof.columns, proof.agreed) == (columns, best.agreed)}
     if not is_known:
-        draft.proofs["columns.balance"] = in_words(sample, best)
+        draft.proofs["columns.balance"] = best.in_words(sample)
         kept = {name: heading for name, heading in found.items() if name not in _OF_BALANCE}
         found.clear()
         found |= columns | {name: heading for name, heading in kept.items() if heading not in columns.values()}
@@ -699,9 +698,8 @@ def _movements(draft: Draft, dated: set[int]) -> set[int]:
         known = OPENING.match(text)
         moved = {read(column[line]) for column in money} - {None, 0}
         # The amount of an opening row may be its balance.
-        is_stated = "balance" not in draft.columns or moved <= (
-            {balance, -balance} if isinstance(balance, int) else set()
-        )
+        as_balance = {balance, -balance} if isinstance(balance, int) else set()
+        is_stated = "balance" not in draft.columns or moved <= as_balance
         if (known and is_stated) or (line in ends and balance is not None and not moved):
             stated.add(line)
             proof = f"line {line}" if known else f"line {line} has a balance and no amount"
