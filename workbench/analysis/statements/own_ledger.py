@@ -168,9 +168,6 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     moments are read as days, as those of a file of days, if all of them are midnights. `account`, `date_format`,
     `currency` and `phone_key` are as for `read_statement`.
 
-    The carry-forward goes by the rows' `number`, such as the id that a database counts up. Without numbers, the next
-    run does not read a row that is booked after the closing date and dated before it.
-
     An address is `postgresql://user@host/database`, its password in PGPASSWORD, or `sqlite:///path`. The query is run
     alone, in a transaction that only reads.
 
