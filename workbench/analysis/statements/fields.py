@@ -544,21 +544,25 @@ def _body_of(found: Found) -> tuple[Body, list[int]]:
     for place in np.flatnonzero(is_stray).tolist():
         is_stray[place] = all(cell == "" or error_in(cell) for cell in body.row(place))
     body = body.only(~is_stray)
+    ends = tuple(map(heading_key, (*layout.footers, *layout.openings)))
     if layout.sections:
-        body = _of_sections(body, [places[name] for name in ("amount", "debit", "credit") if name in places])
+        body = _of_sections(body, [places[name] for name in ("amount", "debit", "credit") if name in places], ends)
     if "description" not in places:
         return body, []
-    ends = tuple(map(heading_key, (*layout.footers, *layout.openings)))
     return _continued(body, places["description"], ends)
 
 
-def _of_sections(body: Body, moves: Iterable[int]) -> Body:
-    """The rows with an amount in the columns `moves`, each with the account of its section in its first cell."""
+def _of_sections(body: Body, moves: Iterable[int], ends: tuple[str, ...]) -> Body:
+    """The rows with an amount in the columns `moves`, each with the account of its section in its first cell.
+
+    A first cell that begins with one of `ends` is a total or a balance, and no section.
+    """
     titles, *others = body.columns
     texts = ["", *(text_of(cell).strip() for cell in titles.cells())]
     codes = np.append(0, titles.codes + 1)
     is_row = np.array([not text for text in texts])[codes]
-    above = np.maximum.accumulate(np.where(is_row, 0, np.arange(len(is_row))))
+    begins = np.array([bool(text) and not heading_key(text).startswith(ends) for text in texts])[codes]
+    above = np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
     account = Column(texts, codes[above][1:])
     is_moved = np.any([~body.columns[place].has("") for place in moves], axis=0)
     return Body(body.lines, [account, *others], body.odd).only(is_row[1:] & is_moved)

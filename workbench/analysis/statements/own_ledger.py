@@ -498,6 +498,8 @@ def _declared_opening(
 
 _MOST_REASONS: Final = 20
 _HINTS: Final = {
+    "account '": "Name each account under [accounts] in the layout. For a line that is no account, such as a beginning "
+    "balance, give the words with which it begins: openings = ['Beginning Balance'].",
     " is none of ": "Words of your own are declared in a layout: statuses = {Paid = 'completed'}, or in the query.",
     " has more decimals than ": "Round what was worked out, and check its sum: df['amount'].round(2) in pandas or "
     "Polars, CAST(round(amount, 2) AS NUMERIC(18, 2)) in SQL, with as many decimals as the currency has.",
