@@ -465,7 +465,7 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
         yield f"No account here is named {' or '.join(idle)}, as a rule says; there are {', '.join(run.accounts)}."
     for file in files:
         yield from _far(file, closing.get(file.account))
-    yield from (f"{file.name}: {file.continued}" for file in files if file.continued)
+    yield from (f"{file.name}: {remark}" for file in files for remark in file.remarks)
     if books and run.brought.is_first:
         told = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
         if silent := sorted(names.get(account, account) for account in {*closing}.difference(told)):
