@@ -217,7 +217,7 @@ def summary(statement: Statement) -> list[str]:
     days = " to ".join(map(str, statement.period)) if statement.period else "no day"
     account = "" if statement.account != NOT_TOLD else "; the account is unknown"
     rows = f"{_rows(len(statement.rows))}, {days}, {bad:,} unreadable{account}."
-    return [rows, f"Running balance: {statement.follows}.", *filter(None, (statement.continued,))]
+    return [rows, f"Running balance: {statement.follows}.", *statement.remarks]
 
 
 def _rows(count: int) -> str:
