@@ -65,7 +65,7 @@ class Statement(Tabular):
         """The file's rows, bad ones too, with the columns of `analysis.shapes.STATEMENT_ROW`."""
         return typed([self.table], STATEMENT_ROW)
 
-    @property
+    @cached_property
     def days(self) -> dict[int, int]:
         """Business day, as days since 1970 → the number of its usable rows."""
         told = self.table["business_date"].filter(self.table["problem"].is_null()).drop_null().cast(pa.int32())
