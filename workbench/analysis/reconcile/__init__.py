@@ -373,8 +373,10 @@ def _result(run: Run, found: Broken) -> Reconciliation:
     opened, proven = shown[~done].reset_index(drop=True), frame(lines, PROOF)
     kept = deciding.carried_on(decisions, shown.loc[done, "id"], run.brought.decisions)
     by_rule = Counter(sorted(rule for rule in found.settled["rule"].to_pylist() if rule != KEY))
-    waiting, unkeyed = carrying.carried_rows(rows, run.closing)
-    carried = cache(partial(_carried, run, rows, lines, kept, found.settled, gone, waiting, unkeyed))
+    later = run.classified.settled_later(run.engine, run.ends_before(STATEMENT))
+    settled = carrying.lines_told(run.carried, found.settled, gone, later)
+    waiting = carrying.carried_rows(rows, run.closing)
+    carried = cache(partial(_carried, run, rows, lines, kept, settled, waiting))
     # What `read_ledger` read stays as it is. Any other ledger may change, or end with its session.
     if books is None or run.engine.name != DUCKDB:
         carried()
@@ -389,7 +391,7 @@ def _result(run: Run, found: Broken) -> Reconciliation:
         decisions=decisions,
         proof=proven,
         _carry_forward=carried,
-        carry_note=carrying.unkeyed_words(unkeyed),
+        carry_note=carrying.unkeyed_words(waiting[1]),
         closed=deciding.closed_breaks(shown[done], met, decisions, found.settled),
         aside=proof.aside_of(met, rows, gone),
         told_again=sum(line["rows"] for line in run.again),
@@ -411,13 +413,14 @@ def _result(run: Run, found: Broken) -> Reconciliation:
 
 
 def _carried(
-    run: Run, rows: pa.Table, lines: Sequence[Mapping[str, Any]], decisions: pd.DataFrame, settled: pa.Table,
-    gone: pa.Table, waiting: pd.DataFrame, unkeyed: int,
+    run: Run, rows: pa.Table, lines: Sequence[Mapping[str, Any]], decisions: pd.DataFrame, told: pd.DataFrame,
+    opened: tuple[pd.DataFrame, int],
 ) -> CarryForward:  # fmt: skip
-    """The carry-forward; `settled` has the pairs that rules matched, `gone` the rows that people decided to zero.
+    """The carry-forward; `told` has the statement lines that are settled (columns TOLD).
 
-    `waiting` has the open rows (columns CARRIED), of which the next run cannot compare the numbers of `unkeyed`.
+    `opened` has the open rows (columns CARRIED), and the number of those whose numbers the next run cannot compare.
     """
+    kept, unkeyed = opened
     closed = [
         {
             **line,
@@ -431,10 +434,8 @@ def _carried(
     ahead = frame([], AHEAD)
     if run.ends_before(LEDGER) or not run.brought.ahead.empty:
         ahead = carrying.rows_ahead(run.engine, run.everything, rows, run.closing)
-    later = run.classified.settled_later(run.engine, run.ends_before(STATEMENT))
-    told = carrying.lines_told(run.carried, settled, gone, later)
-    known = carrying.rows_read(run.engine, run.ledger, ahead, waiting, run.closing)
-    made = CarryForward(waiting, frame(closed, CLOSED), ahead, decisions, known, told, unkeyed=unkeyed)
+    known = carrying.rows_read(run.engine, run.ledger, ahead, kept, run.closing)
+    made = CarryForward(kept, frame(closed, CLOSED), ahead, decisions, known, told, unkeyed=unkeyed)
     # Accounts that are not reconciled this time keep their carry-forward.
     others = [name for name in run.brought.closed["account"] if name not in run.closing]
     return made.and_of(run.brought.of(others)) if others else made

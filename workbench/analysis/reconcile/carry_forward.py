@@ -220,11 +220,12 @@ OLDER, OTHER_KEY = "older", "other key"
 class LedgerRead:
     """Today's ledger beside the rows that earlier runs read.
 
-    `moving` makes a frame of the rows that move money (columns _MOVING), `again` has the rows that this run reads (columns ROW), and
-    `closed` the rows that earlier runs closed. `late` (columns READ) has the rows that were booked after their date was
-    closed, and `missing` (columns READ) the rows that were read earlier and are now missing or changed. `unknown` is
-    account → the reason why its rows read earlier are unknown. If rows are missing, `begins` has the first day that
-    today's ledger has of each account that is not `unknown`. `key_id` is the id of the key of the hashes.
+    `moving` makes a frame of the rows that move money (columns _MOVING). `again` has the rows that this run reads
+    (columns ROW), and `closed` the rows that earlier runs closed. `late` (columns READ) has the rows that were booked
+    after their date was closed, and `missing` (columns READ) the rows that were read earlier and are now missing or
+    changed. `unknown` is account → the reason why its rows read earlier are unknown. If rows are missing, `begins` has
+    the first day that today's ledger has of each account that is not `unknown`. `key_id` is the id of the key of the
+    hashes.
     """
 
     moving: Callable[[], Frame]
@@ -250,9 +251,8 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     if carried.is_first:
         nothing = f"(select * from {ours} where false)"
         # To hash every row takes as long as to compare it, and only the carry-forward needs the hashes.
-        return LedgerRead(
-            lambda: _numbered(engine, engine.keep(_moving(engine, ours, secret))), ours, nothing, key_id, none, none, {}, {}
-        )
+        hashed = lambda: _numbered(engine, engine.keep(_moving(engine, ours, secret)))  # noqa: E731
+        return LedgerRead(hashed, ours, nothing, key_id, none, none, {}, {})
     differ = [account for account in carried.closed["account"] if heads.get(account) != key_id]
     unknown = {account: OTHER_KEY if account in heads else OLDER for account in differ}
     is_unknown = f"account in ({', '.join(map(engine.text, differ)) or 'null'})"
