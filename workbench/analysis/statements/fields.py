@@ -292,7 +292,8 @@ class _Fields:
         keys, bad = column.read(lambda cell: key_of(cell) or missing, pa.string(), QUICK_KEYS)
         is_told = mask_of(found.get("key", absent).is_valid())
         self.blame(((row, why) for row, why in bad if not is_told[row]), "key")
-        made = {"key": keys, "related": self.read("related"), "phone": absent, "description": self.read("description")}
+        made = {"key": keys.cast(pa.string()), "phone": absent}
+        made |= {name: self.read(name) for name in ("related", "description")}
         return made | {name: pc.coalesce(values, made[name]) for name, values in found.items()}
 
     @property
@@ -333,7 +334,8 @@ class _Fields:
             pa.concat_arrays([pa.array([], pa.string()), *map(self._key.hashes_of, batches)]),
         ]
         # All other cells follow the plain numbers.
-        places = np.where(others, len(digits) + np.cumsum(others) - 1, coded.indices.fill_null(0))[column.codes]
+        places = np.where(others, len(digits) + np.cumsum(others) - 1, coded.indices.fill_null(0)).astype(np.int32)
+        places = places[column.codes]
         told = column.cells(np.flatnonzero(others))
         further = [pa.array([*map(read, told)], pa.string()) for read in readers]
         made = [pa.concat_arrays(both) for both in zip(known, further, strict=True)]
