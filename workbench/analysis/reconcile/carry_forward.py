@@ -250,8 +250,11 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     none = frame([], READ)
     if carried.is_first:
         nothing = f"(select * from {ours} where false)"
-        # To hash every row takes as long as to compare it, and only the carry-forward needs the hashes.
-        hashed = lambda: _numbered(engine, engine.keep(_moving(engine, ours, secret)))  # noqa: E731
+
+        def hashed() -> Frame:
+            # To hash every row takes as long as to compare it, and only the carry-forward needs the hashes.
+            return _numbered(engine, engine.keep(_moving(engine, ours, secret)))
+
         return LedgerRead(hashed, ours, nothing, key_id, none, none, {}, {})
     differ = [account for account in carried.closed["account"] if heads.get(account) != key_id]
     unknown = {account: OTHER_KEY if account in heads else OLDER for account in differ}
