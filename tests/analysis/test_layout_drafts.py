@@ -450,9 +450,12 @@ TOTAL,,,,,,,1150.00,402.50,
 """
 
 
-def test_a_general_ledger_whose_accounts_stand_above_their_rows_is_drafted_and_read(tmp_path: Path):
-    (tmp_path / "books.csv").write_text(GENERAL_LEDGER, "utf-8")
+@pytest.mark.parametrize("begins", [",Beginning Balance,", "Beginning Balance,,"], ids=["in its rows", "as a title"])
+def test_a_general_ledger_whose_accounts_stand_above_their_rows_is_drafted_and_read(begins: str, tmp_path: Path):
+    text = GENERAL_LEDGER.replace(",Beginning Balance,", begins) + '"Accrual Basis, 31 October 2026",,,,,,,,,\n'
+    (tmp_path / "books.csv").write_text(text, "utf-8")
     draft = draft_layout(tmp_path / "books.csv", ledger=True)
+    assert [*draft.declared["accounts"]] == ["MTN MoMo Float", "Zanaco Current"]
     assert {"sections = true  # line 5 'MTN MoMo Float'", 'debit = "Debit"'} <= {
         line.split(", line")[0] for line in draft.toml.splitlines()
     }

@@ -324,9 +324,13 @@ def _accounts(draft: Draft) -> None:
         said = f"{account!r} names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
         draft.doubt("columns", said)
     is_above = file.is_ledger and not file.headings[0] and "account" not in draft.columns
+    above, begins = "", 0
     for line, cells in file.rows if is_above else ():
-        if (text := text_of(cells[0]).strip()) and not TOTAL.match(text):
-            named.setdefault(text, line)
+        if not (text := text_of(cells[0]).strip()):
+            named.setdefault(above, begins)
+        elif not TOTAL.match(text) and not OPENING.match(text):
+            above, begins = text, line
+    named.pop("", None)
     if named:
         draft.found("sections", value=True, proof=", ".join(f"line {named[text]} {text!r}" for text in [*named][:2]))
         draft.found("accounts", dict.fromkeys(named, ""))
@@ -704,6 +708,9 @@ def _movements(draft: Draft, dated: set[int]) -> set[int]:
             stated.add(line)
             proof = f"line {line}" if known else f"line {line} has a balance and no amount"
             openings.setdefault((known[0] if known else _beginning(text)).strip(), proof)
+    for line, cells in rows if "sections" in draft.declared else ():
+        if known := OPENING.match(text_of(cells[0]).strip()):
+            openings.setdefault(known[0], f"line {line}")
     openings.pop("", None)
     draft.found("openings", [*openings] or None, ", ".join(openings.values()))
     moving = (dated if "moment" in draft.columns else {line for line, _ in rows}) - stated
