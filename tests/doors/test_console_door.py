@@ -274,16 +274,6 @@ class TestTheCookie:
             assert again.console_url != server.console_url
             assert httpx.get(server.console_url).status_code == 403
 
-    @pytest.mark.thorough
-    def test_it_goes_on_with_the_key_that_replaces_one(self, serving: Serving):
-        with serving(*OPTIONS) as server:
-            console = Console.of(server)
-            (key,) = [
-                each for each in console.ask("GET", "/v1/api_keys", **SAME).json()["data"] if each["kind"] == "secret"
-            ]
-            rolled = console.ask("POST", f"/v1/api_keys/{key['id']}/roll", **console.origin).json()
-            assert console.ask("GET", KEYS, **SAME).json()["secret_key"] == rolled["value"]
-
 
 class TestThePage:
     def test_nobody_may_frame_it_and_nothing_inline_runs(self, console: Console):

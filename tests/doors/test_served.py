@@ -2,7 +2,6 @@
 
 import base64
 import json
-import re
 import secrets
 import socket
 import sqlite3
@@ -18,7 +17,7 @@ import httpx
 import pytest
 
 from tests.conftest import INTENT, Serving, is_true_soon
-from tests.doors.conftest import JSON, Door
+from tests.doors.conftest import Door
 from workbench import Receiver, Workbench
 from workbench.bench import Served
 from workbench.errors import (
@@ -47,15 +46,14 @@ def served(own: Workbench) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module")
-def wire(served: Served) -> Iterator[httpx.Client]:
-    headers = {"Authorization": f"Bearer {served.secret_key!s}", **JSON}
-    with httpx.Client(base_url=served.base_url, headers=headers, trust_env=False) as client:
-        yield client
+def door(served: Served) -> Door:
+    return Door.of(served)
 
 
 @pytest.fixture(scope="module")
-def door(served: Served) -> Door:
-    return Door.of(served)
+def wire(door: Door) -> Iterator[httpx.Client]:
+    with door.client() as client:
+        yield client
 
 
 class TestOneSandbox:
@@ -144,20 +142,6 @@ class TestHttp:
     """What a client of any language may send."""
 
     BODY = '{"amount": 1.50, "currency": "ZMW", "payment_method_types": ["mobile_money"]}'
-
-    def test_what_is_refused_before_it_is_a_call_is_numbered_too(self, door: Door):
-        for status, message in (
-            (400, b"POST /v1/charges HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"),
-            (400, b"POST /v1/charges HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n"),
-            (431, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n"),
-            (414, b"GET /" + b"x" * 70_000),
-        ):
-            answers = [door.send(message)[2] for _ in range(2)]
-            found = [re.search(r"\r\n[Rr]equest-[Ii]d: (req_\w{24})\r\n", each) for each in answers]
-            assert all(each.split(" ")[1] == str(status) for each in answers)
-            assert len({each[1] for each in found if each}) == 2
-            # The operation is known once the head has arrived.
-            assert {"sandbox-provenance" in each.lower() for each in answers} == {b"chunked" in message}
 
     def test_a_client_that_asks_before_it_sends(self, door: Door):
         lines = ("Host: localhost", f"Content-Length: {len(self.BODY)}", "Expect: 100-continue")

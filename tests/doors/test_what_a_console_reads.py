@@ -138,17 +138,6 @@ def test_the_handset_that_rings_is_the_first_and_then_come_those_used_last(own: 
     assert rows[0] == own.get(f"/sandbox/phones/{ringing}").json()
 
 
-def test_the_handset_of_a_payment_comes_first_however_old_it_is(own: Wire):
-    first = own.paid()
-    phone = own.get("/sandbox/phones").json()["data"][0]["phone"]
-    for _ in range(20):
-        own.pin(own.prompt()[1])
-    assert phone not in {each["phone"] for each in own.get("/sandbox/phones").json()["data"]}
-    rows = own.get(f"/sandbox/phones?payment={first}").json()["data"]
-    assert (rows[0]["phone"], len(rows)) == (phone, 20)
-    assert own.get("/sandbox/phones?payment=pi_none").json() == own.get("/sandbox/phones").json()
-
-
 def test_the_keys_are_those_of_whoever_asks_and_no_cache_keeps_them(wire: Wire):
     response = wire.get("/sandbox/keys")
     shown = {"secret_key": str(wire.bench.secret_key), "publishable_key": str(wire.bench.publishable_key)}
