@@ -311,16 +311,9 @@ class TestGoingAway:
 
 def test_a_body_over_the_limit_is_read_to_its_end_and_refused(door: Door):
     for size, status in ((1 << 20, 400), ((1 << 20) + 1, 413), (40 << 20, 413)):
+        lines = (f"Content-Length: {size}", "Content-Type: application/json")
         with door.connection(30) as connection:
-            connection.sendall(
-                asked(
-                    door,
-                    "/v1/payment_intents",
-                    f"Content-Length: {size}",
-                    "Content-Type: application/json",
-                    method="POST",
-                )
-            )
+            connection.sendall(asked(door, "/v1/payment_intents", *lines, method="POST"))
             with suppress(OSError):
                 for _ in range(size // (1 << 16)):
                     connection.sendall(b" " * (1 << 16))

@@ -316,12 +316,6 @@ def test_a_file_of_another_kind_is_refused_left_as_it_is_and_not_held(store_path
         run(store_path, "CREATE TABLE more (id INTEGER)")
 
 
-@pytest.mark.parametrize("where", ["missing/store.db", "."], ids=["no folder", "a folder"])
-def test_a_place_that_holds_no_file_is_refused(tmp_path: Path, where: str):
-    with pytest.raises(StoreRefused):
-        opened(tmp_path / where)
-
-
 def test_another_seed_is_refused_and_one_is_drawn_once(store_path: Path):
     drawn = itertools.count(7)
     keys = []
