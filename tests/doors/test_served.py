@@ -4,18 +4,15 @@ import base64
 import json
 import secrets
 import socket
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
-from tests.conftest import INTENT, Serving, is_true_soon
+from tests.conftest import INTENT, Serving, StoreFile, is_true_soon
 from tests.doors.conftest import Door
 from workbench import Receiver, Workbench
 from workbench.bench import Served
@@ -210,37 +207,31 @@ def send_everywhere(client: httpx.Client, own: str, words: list[str]) -> None:
             client.post(path, auth=(own, ""), headers={"Idempotency-Key": word}, json=named)
 
 
-def run(store: Path, statements: str) -> None:
-    with closing(sqlite3.connect(store)) as connection:
-        connection.executescript(statements)
-
-
 @pytest.mark.thorough
-def test_whatever_is_sent_no_secret_is_logged_or_kept(serving: Serving, tmp_path: Path, new_number: NewNumber):
+def test_whatever_is_sent_no_secret_is_logged_or_kept(serving: Serving, store: StoreFile, new_number: NewNumber):
     """Of a server that was sent it everywhere and is then broken. What must be nowhere is drawn anew each time."""
-    store, draw, of_a_job = tmp_path / "s.db", secrets.token_hex(12), "sk_test_" + "abcdefghijkl"
+    draw, of_a_job = secrets.token_hex(12), "sk_test_" + "abcdefghijkl"
     whsec = "whsec_" + base64.b64encode(draw.encode()).decode()
     kinds = ("sk" + "_test_", "sk" + "_live_", "pk" + "_test_", f"pi_{draw}_secret_", "at_")
-    with serving("--port", "0", "--json", "--store", str(store)) as server:
+    with serving("--port", "0", "--json", "--store", str(store.path)) as server:
         own, url = server.address["secret_key"], server.address["base_url"]
         words = [own, *(kind + draw for kind in kinds), whsec, new_number()]
         with httpx.Client(base_url=url, trust_env=False, timeout=30) as client:
             send_everywhere(client, own, words)
-            run(store, "CREATE TRIGGER bug BEFORE INSERT ON payment_intent BEGIN SELECT RAISE(ABORT, 'a bug'); END;")
-            run(store, f"INSERT INTO job (seq, due_ms, kind, ref) VALUES (999999999, 0, 'nothing', '{of_a_job}')")  # noqa: S608  a word of this file
+            store.run("CREATE TRIGGER bug BEFORE INSERT ON payment_intent BEGIN SELECT RAISE(ABORT, 'a bug'); END;")
+            store.run(f"INSERT INTO job (seq, due_ms, kind, ref) VALUES (999999999, 0, 'nothing', '{of_a_job}')")  # noqa: S608  a word of this file
             answer = client.post("/v1/payment_intents", headers={"Authorization": f"Bearer {own}"}, json=INTENT)
             assert (answer.status_code, ServiceFailed.default_code in answer.text) == (500, True)
-            run(store, "DROP TRIGGER bug; ALTER TABLE call RENAME TO calls_gone;")
+            store.run("DROP TRIGGER bug; ALTER TABLE call RENAME TO calls_gone;")
             send_everywhere(client, own, words)
-            run(store, "ALTER TABLE calls_gone RENAME TO call;")
+            store.run("ALTER TABLE calls_gone RENAME TO call;")
             assert client.get("/plants/openapi.json").status_code == 200
             for word in words:
                 with socket.create_connection(("127.0.0.1", urlsplit(url).port), timeout=10) as raw:
                     raw.sendall(f"{word}\r\n\r\n".encode())
         assert is_true_soon(lambda: "put off" in server.errors)
         log = server.errors
-    with closing(sqlite3.connect(store)) as connection:
-        calls = connection.execute("SELECT * FROM call").fetchall()
+    calls = store.rows("SELECT * FROM call")
     assert len(calls) > 100
     assert [each in log for each in ("IntegrityError", "no such table", of_a_job)] == [True, True, False]
     told = log + json.dumps(calls, ensure_ascii=False)
