@@ -8,8 +8,6 @@ import pytest
 
 from tests.doors.conftest import Wire
 from workbench import Workbench
-from workbench.domain.payments import FAILURES
-from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE, TEST_NUMBERS
 
 
 def changes(wire: Wire, after: int | None = None) -> dict[str, Any]:
@@ -177,18 +175,6 @@ def test_a_request_is_shown_as_code_with_names_for_its_keys(wire: Wire):
     placed = wire.get(f"{path}?base_url=http://127.0.0.1:4242").json()
     assert "curl -X POST http://127.0.0.1:4242/v1/charges" in placed["curl"]
     assert wire.get("/sandbox/requests/req_none/code").json()["code"] == "request_not_found"
-
-
-def test_what_can_be_asked_to_happen_is_the_table_of_scenarios(wire: Wire):
-    offered = wire.get("/sandbox/scenarios").json()
-    assert {each["ending"]: each["says"] for each in offered["test_numbers"]} == {
-        ending: each.says for ending, each in TEST_NUMBERS.items()
-    }
-    assert (offered["scenarios"], offered["pin"]) == ([*SCRIPTABLE], SANDBOX_PIN)
-    assert offered["failures"] == FAILURES
-    assert [(each["id"], each["prefixes"][0]) for each in offered["operators"]] == [
-        ("mtn", "96"), ("airtel", "97"), ("zamtel", "95"),
-    ]  # fmt: skip
 
 
 def test_payments_are_found_filtered_and_paged(own: Wire):
