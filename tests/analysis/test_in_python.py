@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from workbench import CarryForward, read_ledger, reconcile
+from workbench.analysis.reconcile.carry_forward import KEPT
 from workbench.analysis.statements import Layout
 from workbench.errors import ReconcileRefused, StatementRefused
 
@@ -76,6 +77,14 @@ def test_a_folder_that_was_saved_is_carried_on(tmp_path: Path):
     (tmp_path / "october" / "rows.parquet").unlink()
     with pytest.raises(ReconcileRefused, match=r"is not a carry-forward: it has no rows\.parquet"):
         CarryForward.load(tmp_path / "october")
+
+
+def test_a_result_that_is_closed_still_has_its_carry_forward():
+    with reconcile(OURS, THEIRS) as closed:
+        pass
+    for name in KEPT:
+        kept = (getattr(result.carry_forward, name) for result in (closed, reconcile(OURS, THEIRS)))
+        pd.testing.assert_frame_equal(*kept)
 
 
 MIDNIGHTS: dict[str, Callable[[pd.DataFrame], Any]] = {
