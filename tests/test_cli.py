@@ -16,9 +16,8 @@ from urllib.parse import urlsplit
 import click
 import pytest
 import yaml
-from click.testing import CliRunner, Result
 
-from tests.conftest import is_true_soon
+from tests.conftest import invoke, is_true_soon
 from workbench import Receiver, Workbench
 from workbench.analysis.reconcile import Tolerance
 from workbench.cli import COMMANDS, app
@@ -33,11 +32,6 @@ if TYPE_CHECKING:
 SOON_S = 30
 """Longer than a worker may take to end."""
 LATER = pytest.mark.thorough
-
-
-def invoke(*arguments: str) -> Result:
-    """The command in this process, which is a second faster."""
-    return CliRunner().invoke(app, arguments, prog_name="workbench")
 
 
 def answers(base_url: str) -> bool:

@@ -13,10 +13,10 @@ from typing import Any
 
 import psutil
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.conftest import invoke
 from workbench import process
-from workbench.cli import app
 
 Each = Callable[..., Result]
 Words = tuple[str, ...]
@@ -128,7 +128,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Each:
     def ran(source: str, *options: str, rows: str = "", command: Words = PYTHON) -> Result:
         (tmp_path / "shop.py").write_text(textwrap.dedent(source))
         named = [option for row in rows.split() for option in ("--row", row)]
-        return CliRunner().invoke(app, ["each", *named, *options, "--", *command], catch_exceptions=False)
+        return invoke("each", *named, *options, "--", *command)
 
     return ran
 

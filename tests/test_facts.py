@@ -1,13 +1,13 @@
 """What pages and notebooks say of a rule is what the product's own tables say."""
 
 import ast
-import json
 import re
 
 import phonenumbers
 import pytest
 from phonenumbers import PhoneNumberType, carrier
 
+from tests.conftest import code_of, prose_of
 from workbench import resources
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.domain.payments import ADVICE, FAILURES, offer_again_s
@@ -27,12 +27,6 @@ def rows_of(page: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def prose_of(slug: str) -> str:
-    """The texts of a notebook, each on one line."""
-    cells = json.loads(resources.course()[slug].path.read_text("utf-8"))["cells"]
-    return "\n".join("".join(each["source"]) for each in cells if each["cell_type"] == "markdown")
-
-
 def test_every_failure_of_a_payment_has_an_advice():
     assert {*ADVICE} == {*FAILURES} - {*OF_PAYOUTS}
 
@@ -48,8 +42,7 @@ def test_the_pages_give_the_advice_of_the_table(page: str, field: str):
 
 
 def test_the_notebook_on_failures_gives_the_advice_of_the_table():
-    cells = json.loads(resources.course()["when_payments_fail"].path.read_text("utf-8"))["cells"]
-    (source,) = [text for each in cells if (text := "".join(each["source"])).startswith("TO_DO = {")]
+    (source,) = [each for each in code_of("when_payments_fail") if each.startswith("TO_DO = {")]
     to_do = ast.literal_eval(source[source.index("{") : source.index("}") + 1])
     # An intent has no failure code while its operator has not answered.
     told = {UNKNOWN if each == "processing" else each: advice for each, advice in to_do.items()}

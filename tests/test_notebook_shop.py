@@ -20,7 +20,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workbench import PaymentsClient, Workbench, resources
+from tests.conftest import code_of
+from workbench import PaymentsClient, Workbench
 from workbench.domain.signatures import headers_for
 from workbench.domain.wire.payments_and_payouts import Charge
 
@@ -48,11 +49,10 @@ class Told(NamedTuple):
 @pytest.fixture(scope="module")
 def notebook() -> Iterator[dict[str, Any]]:
     """The names of the notebook once its cells have run, down to the shop."""
-    path = resources.course()["your_own_backend"].path
     names: dict[str, Any] = {}
-    for cell in json.loads(path.read_text("utf-8"))["cells"]:
-        if cell["cell_type"] == "code" and "Shop" not in names:
-            exec("".join(cell["source"]), names)  # noqa: S102  the notebook's own code
+    for source in code_of("your_own_backend"):
+        if "Shop" not in names:
+            exec(source, names)  # noqa: S102  the notebook's own code
     yield names
     names["bench"].close()
 

@@ -12,13 +12,11 @@ from xml.etree import ElementTree as ET
 
 import nbformat
 import pytest
-from click.testing import CliRunner
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 import workbench
-from tests.conftest import KERNEL
+from tests.conftest import KERNEL, invoke
 from workbench import resources
-from workbench.cli import app
 from workbench.notebook_runs import unwrapped
 
 LIMIT_S = 300
@@ -337,7 +335,7 @@ def test_what_is_refused_is_said_in_a_line_before_anything_runs(
     before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
     notebooks = {"there", "shop", "empty", "nowhere", "more/there"}
     given = [f"{each}.ipynb" if each in notebooks else each for each in arguments]
-    done = CliRunner().invoke(app, ["run", *(() if "--out" in given else ("--out", "out")), *given])
+    done = invoke("run", *(() if "--out" in given else ("--out", "out")), *given)
     assert done.exit_code == 2
     said = " ".join(done.output.split())
     assert all(each in said for each in words), said

@@ -5,7 +5,6 @@ the tests after it are the tasks themselves.
 """
 
 import inspect
-import json
 import re
 from collections.abc import Iterator
 from datetime import date
@@ -15,10 +14,9 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
+from tests.conftest import cells_of, invoke
 from workbench import Receiver, Workbench, read_statement, reconcile, resources
-from workbench.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
 PHONE = "+260961234567"
@@ -104,8 +102,7 @@ PLACES = {
 def section(page: str, heading: str) -> str:
     """What stands under a heading of the second level; of a notebook, texts and code alike."""
     if page in resources.course():
-        cells = json.loads(resources.course()[page].path.read_text("utf-8"))["cells"]
-        text = "\n".join("".join(cell["source"]) for cell in cells)
+        text = "\n".join(cell["source"] for cell in cells_of(page))
     else:
         text = (ROOT / "README.md" if page == README else resources.guide()[page]).read_text("utf-8")
     found = re.search(rf"^## (?:\d+\. )?{re.escape(heading)}$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
@@ -245,10 +242,10 @@ def test_a_bank_without_keys(tmp_path: Path):
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     books, bank, rules, mine = (str(tmp_path / name) for name in (*files, "mine.toml"))
-    drafted = CliRunner().invoke(app, ["layout", bank, "--out", mine])
+    drafted = invoke("layout", bank, "--out", mine)
     assert (drafted.exit_code, "makes_keys = true" in Path(mine).read_text()) == (0, True)
     given = ["--layout", f"{bank}={mine}", "--account", f"{bank}=bank:settlement", "--rules", rules]
-    done = CliRunner().invoke(app, ["reconcile", books, bank, *given])
+    done = invoke("reconcile", books, bank, *given)
     assert done.exit_code == 1
     assert "2 breaks to settle. The proof holds to the last ngwee." in done.stdout
     assert "matched without a common key: 2 by amount within 3 days" in " ".join(done.stdout.split())

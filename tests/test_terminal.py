@@ -13,15 +13,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.conftest import KERNEL
+from tests.conftest import KERNEL, invoke
 from tests.test_certify import SHOP
 from workbench import Workbench, commands
-from workbench.cli import app
 from workbench.domain.gaps import rows_named
 from workbench.resources import fixture, guide
 from workbench.text.render import Column, Table, table
@@ -156,9 +154,9 @@ def test_where_columns_would_be_too_narrow_a_row_is_a_record_below_headings_of_t
 
 @pytest.mark.parametrize("page", [*guide(), "interface"])
 def test_a_link_is_shown_as_the_command_that_prints_its_page_and_no_file(page: str, monkeypatch: pytest.MonkeyPatch):
-    piped = CliRunner().invoke(app, ["docs", page]).stdout
+    piped = invoke("docs", page).stdout
     monkeypatch.setattr(commands, "terminal_width", lambda **_: 100)
-    seen = CliRunner().invoke(app, ["docs", page]).stdout
+    seen = invoke("docs", page).stdout
     # What stands in a block of code is there to be copied.
     text = re.sub(r"^```.*?^```$", "", seen, flags=re.MULTILINE | re.DOTALL)
     assert not re.search(r"\]\(|!\[|<!--", text)

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.conftest import cells_of
 from workbench import Workbench, exercises, resources
 from workbench.errors import ApiError, ExerciseNotDone, InvalidRequest, PaymentDeclined, ServiceUnreachable
 from workbench.lab.exercises import EXERCISES, FILE_VARIABLE, check, progress
@@ -367,10 +368,9 @@ def _reconciled(_: Workbench, __: Path) -> dict[str, Any]:
 
 def _examined(_: Workbench, __: Path) -> dict[str, Any]:
     """What the notebook defines above the exercise: its shops, and how it examines one."""
-    cells = json.loads(resources.course()["going_live"].path.read_text("utf-8"))["cells"]
-    code = [each for each in cells if each["cell_type"] == "code" and "exercise" not in str(each["metadata"])]
+    code = [each for each in cells_of("going_live") if "outputs" in each and "exercise" not in str(each["metadata"])]
     defining = (ast.Import, ast.ImportFrom, ast.AnnAssign, ast.ClassDef, ast.FunctionDef)
-    tree = [each for cell in code for each in ast.parse("".join(cell["source"])).body if isinstance(each, defining)]
+    tree = [each for cell in code for each in ast.parse(cell["source"]).body if isinstance(each, defining)]
     names: dict[str, Any] = {}
     exec(compile(ast.Module(tree, []), "going_live", "exec"), names)  # noqa: S102  our own cells
     return {name: names[name] for name in ("Shop", "Strict", "Forgetful", "examined")}
@@ -715,9 +715,8 @@ def test_the_notebooks_cells_and_words_are_those_of_the_table_in_their_order():
     assert list(dict.fromkeys(each.notebook for each in EXERCISES)) == numbered
     assert len(BY_NAME) == len(EXERCISES)
     calls = []
-    for each in course.values():
-        cells = json.loads(each.path.read_text("utf-8"))["cells"]
-        sources = ["".join(each["source"]) for each in cells if "exercise" in each["metadata"].get("tags", ())]
+    for slug in course:
+        sources = [cell["source"] for cell in cells_of(slug) if "exercise" in cell["metadata"].get("tags", ())]
         calls += [re.findall(r'^exercises\.check\("(\w+)", ([\w, ]+)\)$', source, re.MULTILINE) for source in sources]
     wanted = [[(each.name, ", ".join(inspect.signature(each.check).parameters))] for each in EXERCISES]
     assert calls == wanted

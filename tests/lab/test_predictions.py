@@ -1,6 +1,5 @@
 """Predict first: what is asked, chosen and told, and that each question of a notebook is answered by its own run."""
 
-import json
 import re
 import sys
 from functools import partial
@@ -10,6 +9,7 @@ from typing import Any
 import ipywidgets
 import pytest
 
+from tests.conftest import cells_of
 from workbench import exercises, resources
 from workbench.errors import InvalidRequest
 from workbench.lab.exercises.predictions import QUESTIONS, Question
@@ -25,12 +25,11 @@ def _nobody_has_chosen() -> None:
 
 def sources(slug: str) -> list[tuple[str, str]]:
     """The code cells of a notebook, each with what it printed."""
-    cells = json.loads(resources.course()[slug].path.read_text("utf-8"))["cells"]
 
     def shown(cell: dict[str, Any]) -> str:
         return "\n".join("".join(each.get("text") or each["data"]["text/plain"]) for each in cell["outputs"])
 
-    return [("".join(each["source"]), shown(each)) for each in cells if each["cell_type"] == "code"]
+    return [(each["source"], shown(each)) for each in cells_of(slug) if each["cell_type"] == "code"]
 
 
 def test_each_notebook_asks_two_and_its_own_run_shows_one_of_the_choices():
