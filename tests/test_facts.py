@@ -64,12 +64,6 @@ def test_ten_minutes_count_from_the_last_prompt_and_one_number_stays_undecided()
     assert "ten minutes after the last prompt" in prose_of("confirm_with_ussd")
 
 
-def test_a_payer_meets_a_daily_limit():
-    texts = [*(each.read_text("utf-8") for each in GUIDE.values()), *ADVICE["limit_reached"], FAILURES["limit_reached"]]
-    assert not [text for text in texts if re.search("balance limit", text)]
-    assert "daily limit" in ADVICE["limit_reached"].customer
-
-
 def test_79_is_a_valid_number_without_a_known_operator_wherever_it_is_told():
     number = phonenumbers.parse("+260791234567", None)
     assert phonenumbers.is_valid_number_for_region(number, "ZM")

@@ -16,7 +16,7 @@ from tests.sandbox import test_openapi_holds as holds
 from workbench import Workbench
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.errors import GapRefused
-from workbench.register import GapRows, letter, written
+from workbench.register import GapRows, letter
 from workbench.resources import course, interface, notebook_name, read_toml
 from workbench.sandbox.exchange import Responder
 from workbench.sandbox.messages import Request, Response
@@ -141,12 +141,6 @@ def test_a_bench_has_them_as_rows_and_html():
     assert (row["name"], row["value"], gaps["pin_attempts"]) == ("pin_attempts", 1, row)
     assert page.count("<tr>") == len(NAMES) + 1
     assert '<a href="interface.md#section-2.5">2.5</a>' in page
-
-
-def test_a_schedule_is_counted_where_it_repeats():
-    assert [written(each) for each in ((0,), [0, 5, 5], [7, 7, 7, 8], "minor", 3)] == [
-        "0 s", "0, 5, 5 s", "3 × 7, 8 s", "minor", "3",  # noqa: RUF001  as it is written
-    ]  # fmt: skip
 
 
 # What a run relied on

@@ -1,9 +1,6 @@
 """Predict first: what is asked, chosen and told, and that each question of a notebook is answered by its own run."""
 
 import re
-import sys
-from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import ipywidgets
@@ -13,7 +10,7 @@ from tests.conftest import cells_of
 from workbench import exercises, resources
 from workbench.errors import InvalidRequest
 from workbench.lab.exercises.predictions import QUESTIONS, Question
-from workbench.lab.exercises.verdicts import State, html_of, tell
+from workbench.lab.exercises.verdicts import State
 
 ONE = QUESTIONS["float_amount"]
 
@@ -100,27 +97,6 @@ def test_a_choice_is_marked_once_the_run_has_shown_which_is_right(monkeypatch: p
         assert says in box_of(ONE).children[2].value, "shown again, it is still marked"
     box_of(ONE).children[1].value = "c"
     assert "✓" not in box_of(ONE).children[2].value, "another choice waits for another run"
-
-
-@pytest.mark.parametrize("state", State)
-def test_a_verdict_has_a_sign_and_a_colour_that_is_read_on_any_ground(
-    state: State, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    colour, shown = state.colour, html_of(["<Done>", "line 2"], state)
-    assert f'{colour};color:#fff;padding:0 .4em;border-radius:.3em">{state.sign}</span> &lt;Done&gt;<br>line 2' in shown
-    displayed: list[object] = []
-    display = SimpleNamespace(display=lambda bundle, *, raw: displayed.append((bundle, raw)))
-    for runs, printed in ((False, "<Done>\nline 2\n"), (True, "")):
-        ipython = SimpleNamespace(get_ipython=partial(bool, runs), display=display)
-        monkeypatch.setitem(sys.modules, "IPython", ipython)
-        tell("<Done>", "line 2", state=state)
-        assert capsys.readouterr().out == printed
-    assert displayed == [({"text/plain": "<Done>\nline 2", "text/html": shown}, True)]
-    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in (red, green, blue)]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    assert 1.05 / (luminance + 0.05) >= 4.5, "white text on it"
-    assert (luminance + 0.05) / 0.05 >= 3, "it, on black"
 
 
 def test_a_name_or_a_letter_that_is_none():
