@@ -21,10 +21,6 @@ bench, judging.LIMIT_S = Workbench(seed=7), 1""",
 
 
 exercises.check("only_when_paid", bench, may_leave)""",
-    """from workbench.lab.exercises.verdicts import State, tell
-
-for state in State:
-    tell(state.heading, "<line 2>", state=state)""",
 )
 
 
@@ -42,17 +38,8 @@ def test_a_question_is_answered_by_the_keyboard_and_a_loop_without_end_is_stoppe
     assert lab.axe(question) == []
     lab.shot(question, "question")
     lab.run_cell(2)
-    expect(lab.output(2)).to_contain_text("You predicted c) 200, with another pair. It is a) 401.")
+    expect(lab.output(2)).to_contain_text("✗ You predicted c) 200, with another pair. It is a) 401.")
     lab.run_cell(3)
     expect(lab.output(3)).to_contain_text("Your code had not ended after 1 seconds")
     expect(lab.output(3)).to_contain_text("of may_leave: ")
     lab.shot(lab.cell(3), "stopped")
-
-
-def test_a_verdict_has_a_sign_and_can_be_read_in_each_theme(lab: "Lab"):
-    lab.open([CELLS[-1]])
-    lab.run_cell(0)
-    for sign, heading in (("…", "Not done yet"), ("✗", "Not right yet"), ("✓", "Done")):
-        expect(lab.output(0)).to_contain_text(f"{sign} {heading}<line 2>")
-    for theme in lab.themes():
-        assert lab.axe(lab.output(0)) == [], theme

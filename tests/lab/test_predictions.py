@@ -10,7 +10,7 @@ from tests.conftest import cells_of
 from workbench import exercises, resources
 from workbench.errors import InvalidRequest
 from workbench.lab.exercises.predictions import QUESTIONS, Question
-from workbench.lab.exercises.verdicts import State
+from workbench.lab.exercises.verdicts import State, html_of
 
 ONE = QUESTIONS["float_amount"]
 
@@ -97,6 +97,17 @@ def test_a_choice_is_marked_once_the_run_has_shown_which_is_right(monkeypatch: p
         assert says in box_of(ONE).children[2].value, "shown again, it is still marked"
     box_of(ONE).children[1].value = "c"
     assert "✓" not in box_of(ONE).children[2].value, "another choice waits for another run"
+
+
+@pytest.mark.parametrize("state", State)
+def test_a_verdict_has_a_sign_and_a_colour_that_is_read_on_any_ground(state: State):
+    badge = f'{state.colour};color:#fff;padding:0 .4em;border-radius:.3em">{state.sign}</span>'
+    assert f"{badge} &lt;Done&gt;<br>line 2" in html_of(["<Done>", "line 2"], state)
+    channels = (int(state.colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels)
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    assert 1.05 / (luminance + 0.05) >= 4.5, "white text on it"
+    assert (luminance + 0.05) / 0.05 >= 3, "it, on black"
 
 
 def test_a_name_or_a_letter_that_is_none():
