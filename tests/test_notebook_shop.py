@@ -290,11 +290,11 @@ WALKS: dict[str, tuple[tuple[Any, ...], ...]] = {
         ("waits", 60), ("is", "open", "insufficient_funds", 0), ("asked", 200), ("waits", 60), ("is", "paid", "", 0),
     ),
     **{
-        f"late money, to {how}, {faults or 'in order'}": (
-            ("misbehaves", *faults), ("answers", "late_success"), ("asked", 200), ("waits", 420),
-            ("is", "settle", "", PRICE), ("settles", how), ("is", becomes, "", 0), ("asked", 409),
+        f"late money, to {how}": (
+            ("answers", "late_success"), ("asked", 200), ("waits", 420), ("is", "settle", "", PRICE), ("settles", how),
+            ("is", becomes, "", 0), ("asked", 409),
         )
-        for how, becomes in (("credit", "paid"), ("return", "closed")) for faults in ((), ("out_of_order", "duplicate"))
+        for how, becomes in (("credit", "paid"), ("return", "closed"))
     },
 }  # fmt: skip
 """What befalls an order of a Fern: what the shop, the customer and the service do, and what is then known."""

@@ -52,35 +52,6 @@ def test_the_modules_of_a_row_are_there_and_one_reads_it_and_its_notebook_mentio
         assert not gap.notebook or re.search(rf"\b{gap.name}\b", texts[gap.notebook]), gap.name
 
 
-DESCRIBE = {
-    "sandbox/openapi/document.py", "session.py",
-    *(f"domain/wire/{path.name}" for path in (PACKAGE / "domain/wire").glob("*.py")),
-}  # fmt: skip
-"""What describes bodies and operations, and lets the client follow what is in force."""
-ELSEWHERE = {
-    ("pictures.py", "retry_schedule_s"), ("pictures.py", "delivery_success"),
-    *(("pictures.py", each) for each in ("prompt_timeout_s", "idempotency_keeps_errors",
-                                                       "reused_key_status")),
-    ("certify/checks.py", "prompt_timeout_s"), ("certify/checks.py", "signature_scheme"),
-    ("certify/checks.py", "delivery_timeout_s"), ("sandbox/openapi/pages.py", "zed_mobile"),
-    ("analysis/simulate/month.py", "prompt_timeout_s"),
-    ("domain/payments.py", "prompt_timeout_s"),
-    *(("going_live.py", each) for each in ("late_success", "signature_tolerance_s", "retry_schedule_s",
-                                           "endpoint_disable_after_s")),
-}  # fmt: skip
-"""Pictures, exams, the simulation and the checklist, which follow the values in force. A new row needs none of them."""
-
-
-def test_a_row_is_one_entry_and_the_branches_that_apply_it():
-    texts = {each.relative_to(PACKAGE).as_posix(): each.read_text("utf-8") for each in PACKAGE.rglob("*.py")}
-    applied = {(module, gap.name) for gap in REGISTER for module in gap.code}
-    read = {(module, name) for module, text in texts.items() for name in NAMES_READ.findall(text) if name in NAMES}
-    assert {each for each in read if each[0] not in {"domain/gaps.py", *DESCRIBE}} - applied == ELSEWHERE
-
-
-NAMES_READ = re.compile(r"(?<=gaps\.)\w+|(?:(?<=rows\[\")|(?<=gaps\[\")|(?<=chosen\[\")|(?<=in_force\[\"))\w+(?=\"\])")
-
-
 def test_what_relies_on_a_row_and_what_shows_it_stand_in_its_entry():
     known = (PACKAGE / "sandbox/provenance.py").read_text("utf-8")
     assert {*re.findall(r'"(\w+)"', known)} & {*NAMES} == set()
