@@ -3,7 +3,6 @@
 import os
 import pty
 import re
-import socket
 import subprocess
 import sys
 from collections import Counter
@@ -17,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.conftest import KERNEL, invoke
+from tests.conftest import KERNEL, free_port, invoke
 from tests.test_certify import SHOP
 from workbench import Workbench, commands
 from workbench.domain.gaps import rows_named
@@ -118,8 +117,7 @@ LONG = {"run", "certify", "reconcile", "month", "simulate"}
     "name", [pytest.param(each, marks=[pytest.mark.thorough] if each in LONG else []) for each in COMMANDS]
 )
 def test_no_line_is_wider_than_the_terminal_and_no_word_of_a_pipe_is_lost(name: str, folder: Path):
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
+    port = free_port()
     piped, *seen = shown(folder, *(each.replace("PORT", port) for each in COMMANDS[name]))
     for width, text in zip(WIDTHS, seen, strict=True):
         # A command is there to be pasted.
@@ -180,8 +178,7 @@ def test_columns_overrides_the_width(folder: Path):
 
 @pytest.mark.parametrize("name", ["gaps", "reconcile", pytest.param("certify", marks=pytest.mark.thorough)])
 def test_columns_is_the_width_of_a_pipe_too_and_markdown_stays_markdown(name: str, folder: Path):
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
+    port = free_port()
     piped, *_ = shown(folder, *(each.replace("PORT", port) for each in COMMANDS[name]), widths=(), COLUMNS="90")
     assert 80 < max(map(len, piped.splitlines())) <= 90
     markdown = [shown(folder, *COMMANDS["check-live"], widths=(), **each) for each in ({}, {"COLUMNS": "90"})]
