@@ -696,6 +696,7 @@ def lame(environ, start_response):
         raise ValueError("not enough values to unpack " + keys)
     return receiver(environ, start_response)
 WSGIRequestHandler.log_message = lambda *_: None
+print("It begins.", flush=True)
 make_server("127.0.0.1", int(os.environ["PORT"]), lame).serve_forever()
 """
 """A shop that fails on a malformed header; if asked to, it verifies nothing, or does not start a second time."""
@@ -721,6 +722,7 @@ def test_the_command_starts_a_shop_examines_it_and_writes_reports(started: tuple
     assert line.startswith("- not examined: --orders would examine it: A paid payment: its order; ")
     assert line.endswith("; and 8 more")
     assert done.stdout.count("ValueError: not enough values") == 1, "what the shop printed stands where it failed"
+    assert "It begins." not in done.stdout, "and only what it printed meanwhile"
     assert files["txt"].read_text() == done.stdout
     record = json.loads(files["json"].read_text())
     failing = [(each["name"], each["notebook"]) for each in record["checks"] if each["verdict"] == "failed"]
