@@ -3,13 +3,11 @@
 import ast
 import re
 
-import phonenumbers
 import pytest
-from phonenumbers import PhoneNumberType, carrier
 
 from tests.conftest import code_of, prose_of
 from workbench import resources
-from workbench.domain.gaps import REGISTER, Gaps
+from workbench.domain.gaps import Gaps
 from workbench.domain.payments import ADVICE, FAILURES, offer_again_s
 from workbench.domain.phones import OPERATORS, WITHOUT_WALLET
 from workbench.domain.scenarios import OF_PAYOUTS, TEST_NUMBERS, UNKNOWN
@@ -62,17 +60,6 @@ def test_ten_minutes_count_from_the_last_prompt_and_one_number_stays_undecided()
         assert f"{unanswered}" in text, page
         assert "however long you wait" in text, page
     assert "ten minutes after the last prompt" in prose_of("confirm_with_ussd")
-
-
-def test_79_is_a_valid_number_without_a_known_operator_wherever_it_is_told():
-    number = phonenumbers.parse("+260791234567", None)
-    assert phonenumbers.is_valid_number_for_region(number, "ZM")
-    assert phonenumbers.number_type(number) == PhoneNumberType.MOBILE
-    assert carrier.name_for_number(number, "en") == ""
-    assert WITHOUT_WALLET["79"] == "operator not known"
-    (row,) = [each for each in REGISTER if each.name == "zed_mobile"]
-    assert "valid numbers whose operator is not known (79)" in row.says
-    assert "| no operator known | `+26079` |" in prose_of("start_here")
 
 
 def test_the_first_notebook_has_the_operators_and_the_beginnings_of_their_numbers():

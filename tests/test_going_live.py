@@ -269,12 +269,3 @@ def test_an_order_is_stale_after_twice_the_time_that_its_last_prompt_waits():
     settled = ast.literal_eval(re.findall(r"^settled = (\{.*\})$", code, re.MULTILINE)[0])
     assert Gaps.chosen(settled)
     assert [name for name, value in settled.items() if value == getattr(Gaps(), name)] == ["charge_amount_unit"]
-
-
-def test_what_the_repairs_suppose_of_rows_is_so():
-    assert BY_NAME["confirm_response"].alternatives["accepted"] == "202 with only id and status"
-    assert "wrong" in BY_NAME["token_credentials"].says
-    assert "each refresh ends the old pair" in BY_NAME["refresh_request"].says
-    assert "A token lasts 86,400 seconds" in prose_of("tokens_and_plants")
-    with Workbench(seed=7) as bench:
-        assert bench.client.auth.token(email="shop@example.com", password="x").expires_in == 86_400

@@ -4,8 +4,6 @@ import datetime as dt
 import re
 import shlex
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import entry_points
@@ -47,15 +45,9 @@ def run(pytester: pytest.Pytester) -> Run:
     return ran
 
 
-def test_it_is_installed_with_the_package_and_loads_nothing_before_it_is_used():
+def test_it_is_installed_with_the_package():
     (entry,) = entry_points(group="pytest11", name="workbench")
     assert entry.load() is pytest_plugin
-    code = (
-        "import sys, pytest; before = {*sys.modules}; import workbench.pytest_plugin; print(*{*sys.modules} - before)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)  # noqa: S603  ours
-    ours = {f"workbench.{name}" for name in ("pytest_plugin", "alternatives", "errors", "visible")}
-    assert {*done.stdout.split()} <= {"workbench", "shlex", *ours}
 
 
 def test_ten_tests_of_a_shop_take_less_than_a_second(run: Run):
