@@ -111,7 +111,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-generators", action="store_true", help="Fail, rather than skip, without a generator.")
     parser.addoption("--require-postgresql", action="store_true", help="Fail, rather than skip, without PostgreSQL.")
     parser.addoption("--pictures", action="store_true", help="Write the README's pictures anew, into fixtures/.")
-    parser.addoption("--shots", help="The folder in which browser tests leave pictures; their own unless named.")
     parser.addoption("--seed", type=int, default=None, help="The seed of that load, to see a run again.")
 
 
