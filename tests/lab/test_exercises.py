@@ -284,11 +284,11 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "code", "words"), CASES, ids=[f"{name}-{words[-20:]}" for name, _, words in CASES])
-def test_a_mistake_is_told(bench: Workbench, told_of: Said, name: str, code: str, words: str):
-    told = told_of(name, code, do(bench, "", exercises=exercises))
-    assert words in told
-    assert_names_its_fault(told)
-    assert (f'exercises.hint("{name}") helps.' in told) is not told.startswith("Done")
+def test_a_mistake_is_told(bench: Workbench, verdict_on: Said, name: str, code: str, words: str):
+    verdict = verdict_on(name, code, do(bench, "", exercises=exercises))
+    assert words in verdict
+    assert_names_its_fault(verdict)
+    assert (f'exercises.hint("{name}") helps.' in verdict) is not verdict.startswith("Done")
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_a_solution_is_right_and_may_be_run_again(bench: Workbench, said: Said, 
         assert said(check, name, bench).startswith("Done: ")
 
 
-def _at_the_shop(bench: Workbench, _: Path) -> dict[str, Any]:
+def _at_the_shop(bench: Workbench) -> dict[str, Any]:
     """A shop in this process that keeps its orders as the notebook's does."""
     orders: list[dict[str, Any]] = []
 
@@ -322,14 +322,14 @@ def _at_the_shop(bench: Workbench, _: Path) -> dict[str, Any]:
     return {"buy": buy, "shop": shop}
 
 
-def _of_two_weeks(bench: Workbench, _: Path) -> dict[str, Any]:
+def _of_two_weeks(bench: Workbench) -> dict[str, Any]:
     bench.simulate(payments=60, days=14)
     charges = bench.tables.charges
     paid = charges[charges["status"] == "succeeded"]
     return {"charges": charges, "paid": paid, "weekday": pd.to_datetime(paid["business_date"]).dt.day_of_week}
 
 
-def _reconciled(_: Workbench, __: Path) -> dict[str, Any]:
+def _reconciled(_: Workbench) -> dict[str, Any]:
     breaks = pd.DataFrame({
         "account": ["operator:mtn:float"] * 3 + ["bank:settlement"],
         "code": ["fee_mismatch", "amount_mismatch", "timing", "payout_unpaid"],
@@ -344,7 +344,7 @@ def _reconciled(_: Workbench, __: Path) -> dict[str, Any]:
     return {"result": whole, "second": whole, "breaks": breaks, "part": part}
 
 
-def _examined(_: Workbench, __: Path) -> dict[str, Any]:
+def _examined(_: Workbench) -> dict[str, Any]:
     """What the notebook defines above the exercise: its shops, and how it examines one."""
     code = [each for each in cells_of("going_live") if "outputs" in each and "exercise" not in str(each["metadata"])]
     defining = (ast.Import, ast.ImportFrom, ast.AnnAssign, ast.ClassDef, ast.FunctionDef)
@@ -383,7 +383,7 @@ TWICE = "\n    def fulfil(self, event):\n        self.fulfilled[event.data.objec
 WEEKEND, OF_MTN = 'weekend_minor = {}.loc[{}, "amount_minor"].sum()', "breaks[breaks.account == 'operator:mtn:float']"
 READ_AGAIN = "\nbench.clock.advance(0)\nmint = shop.shown(mint['number'])"
 CANCEL = "\nbench.phone(phone).cancel()"
-ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, str]]] = {
+ANSWERS: dict[str, tuple[Callable[[Workbench], dict[str, Any]], dict[str, str]]] = {
     "refused_order": (_at_the_shop, {
         'mint = "Mint"': "mint is not the order as shop.shown returns it",
         'mint = buy("Mint")["intent"]': "seen: pi_",
@@ -462,36 +462,35 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
 
 
 @pytest.fixture
-def told_of(run_cell: Said) -> Said:
+def verdict_on(run_cell: Said) -> Said:
     """Puts code above the check of an exercise, and returns what the check prints."""
 
-    def told_of(name: str, code: str, names: dict[str, Any]) -> str:
+    def verdict_on(name: str, code: str, names: dict[str, Any]) -> str:
         check = next(line for line in BY_NAME[name].written.cell.splitlines() if line.startswith("exercises.check("))
         return run_cell(f"{code}\n\n{check}\n", names)
 
-    return told_of
+    return verdict_on
 
 
-def test_an_order_that_was_left_on_the_phone_is_cleared_and_the_cell_run_again(
-    bench: Workbench, told_of: Said, tmp_path: Path
-):
-    names = do(bench, "", exercises=exercises, **_at_the_shop(bench, tmp_path))
+def test_an_order_that_was_left_on_the_phone_is_cleared_and_the_cell_run_again(bench: Workbench, verdict_on: Said):
+    names = do(bench, "", exercises=exercises, **_at_the_shop(bench))
     refused = f'mint = buy("Mint"){CANCEL}{READ_AGAIN}'
-    assert "prompt is still on the customer's phone" in told_of("refused_order", 'mint = buy("Mint")', names)
-    assert "Cancel every prompt" in told_of("refused_order", refused, names)
+    assert "prompt is still on the customer's phone" in verdict_on("refused_order", 'mint = buy("Mint")', names)
+    assert "Cancel every prompt" in verdict_on("refused_order", refused, names)
     bench.phone(PHONE).cancel()
     for _ in ("once", "again"):
-        assert told_of("refused_order", refused, names).startswith("Done: ")
+        assert verdict_on("refused_order", refused, names).startswith("Done: ")
 
 
 @pytest.mark.parametrize(
     ("name", "code", "words"), [(name, *row) for name, (_, rows) in ANSWERS.items() for row in rows.items()]
 )
-def test_an_answer_is_judged(bench: Workbench, told_of: Said, tmp_path: Path, name: str, code: str, words: str):
-    names = do(bench, "", exercises=exercises, **ANSWERS[name][0](bench, tmp_path))
-    told = told_of(name, code, names)
-    assert words in told
-    assert_names_its_fault(told)
+def test_an_answer_is_judged(bench: Workbench, verdict_on: Said, name: str, code: str, words: str):
+    names_of, _ = ANSWERS[name]
+    names = do(bench, "", exercises=exercises, **names_of(bench))
+    verdict = verdict_on(name, code, names)
+    assert words in verdict
+    assert_names_its_fault(verdict)
 
 
 @pytest.mark.parametrize(("checks", "is_cell"), [
@@ -518,11 +517,11 @@ def test_a_cell_that_is_run_again_may_sell_again_and_one_that_sells_twice_stays_
     assert told == ["Done", "Done", "Not right yet", "Not right yet", "Done", "Done"]
 
 
-def assert_names_its_fault(told: str) -> None:
+def assert_names_its_fault(verdict: str) -> None:
     """What was seen and expected, or where the code stopped, and nothing of the inside of a check."""
-    assert told.startswith(("Done: ", "Not done yet: ", "Not right yet: "))
-    assert not told.startswith("Not right yet: ") or "expected: " in told or "code stopped with" in told
-    assert re.findall(r" at 0x|The check cannot use|Traceback|workbench/", told) == []
+    assert verdict.startswith(("Done: ", "Not done yet: ", "Not right yet: "))
+    assert not verdict.startswith("Not right yet: ") or "expected: " in verdict or "code stopped with" in verdict
+    assert re.findall(r" at 0x|The check cannot use|Traceback|workbench/", verdict) == []
 
 
 def test_every_task_has_eight_wrong_solutions():
