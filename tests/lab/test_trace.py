@@ -120,12 +120,12 @@ class TestTheDiagram:
 
     def test_over_each_time_in_lusaka_stands_the_moment_in_utc(self, shop: Shop):
         sequence = shop.bench.trace.sequence
-        texts = [(each.text, each.findtext(f"{SVG}title")) for each in drawn(sequence.svg).iter(f"{SVG}text")]
-        hovers = {text: hover for text, hover in texts if hover}
-        times = {clock_of(each.at)[11:]: utc_of(each.at) for each in sequence.steps}
-        days = {clock_of(each.at)[:10]: utc_of(each.at) for each in reversed(sequence.steps)}
-        assert hovers == times | days
-        assert hovers["08:00:00"].endswith(" 06:00:00 UTC")
+        times = {clock_of(step.at)[11:]: utc_of(step.at) for step in sequence.steps}
+        days = {clock_of(step.at)[:10]: utc_of(step.at) for step in reversed(sequence.steps)}
+        assert times["08:00:00"].endswith(" 06:00:00 UTC")
+        for picture in (sequence.svg, sequence.tight):
+            texts = [(each.text, each.findtext(f"{SVG}title")) for each in drawn(picture).iter(f"{SVG}text")]
+            assert {text: hover for text, hover in texts if hover} == times | days
 
     def test_a_key_that_stands_in_a_text_of_the_merchant_is_masked_in_every_row(self):
         with Workbench(seed=7) as bench:
