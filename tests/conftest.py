@@ -44,6 +44,10 @@ KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "languag
 """The metadata of a notebook for Python."""
 
 
+SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
+"""The signing secret of an endpoint that no sandbox has registered."""
+
+
 class Server(NamedTuple):
     """`workbench serve` as a process, and the first line that it printed."""
 

@@ -1,6 +1,5 @@
 """The exam for a webhook endpoint: who passes it, who fails on what, and what cannot be examined."""
 
-import base64
 import json
 import re
 import signal
@@ -26,7 +25,7 @@ import pytest
 import standardwebhooks
 from click.testing import CliRunner, Result
 
-from tests.conftest import free_port, is_true_soon
+from tests.conftest import SECRET, free_port, is_true_soon
 from workbench import Receiver, Workbench, process
 from workbench import certify as run
 from workbench.certify import Report, certify, checks, shop
@@ -38,7 +37,6 @@ from workbench.resources import course
 from workbench.sandbox.outbound import Reply
 
 LATER = pytest.mark.thorough
-SECRET = SECRET_PREFIX + base64.b64encode(bytes(range(32))).decode()
 ORDERS = [
     f"{check.row.name}.{what}"
     for check in checks.CHECKS if check.order

@@ -3,7 +3,6 @@
 And asked for money as browsers ask, with a sandbox behind a line that loses requests and responses.
 """
 
-import base64
 import json
 import shutil
 import time
@@ -20,14 +19,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import code_of
+from tests.conftest import SECRET, code_of
 from workbench import PaymentsClient, Workbench
 from workbench.domain.signatures import headers_for
 from workbench.domain.wire.payments_and_payouts import Charge
 
 PHONE = "+260961234567"
 CUSTOMER, OTHER = "+260966010203", "+260966010204"
-SECRET = "whsec_" + base64.b64encode(b"the signing secret of a shop").decode()
 PRICE, HOOK = 15_000, "http://shop.localhost/webhooks"
 
 

@@ -12,8 +12,8 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 from tests.browser.conftest import Tools, flaws
 from tests.browser.test_docs import PAGES as DOCUMENTATION
 from tests.browser.test_docs import WIDER
-from tests.conftest import KERNEL
-from tests.test_certify import SECRET, listening
+from tests.conftest import KERNEL, SECRET
+from tests.test_certify import listening
 from workbench.resources import console, fixture
 
 if TYPE_CHECKING:
