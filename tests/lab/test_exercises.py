@@ -186,6 +186,7 @@ MISTAKES = {
         "buy:lily app pin": "seen: 'lily' expected: 'Lily'",
     },
     "patience": {
+        "buy:Sage": "no prompt was sent yet: confirm it",
         "buy:Sage outage:300 attempt": "The last attempt has met the outage. Let the whole outage pass",
         "outage:300 buy:Sage attempt later:100 attempt": "seen: failed with operator_unavailable: 2 expected:",
         "outage:60 buy:Sage attempt later:300 attempt": "seen: 60 seconds expected: 300 seconds",
