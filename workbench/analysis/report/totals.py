@@ -28,8 +28,8 @@ class Reconciled(Closing):
     """People's decisions, given or carried forward, with the state of each; the columns are DECISION."""
     proof: pd.DataFrame
     """A row for each account: ledger closing less statement closing, explained; the columns are PROOF."""
-    carry_forward: Any
-    """The open rows and closings that the next run takes; its `note` names what the next run cannot compare."""
+    carry_note: str
+    """A sentence about customers' numbers that the next run cannot compare; empty if it can compare all."""
     rows_read: dict[str, int]
     """`ledger` and `statement` → the number of rows that were read, with those that were brought forward."""
     told_again: int
