@@ -417,27 +417,29 @@ def test_a_narrative_in_lines_of_its_own_is_joined_to_the_row_above_and_that_is_
 @pytest.mark.parametrize(
     ("changes", "repeated"),
     [
-        ([("A1", 5, 15), ("A2", 10, 25), ("A2", 10, 25), ("A3", 1, 26)], 1),
-        ([("A1", 5, 15), ("A2", 10, 25), ("A2", 10, 35), ("A3", 1, 36)], 0),
+        ([("A1", 5, 15), ("A2", 10, 25), ("A2", 10, 25), ("A3", 1, 26)], (4,)),
+        ([("A1", 5, 15), ("A2", 10, 25), ("A2", 10, 25), ("A2", 10, 25), ("A3", 1, 26)], (4, 5)),
+        ([("A1", 5, 15), ("A2", 10, 25), ("A2", 10, 35), ("A3", 1, 36)], ()),
         # Each row has the closing balance of its day.
-        ([("A1", 5, 10), ("A1", 5, 10), ("A3", 1, 11)], 0),
-        ([("A0", 4, 4), ("A1", 5, 14), ("A1", 5, 14), ("A3", 1, 15)], 0),
-        ([("A0", 0, 4), ("A0", 0, 4), ("A1", 5, 9)], 0),
+        ([("A1", 5, 10), ("A1", 5, 10), ("A3", 1, 11)], ()),
+        ([("A0", 4, 4), ("A1", 5, 14), ("A1", 5, 14), ("A3", 1, 15)], ()),
+        ([("A0", 4, 4), ("A1", 5, 9), ("A1", 5, 9), ("A1", -5, 9), ("A3", 1, 10)], ()),
+        ([("A0", 0, 4), ("A0", 0, 4), ("A1", 5, 9)], ()),
     ],
 )
 def test_a_row_that_repeats_the_one_before_with_its_balance_counts_once_if_the_balances_prove_it(
-    tmp_path: Path, changes: list[tuple[str, int, int]], repeated: int, *, newest_first: bool
+    tmp_path: Path, changes: list[tuple[str, int, int]], repeated: tuple[int, ...], *, newest_first: bool
 ):
     rows = [f"{13 + int(key[1])}/10/2026,{key},SALE,0.00,{amount}.00,{balance}.00" for key, amount, balance in changes]
     text = "\n".join(["Date,Reference,Description,Debit,Credit,Balance", *rows[:: -1 if newest_first else 1]])
     layout = Layout("bank", OF_A_BANK, ("%d/%m/%Y",), account="bank:settlement")
     statement = read_statement(bank(tmp_path, text), layout=layout)
-    assert len(statement.repeated) == repeated
-    assert len(statement.rows) == len(changes) - repeated
+    assert statement.repeated == repeated
+    assert statement.rows["line"].tolist() == [line for line in range(2, len(changes) + 2) if line not in repeated]
     if repeated:
         assert statement.follows == "agrees in every row"
-        (line,) = statement.repeated
-        assert statement.remarks == [f"Line {line} repeats the row above, the balance too: such a row counts once."]
+        said = "Line 4 repeats" if repeated == (4,) else "Lines 4, 5 repeat"
+        assert statement.remarks == [f"{said} the row above, the balance too: such a row counts once."]
 
 
 def test_the_draft_takes_none_of_them_for_a_total_and_reads_them_all(tmp_path: Path):

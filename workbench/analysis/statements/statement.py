@@ -327,16 +327,22 @@ def _repeats(rows: pa.Table, findings: Whole, *, newest_first: bool, has_opening
     """Marks rows that equal the row before in every column, the balance too, although they move money.
 
     Only the later row's balance is wrong then; its line is one of `findings`. The balance of the row before is known to
-    be right only if another balance comes before, or the file has an opening balance: a bank that shows each day's
-    closing balance in all of its rows repeats nothing.
+    be right only if another balance comes before, or the file has an opening balance, and the balance after it must be
+    right too: a bank that shows each day's closing balance in all of its rows repeats nothing. Of rows that are the
+    newest first, the lower ones are marked, as in any file.
     """
     order, marks = slice(None, None, -1 if newest_first else 1), np.zeros(len(rows), bool)
     if len(findings):
         columns = [Column.of(rows[name]).coded()[order] for name in rows.column_names if name != "line"]
         is_wrong = np.isin(whole_of(rows, "line"), findings)[order]
-        marks[1:] = np.all([np.diff(column) == 0 for column in columns], axis=0) & is_wrong[1:] & ~is_wrong[:-1]
+        marks[1:] = np.all([np.diff(column) == 0 for column in columns], axis=0) & is_wrong[1:]
         marks[:2] &= has_opening
-    return marks[order]
+        for row in np.flatnonzero(marks).tolist():
+            marks[row] = marks[row - 1] or not is_wrong[row - 1]
+        for row in np.flatnonzero(marks[:-1])[::-1].tolist():
+            marks[row] = marks[row + 1] or not is_wrong[row + 1]
+    # The first row of a file or of a period repeats none.
+    return np.roll(marks[::-1], 1) if newest_first else marks
 
 
 def newest_first(local: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
