@@ -1,6 +1,8 @@
 """Books of several periods in which entries are dated back into one that is closed, changed or taken out."""
 
 import re
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -281,6 +283,27 @@ def test_a_row_with_a_day_alone_changes_no_row_that_was_read_before(tmp_path: Pa
     second = run(later, "february.csv", first.carry_forward)
     assert [result.proof["holds"].tolist() for result in (first, second)] == [[True], [True]]
     assert second.breaks.empty
+
+
+def test_a_midnight_is_known_from_a_folder_that_has_the_hash_of_its_moment(tmp_path: Path):
+    closing = statement(tmp_path / "january.csv", [ONE, LAST])
+    statement(tmp_path / "february.csv", [NEXT], closing)
+    at, midnight = LAST.at, pd.Timestamp(2026, 1, 31, tz="Africa/Lusaka")
+
+    def run(rows: list[Moved], name: str, carried: CarryForward | None = None) -> Reconciliation:
+        path = books(tmp_path / "books.csv", rows)
+        path.write_text(path.read_text("utf-8").replace(at, f"{midnight:%Y-%m-%d %H:%M:%S}"), "utf-8")
+        return reconcile(path, tmp_path / name, carry_forward=carried)
+
+    kept = run([ONE, LAST], "january.csv").carry_forward
+    fields = [MTN, LAST.key, str(round(midnight.timestamp() * 1000)), str(LAST.minor), "ZMW"]
+    former = sha256("\x1f".join(fields).encode()).hexdigest()[:16]
+    read = kept.read.copy()
+    read.loc[read["key"].eq(LAST.key).fillna(value=False), "hash"] = former
+    second = run([ONE, LAST, NEXT], "february.csv", replace(kept, read=read))
+    assert (second.proof["holds"].tolist(), second.breaks.empty, second.notes) == ([True], True, ())
+    changed = run([ONE, LAST._replace(minor=1), NEXT], "february.csv", replace(kept, read=read))
+    assert "lacks 1 row read in an earlier run, or has changed them: T4" in changed.proof["note"].item()
 
 
 LONG = settings.get_current_profile_name() == "long"

@@ -213,6 +213,8 @@ _BEGINS: Columns = {name: _MOVING[name] for name in ("account", "day")}
 _ENTRY, _HASHED = ["account", "entry"], ["account", "hash"]
 _SAME, _NTH, _PLACE = [*_ENTRY, "hash"], [*_HASHED, "nth"], [*_ENTRY, "no"]
 _NAMED: Final = 5
+_DAY: Final = f"day * {DAY_MS}"
+_MIDNIGHT: Final = f"({_DAY} - {LUSAKA_MS})"
 OLDER, OTHER_KEY = "older", "other key"
 """Reasons why an account's rows read earlier are unknown: an older version kept no hashes, or the key was another."""
 
@@ -275,6 +277,7 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     moving = _numbered(engine, engine.keep(conform(ranked, _MOVING, is_new="known is null")))
     read = untyped(carried.read[(carried.read["nth"] > 0) & ~carried.read["account"].isin(differ)], READ)
     then = engine.keep(engine.arrow(read.rename_columns(list(_READ)), {**_READ, "day": DAY}))
+    then = _rehashed(engine, then, ours, secret)
     known = f"(select * from {moving} where not coalesce({is_unknown}, false))"
     gone = apart(among(known, then, _NTH), opened, _SAME)
     names = f"(select x.*, coalesce(y.now, x.entry) as named from {left} x left join {renamed} y on {same(_ENTRY)})"
@@ -307,15 +310,33 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
 
 def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
     """The ledger rows that move money, each with a hash, keyed by `secret`, of the fields that identify it."""
-    # A day is hashed as its midnight in Lusaka is: in a frame, the other rows decide which of them a cell means.
-    begins = f"day * {DAY_MS}"
-    moment = f'coalesce(nullif("at", {begins} - {LUSAKA_MS}), {begins}, 0)'
+    # A row without a day is dated before every other.
+    given = {"hash": _hash(engine, secret), "day": "coalesce(day, 0)", "nth": "cast(0 as bigint)"}
+    return conform(rows, _MOVING, "signed <> 0", **given, is_new="false")
+
+
+def _hash(engine: Engine, secret: str, moment: str = f'coalesce(nullif("at", {_MIDNIGHT}), {_DAY}, 0)') -> str:
+    """SQL for a row's hash. By default a day is hashed as its midnight in Lusaka is.
+
+    In a frame, the other rows decide which of the two a cell means.
+    """
     numbers = [f"cast({number} as string)" for number in (moment, "signed")]
     texts = ("account", "coalesce(key, '')", *numbers, "coalesce(currency, '')")
     made = engine.SHA256.format(f"{engine.text(secret)} || {' || chr(31) || '.join(texts)}")
-    # A row without a day is dated before every other.
-    given = {"hash": f"substr({made}, 1, 16)", "day": "coalesce(day, 0)", "nth": "cast(0 as bigint)"}
-    return conform(rows, _MOVING, "signed <> 0", **given, is_new="false")
+    return f"substr({made}, 1, 16)"
+
+
+def _rehashed(engine: Engine, read: Frame, ours: Frame, secret: str) -> Frame:
+    """The rows read earlier (columns _READ), those at a midnight of today's ledger with today's hash.
+
+    An earlier version hashed a midnight by its moment.
+    """
+    hashes = {"hash": _hash(engine, secret), "former": _hash(engine, secret, '"at"')}
+    made = conform(ours, ["account", *hashes], f'signed <> 0 and "at" = {_MIDNIGHT}', **hashes)
+    renewed = engine.keep(f"(select distinct * from {made})")
+    was = f"(select account, former as hash, hash as now from {renewed})"
+    known = f"(select x.*, y.now from {read} x join {was} y on {same(_HASHED)})"
+    return engine.keep(both(apart(read, was, _HASHED), conform(known, _READ, hash="now")))
 
 
 def _numbered(engine: Engine, rows: Frame) -> Frame:
