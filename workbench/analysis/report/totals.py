@@ -326,8 +326,9 @@ def balances(result: Reconciled) -> Iterator[Balances]:
         if not variance and code != codes.AMBIGUOUS:
             continue
         item, adjusts = item_of(code, side)
-        if verdict == codes.WRITE_OFF and adjusts == codes.STATEMENT:
-            # Nobody waits for the other side any more: the books change.
+        if verdict == codes.WRITE_OFF and adjusts == codes.STATEMENT and proposal:
+            # Nobody waits for the other side any more: the books change by the journal's entry. Without a proposal, as
+            # for a timing difference, the journal has none.
             item, adjusts = _WRITTEN_OFF, codes.BOOKS
         if item is _MISSING[codes.BOOKS] and proposal and '"fee_raised"' in proposal and '"unknown_' not in proposal:
             item = _CHARGES
