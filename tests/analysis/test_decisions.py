@@ -353,6 +353,14 @@ class TestRules:
         note = "The rule 'monthly fee' is of the kind 'charge', for which no entry is known: its money is proposed as"
         assert f"{note} unknown money. The kinds are fee, rounding, interest." in other.notes
 
+    def test_a_kind_advises_to_book_only_what_the_ledger_lacks(self, tmp_path: Path):
+        rules = '[[rule]]\nname = "all"\naccount = "*"\nkind = "fee"'
+        advice, usual = (
+            result.breaks.set_index("key")["settlement"] for result in (self.run(tmp_path, rules), plain())
+        )
+        assert {key: advice[key] for key in ("FEE", "B")} == dict.fromkeys(("FEE", "B"), "Book the fee.")
+        assert all(advice[key] == usual[key] for key in ("K", "A", "L"))
+
     @pytest.mark.parametrize(
         "miss", ['account = "bank:*"', 'narrative = "^FEE"', "amount_minor = [36, 99]", 'direction = "in"',
                  'code = "amount_mismatch"', 'words = "charge"'],

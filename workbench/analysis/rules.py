@@ -285,10 +285,12 @@ def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
             made.loc[mine, "proposal"] = None
         elif rule.kind:
             proposed = mine & made["proposal"].notna()
+            # An entry that the ledger has is reversed or changed, whatever its kind.
+            unknown = proposed & made["proposal"].str.contains('"unknown_', regex=False).fillna(value=False)
             texts = [as_kind(text, rule.kind) for text in made.loc[proposed, "proposal"]]
             made.loc[proposed, "proposal"] = pd.array(texts, "string")
             if rule.kind in KINDS:
-                made.loc[proposed, "settlement"] = BOOK_IT.format(rule.kind)
+                made.loc[unknown, "settlement"] = BOOK_IT.format(rule.kind)
     made["rule"] = names.astype("category")
     return made
 
