@@ -480,6 +480,19 @@ def test_a_general_ledger_whose_accounts_stand_above_their_rows_is_drafted_and_r
         read_ledger(tmp_path / "books.csv", layout=draft.layout)
 
 
+def test_opening_balance_equity_is_an_account_of_a_general_ledger_beside_opening_balances(tmp_path: Path):
+    equity = "Opening Balance Equity,,,,,,,,,\n,13/10/2026,Journal,1,,Opening,,,500.00,-500.00\n"
+    text = GENERAL_LEDGER.replace(",Beginning Balance,", "Opening Balance,,").replace("Zanaco", f"{equity}Zanaco", 1)
+    (tmp_path / "books.csv").write_text(re.sub("Total for.*\n", "", text), "utf-8")
+    draft = draft_layout(tmp_path / "books.csv", ledger=True)
+    assert [*draft.declared["accounts"]] == ["MTN MoMo Float", "Opening Balance Equity", "Zanaco Current"]
+    assert draft.declared["openings"] == ["Opening Balance"]
+    draft.declare(
+        accounts=dict(zip(draft.declared["accounts"], (accounts := ("mtn", "equity", "zanaco")), strict=True))
+    )
+    assert draft.ledger().rows["account"].value_counts().reindex(accounts).tolist() == [2, 1, 2]
+
+
 @pytest.mark.parametrize("balances", [True, False])
 def test_the_opening_row_of_a_ledger_is_no_movement_though_its_balance_is_its_amount(*, balances: bool, tmp_path: Path):
     text = "Date,Num,Account,Memo,Amount,Balance\n01/10/2026,,MTN Float,Opening balance,500.00,500.00\n"

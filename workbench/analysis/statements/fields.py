@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from fnmatch import translate
 from functools import partial
@@ -549,22 +549,24 @@ def _body_of(found: Found) -> tuple[Body, list[int]]:
     body = body.only(~is_stray)
     ends = tuple(map(heading_key, (*layout.footers, *layout.openings)))
     if layout.sections:
-        body = _of_sections(body, [places[name] for name in ("amount", "debit", "credit") if name in places], ends)
+        moves = [places[name] for name in ("amount", "debit", "credit") if name in places]
+        body = _of_sections(body, moves, ends, {*map(heading_key, layout.accounts)})
     if "description" not in places:
         return body, []
     return _continued(body, places["description"], ends)
 
 
-def _of_sections(body: Body, moves: Iterable[int], ends: tuple[str, ...]) -> Body:
+def _of_sections(body: Body, moves: Iterable[int], ends: tuple[str, ...], accounts: Container[str]) -> Body:
     """The rows with an amount in the columns `moves`, each with the account of its section in its first cell.
 
-    A first cell that begins with one of `ends` is a total or a balance, and no section.
+    A first cell that begins with one of `ends` is a total or a balance, and no section, unless it is one of `accounts`.
     """
     titles, *others = body.columns
     texts = ["", *(text_of(cell).strip() for cell in titles.cells())]
     codes = np.append(0, titles.codes + 1)
     is_row = np.array([not text for text in texts])[codes]
-    begins = np.array([bool(text) and not heading_key(text).startswith(ends) for text in texts])[codes]
+    keys = map(heading_key, texts)
+    begins = np.array([bool(key) and (key in accounts or not key.startswith(ends)) for key in keys])[codes]
     above = np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
     account = Column(texts, codes[above][1:])
     is_moved = np.any([~body.columns[place].has("") for place in moves], axis=0)

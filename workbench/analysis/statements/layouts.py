@@ -442,13 +442,14 @@ INTEREST: Final = r"(?i)\binterest\b"
 """A pattern that is found in the narrative of interest."""
 OPENING: Final = re.compile(
     r"\W*(?:(?:opening|closing|brought forward|carried forward|previous|start(?:ing)?|beginning|final) bal(?:ance)?"
+    r"(?!\w* (?:equity|adjustment|offset))"
     r"|(?:bal(?:ance)?\.? *)?(?:[bc]/?f(?:wd)?\b|brought forward|carried forward)"
     r"|saldovortrag|(?:anfangs|end|schlu(?:ss|ß)|alter |neuer )saldo|(?:alter |neuer )kontostand"
     r"|(?:ancien|nouveau) solde|solde (?:initial|final|pr[eé]c[eé]dent|ant[eé]rieur|report[eé])|report (?:à|a) nouveau"
     r"|saldo (?:anterior|inicial|final|atual|actual|transportado|em)|salio (?:anzia|la awali))",
     re.IGNORECASE,
 )
-"""The beginning of the narrative of a row that only states a balance."""
+"""The beginning of the narrative of a row that only states a balance; Opening Balance Equity is an account."""
 TOTAL: Final = re.compile(r"\W*(?:sub-?)?(?:grand )?(?:totals?|totaux|totais|summen?|gesamt|jumla)\b", re.IGNORECASE)
 _LABELS: Final = {
     "currency": "currency, ccy, account currency",
