@@ -113,8 +113,8 @@ PLACES = {
         Place(README, "Where to go next", "workbench/docs/reconcile.md", is_code=False),
         Place("reconcile", "Your own files", "workbench layout FILE --out mine.toml", is_code=False),
         Place("reconcile", "Your own files", "--account STATEMENT=NAME", is_code=False),
-        Place("reconcile", "Your own files", "days = 3 }"),
-        Place("reconcile", "Your own files", "result.matched_by", is_code=False),
+        Place("reconcile", "How rows are matched", "days = 3 }"),
+        Place("reconcile", "How rows are matched", "result.matched_by", is_code=False),
     ),
     "a_letter_to_the_provider": (
         Place(README, "Where to go next", "workbench/docs/going-live.md", is_code=False),
