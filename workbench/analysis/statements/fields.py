@@ -252,7 +252,7 @@ class _Fields:
         return values
 
     def values(self, field: str) -> tuple[pa.Array, list[tuple[int, Wrong]]]:
-        """The values of a column that the file has, null where a cell is wrong; and the wrong cells, by their rows."""
+        """The values of a column that the file has, null where a cell is wrong; and the wrong cells, by row index."""
         return self.cells[field].read(self.readers[field], _KINDS.get(field, pa.string()), _QUICK.get(field, {}))
 
     def all_are(self, value: object, kind: pa.DataType | None = None) -> pa.Array:

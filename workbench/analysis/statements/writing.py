@@ -164,7 +164,7 @@ def _csv_sink(handle: IO[str], layout: Layout) -> Sink:
 
 
 def _xlsx_sink(book: xlsxwriter.Workbook) -> Sink:
-    """A function that writes lines to a sheet: texts as text, even like formulas, amounts as numbers with decimals."""
+    """A function that writes lines to a sheet: text as text, even if it begins like a formula; amounts as numbers."""
     book.set_properties({"created": _CREATED})
     sheet, numbers = book.add_worksheet("Statement"), count()
     looks = [book.add_format({"num_format": number_format}) for number_format in NUMBER_FORMATS]
