@@ -68,7 +68,7 @@ _READS: Final = ("GET", "HEAD", "")
 """Methods of requests that only read; the empty one stands for bytes that are not a request."""
 _LINGER_S: Final = 1
 """Seconds for which the server reads on after it has refused a request, or when it stops."""
-_TELL_AGAIN_S: Final = 60
+_LOG_AGAIN_S: Final = 60
 """Seconds after which the log repeats that the server cannot accept connections."""
 _AGAIN_S: Final = 0.005
 """Seconds until a request is tried again because another process or thread held the store."""
@@ -86,7 +86,7 @@ class _Exchange(NamedTuple):
 
     connection: "_Connection"
     arrived: Arrived
-    goes_on: str
+    connection_header: str
     """The response's `connection` header line, or empty."""
     since_s: float
     """The moment of the request's arrival, in seconds of the monotonic clock."""
@@ -107,9 +107,9 @@ class _Connection(asyncio.Protocol):
         """Bytes that the client had not read when last checked; 0 while the client keeps up."""
         self._ends = False
         """True if nothing more is read: the connection ends after its last response."""
-        self._may_take(_IDLE_S)
+        self._set_deadline(_IDLE_S)
 
-    def _may_take(self, seconds: float) -> None:
+    def _set_deadline(self, seconds: float) -> None:
         """Sets the client's deadline: `seconds` from now, for its next step."""
         self.until_s = time.monotonic() + seconds
 
@@ -132,11 +132,11 @@ class _Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._unread = self._transport.get_write_buffer_size()
-        self._may_take(BODY_S)
+        self._set_deadline(BODY_S)
 
     def resume_writing(self) -> None:
         self._unread = 0
-        self._may_take(_IDLE_S)
+        self._set_deadline(_IDLE_S)
         self._next()
 
     def eof_received(self) -> bool:
@@ -189,7 +189,7 @@ class _Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         self._in_head = True
-        self._may_take(BODY_S)
+        self._set_deadline(BODY_S)
 
     def on_url(self, url: bytes) -> None:
         self._target += url
@@ -204,7 +204,7 @@ class _Connection(asyncio.Protocol):
         if len(self._headers) > _MAX_HEADERS or head_bytes > _MAX_HEAD_BYTES:
             self._refuse_head()
         self._in_head, self._in_body, self._bytes = False, True, 0
-        self._may_take(BODY_S)
+        self._set_deadline(BODY_S)
         # Not before an earlier request's response, of which it would seem a part; HTTP/1.0 has no 100.
         if not self._ends and not self._waiting and self._parser.get_http_version() == "1.1":
             headers = ((name.lower(), value.strip().lower()) for name, value in self._headers)
@@ -219,13 +219,13 @@ class _Connection(asyncio.Protocol):
         is_tunnel = self._parser.get_method() == b"CONNECT"
         if self._ends or (self._parser.should_upgrade() and not is_tunnel):
             return
-        arrived, version, goes_on = self._arrived(), self._parser.get_http_version(), _CLOSE
+        arrived, version, connection_header = self._arrived(), self._parser.get_http_version(), _CLOSE
         # HTTP/1.0 has no chunks: a proxy may see the end of the request elsewhere (RFC 9112 §6.1).
         is_torn = version == "1.0" and "transfer-encoding" in arrived.headers
         if self._parser.should_keep_alive() and not (is_tunnel or is_torn or _is_stream(arrived)):
-            goes_on = _KEEP_ALIVE.get(version, "")
+            connection_header = _KEEP_ALIVE.get(version, "")
         self._begin()
-        self._owe(arrived, goes_on)
+        self._owe(arrived, connection_header)
 
     def _arrived(self, fault: ApiError | None = None) -> Arrived:
         method = self._parser.get_method().decode("latin-1")
@@ -236,7 +236,7 @@ class _Connection(asyncio.Protocol):
         return Arrived(method, target, headers, bytes(self._body), fault)
 
     def _refuse(self, error: ApiError) -> None:
-        """Refuse a request that did not arrive whole, and read no more: the rest would seem another request."""
+        """Refuses a request that did not arrive completely, and stops reading: the rest would look like a new one."""
         if not self._ends:
             self._owe(self._arrived(error) if self._in_body else Arrived("", b"", {}, fault=error), _CLOSE)
 
@@ -252,9 +252,9 @@ class _Connection(asyncio.Protocol):
         else:
             self._refuse(TargetTooLong(f"The request's first line is over {_MAX_HEAD_BYTES} bytes."))
 
-    def _owe(self, arrived: Arrived, goes_on: str) -> None:
-        self._waiting.append(_Exchange(self, arrived, goes_on, time.monotonic()))
-        self._ends = self._ends or goes_on == _CLOSE
+    def _owe(self, arrived: Arrived, connection_header: str) -> None:
+        self._waiting.append(_Exchange(self, arrived, connection_header, time.monotonic()))
+        self._ends = self._ends or connection_header == _CLOSE
         if len(self._waiting) >= _MOST_WAIT:
             self._transport.pause_reading()
         self._next()
@@ -272,7 +272,7 @@ class _Connection(asyncio.Protocol):
         if (left := self._transport.get_write_buffer_size()) < self._unread:
             # The other end reads, however slowly.
             self._unread = left
-            self._may_take(BODY_S)
+            self._set_deadline(BODY_S)
         elif self._unread or self._transport.is_closing():
             self._transport.abort()
         elif self._in_body and not self._ends:
@@ -290,17 +290,17 @@ class _Connection(asyncio.Protocol):
         if not self._waiting:
             return  # the other end has gone
         exchange, self._answering = self._waiting.popleft(), False
-        goes_on = _CLOSE if self._server.is_ending and not self._waiting else exchange.goes_on
+        connection_header = _CLOSE if self._server.is_ending and not self._waiting else exchange.connection_header
         lines = [_LINES[answer.status], f"date: {self._server.date}\r\n"]
         lines += [f"{name}: {value}\r\n" for name, value in answer.headers]
-        head = "" if is_more else "".join([*lines, goes_on, "\r\n"])
+        head = "" if is_more else "".join([*lines, connection_header, "\r\n"])
         self._transport.write(head.encode("latin-1") + answer.body)
-        if goes_on == _CLOSE:
+        if connection_header == _CLOSE:
             self._ends = True
         elif len(self._waiting) == _MOST_WAIT - 1:
             self._transport.resume_reading()
         if not (self._unread or self._in_head or self._in_body):
-            self._may_take(_IDLE_S)
+            self._set_deadline(_IDLE_S)
         if self._waiting:
             # Not called directly, since a thousand requests may have come in one piece.
             self._server.loop.call_soon(self._next)
@@ -312,7 +312,7 @@ class _Connection(asyncio.Protocol):
         if self._in_head or self._in_body:
             # If it were closed now, the other end would lose the response: the rest is read, or given up, first.
             self._transport.write_eof()
-            self._may_take(_LINGER_S)
+            self._set_deadline(_LINGER_S)
         else:
             self._transport.close()
 
@@ -364,9 +364,9 @@ class ConnectionServer:
     def _run_all(self) -> None:
         """Handles all queued requests: reads in one transaction, commands in another; then sends the responses."""
         self._is_woken = False
-        self._reads = self._left_of(self._reads, reads_only=True) if self._reads else []
+        self._reads = self._handle_batch(self._reads, reads_only=True) if self._reads else []
         batch = [self._commands.popleft() for _ in range(min(len(self._commands), _MOST_TOGETHER))]
-        left = self._left_of(batch, reads_only=False)
+        left = self._handle_batch(batch, reads_only=False)
         self._commands.extendleft(reversed(left))
         while left and self._commands and time.monotonic() - self._commands[0].since_s > BUSY_S:
             locked = ServiceUnavailable("Another program has the sandbox's store locked.", code="storage_locked")
@@ -374,12 +374,12 @@ class ConnectionServer:
         if self._reads or self._commands:
             self._wake(_AGAIN_S if self._reads or left else 0)
 
-    def _left_of(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Exchange]:
+    def _handle_batch(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Exchange]:
         """Handles these requests; returns those that cannot begin while another process or thread holds the store.
 
         With `reads_only`, all of them are reads; a read that has to write is queued with the commands.
         """
-        begun = self._together(batch, reads_only=reads_only) if reads_only or len(batch) > 1 else []
+        begun = self._begin_batch(batch, reads_only=reads_only) if reads_only or len(batch) > 1 else []
         if begun is None:
             return batch
         if not begun:
@@ -396,7 +396,7 @@ class ConnectionServer:
                 self._send(exchange, response)
         return []
 
-    def _together(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Begun | None] | None:
+    def _begin_batch(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Begun | None] | None:
         """Begins these requests in one transaction; returns the results in order, None for a read that has to write.
 
         An empty list means that the transaction failed and the requests must be handled one by one. None instead of a
@@ -481,7 +481,7 @@ class ConnectionServer:
         if error is None:
             loop.default_exception_handler(context)
         elif "socket" in context:
-            if time.monotonic() > self._told_s + _TELL_AGAIN_S:
+            if time.monotonic() > self._told_s + _LOG_AGAIN_S:
                 self._told_s = time.monotonic()
                 _LOG.error("No more connections can be taken: %s. Those that wait are taken once others end.", error)
         elif not (self.is_ending and isinstance(error, ValueError)):  # what it tries again has been closed

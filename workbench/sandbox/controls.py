@@ -372,7 +372,7 @@ def _trace_row(seq: int, at_ms: int, payment: str | None, what: str, result: str
 
 
 def _control(method: str, path: str, run: Callable[..., object], **more: object) -> Operation:
-    """The row of an operation, named for the function `run`, whose signature has the query, body and response."""
+    """The table row of an operation, named after the function `run`, whose signature gives query, body and response."""
     name = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
     signature = {"query": None, "body": None, **run.__annotations__}
     columns: dict[str, Any] = {

@@ -82,7 +82,7 @@ class Engine:
         Raises TypeError: `app` is neither. Raises ServeRefused: the ASGI application did not start.
         """
         host = urlsplit(url).hostname or ""
-        self._outbound.mount(host, *_called(app))
+        self._outbound.mount(host, *_post_and_end_of(app))
         if by_sandbox_clock:
             self.store.hosts_by_its_clock.add(host)
 
@@ -122,7 +122,7 @@ def _endpoint_for(tx: Transaction, url: str) -> Endpoint | None:
     return tx.endpoints.first(order="seq", url=url, status=ENABLED, account=MERCHANT_ID)
 
 
-def _called(app: object) -> tuple[Post, Callable[[], object]]:
+def _post_and_end_of(app: object) -> tuple[Post, Callable[[], object]]:
     """Two functions, to post to an application and to shut it down. Starts the application if it is ASGI."""
     if app is None:
         return post_to_nobody, lambda: None
@@ -289,9 +289,9 @@ class Application:
             return self._responder.refuse(request, _not_offered(request, methods))
         page = partial(self._door.page, arrived) if self._door and asked is pages.entrance else asked
         shown = self._responder.show(page, request)
-        return shown if shown.made is None else partial(self._made, shown, shown.made)
+        return shown if shown.made is None else partial(self._page_with_body, shown, shown.made)
 
-    def _made(self, shown: Response, make: Callable[[], bytes]) -> Response:
+    def _page_with_body(self, shown: Response, make: Callable[[], bytes]) -> Response:
         """The page `shown`, with the body that `make` returns.
 
         Only one body is made at a time, so requests that waited find it cached.

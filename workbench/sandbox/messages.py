@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 MAX_BODY_BYTES: Final = 1 << 20
 MAX_READ_BYTES: Final = 32 * MAX_BODY_BYTES
 """The most bytes that are read of a body over the size limit, before the request is refused."""
-_OF_A_PATH: Final = "/:@!$&'()*+,;="
+_UNESCAPED_IN_PATH: Final = "/:@!$&'()*+,;="
 """Characters, besides letters and digits, that need no escape in the path of a URI (RFC 3986 §3.3)."""
 JSON: Final = "application/json"
 _MOST: Final = 300
@@ -119,7 +119,7 @@ def _problem_members(error: ApiError, request_id: str, path: str) -> dict[str, A
         "title": error.title,
         "status": error.status,
         "detail": mask(str(error)),
-        "instance": quote(mask(path).replace("•", "*"), safe=_OF_A_PATH),  # a URI has no bullets
+        "instance": quote(mask(path).replace("•", "*"), safe=_UNESCAPED_IN_PATH),  # a URI has no bullets
         "code": error.code,
         "param": mask(error.param) if error.param else None,
         "errors": [{"pointer": mask(problem.pointer), "detail": mask(problem.detail)} for problem in error.problems],

@@ -39,7 +39,7 @@ MAX_ADVANCE_S = 10 * 366 * 86_400
 
 
 def seconds_up_to(most: int) -> Meta:
-    """The schema of seconds: a decimal number from 0 to `most`, as fine as milliseconds."""
+    """The schema of seconds: a decimal number from 0 to `most`, with a precision of milliseconds."""
     return meaning("In whole milliseconds.", minimum=0, maximum=most, multipleOf=Decimal("0.001"))
 
 
@@ -253,7 +253,7 @@ class OfferedScenarios(OfSandbox):
 
     @classmethod
     def of(cls, gaps: Gaps) -> "OfferedScenarios":
-        """The scenarios that a register offers."""
+        """The scenarios that are available with this register."""
         numbers = [TestNumber(number.ending, number.says) for number in TEST_NUMBERS.values()]
         offered = OFFERED[gaps.zed_mobile].values()
         operators = [OfferedOperator(operator.id, operator.name, [*operator.prefixes]) for operator in offered]
@@ -261,7 +261,7 @@ class OfferedScenarios(OfSandbox):
 
 
 DASHBOARD: Final = "/sandbox/dashboard"
-"""The path prefix, in place of `/v1`, of operations that the interface lacks and a sandbox's dashboard offers."""
+"""The path prefix, instead of `/v1`, of operations that only the sandbox's dashboard has and the interface lacks."""
 PAYMENT_STATES: Final = ("new", "waiting", "succeeded", "part_refunded", "refunded", "failed", "canceled")
 """States of a payment, which is an intent or a charge without one."""
 
@@ -377,7 +377,7 @@ class Changes(OfSandbox):
     object: str = "list"
 
     def as_events(self) -> bytes:
-        """The page as Server-Sent Events, whose ids are the rows' `seq`; an empty page is a comment."""
+        """The page as Server-Sent Events, whose ids are the rows' `seq`; an empty page becomes a comment."""
         rows = [(change.seq, "message", to_json(change)) for change in self.data]
         if self.reset:
             rows = [(self.last_seq, "reset", to_json({"last_seq": self.last_seq}))]

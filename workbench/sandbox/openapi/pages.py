@@ -47,7 +47,7 @@ _GUIDE: Final = "/docs/guide"
 _INDEX: Final = "index"
 """The page of the documentation that links to all others."""
 _SERVED_AT: Final = {_INDEX: _GUIDE, "interface": PAGE}
-_GIVEN: Final = {"phone": "+260960000001", "operation_id": "createCharge", "account": "operator:mtn:float",
+_SAMPLE_VALUES: Final = {"phone": "+260960000001", "operation_id": "createCharge", "account": "operator:mtn:float",
                  "Idempotency-Key": "order-1"}  # fmt: skip
 """Parameter → its value in a sample call, for parameters that are not ids in an example response."""
 _CONSOLE: Final[Mapping[str, str]] = {
@@ -279,7 +279,7 @@ def _sample(method: str, path: str, operation: Schema, base_url: str) -> Snippet
     for name in needed:
         kind = "req" if name == "request_id" else "[a-z]+"
         identifier = re.search(rf"\b{kind}_[0-9A-Za-z]{{24}}\b", response)
-        given[name] = _GIVEN.get(name) or (identifier[0] if identifier else "")
+        given[name] = _SAMPLE_VALUES.get(name) or (identifier[0] if identifier else "")
     parts = {place: {name: given[name] for name in needed if needed[name] == place} for place in ("query", "header")}
     sent = operation.get("requestBody", {}).get("content", {}).get(JSON, {}).get("examples", {})
     body = next((example["value"] for example in sent.values()), None)

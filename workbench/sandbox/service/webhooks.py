@@ -67,12 +67,12 @@ def emit(
     )
     body = to_json(PAYLOADS[tx.gaps.event_payload](event, shown.id)).decode()
     stored = tx.events.create(id=event_id, account=account, type=event_type, object_id=shown.id, body=body)
-    for endpoint in _takers(tx, stored):
+    for endpoint in _receiving_endpoints(tx, stored):
         _deliver(tx, stored, endpoint)
     return shown
 
 
-def _takers(tx: Transaction, event: StoredEvent) -> list[Endpoint]:
+def _receiving_endpoints(tx: Transaction, event: StoredEvent) -> list[Endpoint]:
     """The enabled endpoints of the event's account whose filters accept its type."""
     enabled = tx.endpoints.all(account=event.account, status=webhooks.ENABLED)
     return [endpoint for endpoint in enabled if webhooks.takes(endpoint.enabled_events, event.type)]
@@ -109,11 +109,11 @@ def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Deliver
     return tx.deliver(event, endpoint, in_ms=late_ms + (HELD_BACK_MS if is_swapped else 0))
 
 
-def _when_over(tx: Transaction, delivery: Delivery) -> None:
+def _after_end(tx: Transaction, delivery: Delivery) -> None:
     """For a delivery that has ended: schedules the drop of a dead letter, and makes the next waiting delivery due."""
     if tx.gaps.dead_letter == "dropped" and delivery.status == webhooks.DEAD_LETTER:
         tx.schedule(DROP, delivery.id, in_ms=KEPT_MS)
-    if tx.gaps.ordering == "per_object" and (held := _under_way(tx, delivery, newer_than=0)):
+    if tx.gaps.ordering == "per_object" and (held := _pending_beside(tx, delivery, newer_than=0)):
         job = tx.jobs.first(order="due_ms", ref=held.id, kind=DELIVER)
         # A delivery that has been tried keeps to its schedule.
         if job is not None and held.attempts == held.spent:
@@ -127,12 +127,12 @@ def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
     """
     if tx.gaps.ordering != "per_object":
         return None
-    before = _under_way(tx, delivery, older_than=delivery.seq)
+    before = _pending_beside(tx, delivery, older_than=delivery.seq)
     job = tx.jobs.first(order="due_ms", ref=before.id, kind=DELIVER) if before else None
     return job.due_ms if job else None
 
 
-def _under_way(
+def _pending_beside(
     tx: Transaction, delivery: Delivery, *, older_than: int | None = None, newer_than: int | None = None
 ) -> Delivery | None:
     """The pending delivery for the same object and endpoint with the highest `seq` below `older_than`, or None.
@@ -190,7 +190,7 @@ def sending_for(tx: Transaction, job: Job) -> Sending | None:
         return None  # the sandbox was reset meanwhile
     delivery, event, endpoint = message
     if endpoint.status != webhooks.ENABLED:
-        _when_over(tx, tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER))
+        _after_end(tx, tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER))
         tx.jobs.remove(job)
         return None
     if (until_ms := _held_until_ms(tx, delivery)) is not None:
@@ -256,7 +256,7 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
     elif is_doubled and outcome.status == webhooks.DELIVERED and number == delivery.spent + 1:
         tx.schedule(DELIVER, delivery.id)
     if outcome.status != webhooks.PENDING:
-        _when_over(tx, delivery)
+        _after_end(tx, delivery)
     _note_failing(tx, endpoint, outcome)
 
 
@@ -369,7 +369,7 @@ def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wir
 def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> List[wire.Delivery]:
     """POST /v1/events/{event_id}/replay: send an event again to every enabled endpoint that takes its type."""
     stored = EVENTS.find(tx, caller, event_id)
-    wanting = _takers(tx, stored)
+    wanting = _receiving_endpoints(tx, stored)
     if tx.gaps.replay == "new_id":
         copy = _copied(tx, stored)
         sent = [_deliver(tx, copy, endpoint) for endpoint in wanting]
@@ -387,7 +387,7 @@ def replay_dead_letters(tx: Transaction, caller: Caller) -> List[wire.Delivery]:
     """
     enabled = {endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status=webhooks.ENABLED)}
     dead = tx.deliveries.all(account=caller.account, status=webhooks.DEAD_LETTER)
-    again = [delivery for delivery in dead if delivery.endpoint in enabled and not _went_again(tx, delivery)]
+    again = [delivery for delivery in dead if delivery.endpoint in enabled and not _was_replayed_as_copy(tx, delivery)]
     return _sent_again(tx, "/v1/dead_letters/replay", [_send_again(tx, delivery) for delivery in again])
 
 
@@ -423,7 +423,7 @@ def _copied(tx: Transaction, stored: StoredEvent) -> StoredEvent:
     return tx.events.add(copy)
 
 
-def _went_again(tx: Transaction, delivery: Delivery) -> bool:
+def _was_replayed_as_copy(tx: Transaction, delivery: Delivery) -> bool:
     """True if a dead letter was replaced by the delivery of a copy of its event under a new id."""
     copies = takewhile(lambda copy: copy[1] is not None, _copies(tx, delivery.event))
     return any(tx.deliveries.first(event=copy_id, endpoint=delivery.endpoint) for copy_id, _ in copies)

@@ -57,7 +57,7 @@ _MOST_READS_WAIT: Final = 1_000
 """The most calls that wait for the trace while the file cannot be written; beyond that, the oldest are dropped."""
 _LATEST: Final = "latest_ms"
 """The counter that stores the latest moment of a running clock."""
-_WORTH_TELLING_MS: Final = 1_000
+_LEAST_LOGGED_MS: Final = 1_000
 """The smallest backward jump of this machine's clock, in milliseconds, that is logged."""
 _READS_OF_AN_OPENING: Final = 1 << 40
 """The size of the range of numbers that each opening of a kept file has for the ids of reads."""
@@ -623,7 +623,7 @@ class Transaction:
             self.later.clear()
             if self._failed_at != self._connection.total_changes:
                 self._failed_at = None
-            if self._made_up_ms >= _WORTH_TELLING_MS:
+            if self._made_up_ms >= _LEAST_LOGGED_MS:
                 said = "This machine's clock was set back by %s s. The sandbox's clock continues from where it was."
                 _LOG.warning(said, self._made_up_ms // 1000)
             self._made_up_ms = 0
@@ -723,7 +723,7 @@ class Transaction:
         return self.new_read_id(kind) if reads or self.reads_only else self.new_id(kind), seq
 
     def new_key(self, account: str, kind: str) -> tuple[rows.StoredKey, str]:
-        """Create a key of an account, `secret` or `publishable`: its record, and its value, which is not stored."""
+        """Creates an account's key, `secret` or `publishable`; returns its record, and its value, which is not kept."""
         key_id = self.new_id("key")
         value = self.draws.api_key(kind, key_id)
         masked = f"{KEY_PREFIXES[kind]}{MARK}{value[-4:]}"
