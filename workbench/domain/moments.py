@@ -60,7 +60,7 @@ def business_date(at_ms: int) -> str:
 
 
 def day_start_ms(at_ms: int, *, days_on: int = 0) -> int:
-    """Midnight in Lusaka of a moment's business day, or of `days_on` days later, in milliseconds since 1970."""
+    """Midnight in Lusaka at the start of a moment's business day, or `days_on` days later, in ms since 1970."""
     offset_ms = 7_200_000
     return ((at_ms + offset_ms) // DAY_MS + days_on) * DAY_MS - offset_ms
 

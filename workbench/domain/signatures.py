@@ -41,7 +41,7 @@ _Prefix = Callable[[str, int | None], str]
 
 
 class SignedHeaders(NamedTuple):
-    """Contents of a message's headers; in a scheme without ids `message_id` is empty, without times `sent_s` None."""
+    """The contents of a message's headers; `message_id` is empty or `sent_s` None if the scheme has no such header."""
 
     message_id: str
     sent_s: int | None

@@ -27,7 +27,7 @@ RECALLED: Final = "recalled"
 OPEN = (ENTER_PIN, WRONG_PIN)
 """The screens that wait for an input."""
 HIDDEN = (UNSENT, REJECTED, RECALLED)
-"""Screens of a prompt that the handset never shows: the operator is about to reject it, has rejected or recalled it."""
+"""Screens of prompts that the handset never shows: the operator is about to reject, has rejected or has recalled it."""
 
 TRANSITIONS: Transitions = {
     (screen, given): after
@@ -112,7 +112,7 @@ def check_pin(text: str, length: int) -> None:
 
 
 def judged_pin(session: UssdSession, *, right: bool, refusal: str | None) -> str:
-    """The input of TRANSITIONS for a right or wrong PIN; a wallet with a `refusal` does not pay after a right PIN."""
+    """The input in TRANSITIONS for a correct or wrong PIN; `refusal` is why the wallet refuses after a correct one."""
     if right:
         return "right_pin" if refusal is None else "right_pin_refused"
     return "wrong_pin" if session.tries_left > 1 else "last_wrong_pin"

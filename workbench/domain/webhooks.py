@@ -60,7 +60,7 @@ def names_of(event_type: str) -> tuple[str, str, str]:
 
 @lru_cache(maxsize=1024)
 def takes(enabled_events: tuple[str, ...], event_type: str) -> bool:
-    """True if a filter takes this type; `payment_intent.*` takes a whole family. Cached: filters and types are few."""
+    """True if a filter matches this type; `payment_intent.*` matches a whole family. Cached, as both are few."""
     return not {*names_of(event_type)}.isdisjoint(enabled_events)
 
 
@@ -225,7 +225,7 @@ class Signer(NamedTuple):
 
 
 def _tampered(by: Signer, body: bytes) -> SignedMessage:
-    """Signs the body, then changes it; it stays JSON, so that only a receiver that verifies notices."""
+    """Signs the body, then changes it to other valid JSON: only a receiver that verifies the signature notices."""
     has_members = body.rstrip().endswith(b"}") and body.strip(b" \t\r\n{}") != b""
     changed = body.rstrip()[:-1] + b',"tampered":true}' if has_members else body + b" "
     return by.signed(body)._replace(body=changed)

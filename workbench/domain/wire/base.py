@@ -1,4 +1,4 @@
-"""The base of all bodies and queries and their JSON, the types of their fields, and pages of lists."""
+"""The base classes of bodies and queries, their conversion to JSON, the types of their fields, and pages of lists."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -19,7 +19,7 @@ Rule = Callable[[Gaps], Schema]
 
 
 def meaning(says: str = "", /, **schema: object) -> Meta:
-    """A field's description `says`, if not empty, and keywords that replace or join the schema of the field's type."""
+    """The description `says` of a field, if not empty, and schema keywords that override or extend its type's."""
     return Meta(extra_json_schema={**schema, **({"description": says} if says else {})})
 
 
