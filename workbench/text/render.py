@@ -146,7 +146,7 @@ class Tabular:
 
 @dataclass(frozen=True, repr=False)
 class Table(Tabular):
-    """A captioned table that displays itself as text and as HTML; line breaks within a cell are removed.
+    """A captioned table that displays itself as text and as HTML; line breaks in a cell are shown as symbols.
 
     `titles` has a line for each row; the text form shows it above the row unless it is empty. A further line in
     `titles` comes after the last row.

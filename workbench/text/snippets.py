@@ -524,7 +524,7 @@ class BenchCall(NamedTuple):
     method: str
     path: str
     text: str
-    """The expression; in braces, ids of the path, and fields of the body (for a GET, of the query) with their kind."""
+    """The expression; in braces, ids of the path, and fields of the body (or of a GET's query) with their kind."""
 
     def lines(self, request: UnsentRequest, ids: Mapping[str, str]) -> list[str]:
         """The expression that sends this request, as a line; empty if it would send another request."""
