@@ -272,7 +272,7 @@ class Workbench(Session):
 
     @property
     def trace(self) -> Trace:
-        """Every call, screen, entry and webhook so far, in order; keeps the latest rows, reads others when needed."""
+        """All calls, screens, entries and webhooks so far, in order; keeps the latest rows, reads others on demand."""
         return Trace(PagedRows(self.untraced.trace_page), self.base_url)
 
     @property

@@ -105,7 +105,7 @@ class SandboxControl:
         return self._pages("ledger/postings", Page[books.LedgerPosting])
 
     def movements(self, *accounts: str) -> Iterator[list[books.LedgerMovement]]:
-        """Movements of the given accounts, page by page; by default, of the accounts with an operator or the bank."""
+        """Yields the movements of these accounts, page by page; by default, of those with the operators or the bank."""
         query = {"account": ",".join(accounts)} if accounts else {}
         return self._pages("ledger/movements", Page[books.LedgerMovement], **query)
 
@@ -639,6 +639,6 @@ class Session(Closing):
         self.clock.advance(seconds)
 
     def _position(self) -> tuple[object, ...]:
-        """The latest `seq`, and a manual clock's time in ms; None for a running clock, whose time always changes."""
+        """The latest `seq`, and a manual clock's time in ms; None for a running clock, as its time always changes."""
         clock = self.untraced.clock()
         return (clock.seq, clock.now_ms if clock.mode == "manual" else None)

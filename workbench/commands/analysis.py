@@ -541,9 +541,9 @@ def _next_step(*words: object) -> str:
 
 @contextmanager
 def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iterator[None]:
-    """Gives the block's StatementRefused the hint that `hint` returns, and the command that drafts a layout of `file`.
+    """In the block, gives a StatementRefused the hint that `hint` returns, and the command that drafts a layout.
 
-    A refusal that names such a command, or a file without a header to draft from, gets no such command.
+    The command is left out if the message already has it, or if the file has no header from which to draft.
     """
     from workbench.analysis.statements.columns import cut
 
