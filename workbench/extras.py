@@ -16,7 +16,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "spark": ("pyspark",),
     "sql": ("adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite"),
 }  # fmt: skip
-"""Extra → its modules; a module that several extras install is listed at the smallest."""
+"""Extra → its modules; a module that several extras install is listed at the smallest of these extras."""
 _EXTRA_OF: Final = {module: extra for extra, modules in MODULES.items() for module in modules}
 
 

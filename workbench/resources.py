@@ -81,7 +81,8 @@ def notebook(given: str) -> Path:
 
     The number before a shipped name and the extension may be omitted; the number may be that of another version.
 
-    Raises RunRefused: no file and no shipped notebook has this name. A path with a folder in it is not checked.
+    Raises RunRefused: no file and no shipped notebook has this name. A path that contains a folder is returned
+    unchecked.
     """
     path = Path(given)
     if path.is_file() or path.name != given:

@@ -47,7 +47,7 @@ TOLD_AGAIN: Final = "told_again"
 VERDICTS: Final[Mapping[str, str]] = {
     "match": "matched", "accept": "accepted", "write_off": "written off", "ignore": "ignored",
 }  # fmt: skip
-"""A person's verdict on a break → its wording in a sentence. `match` joins several breaks, which cancel each other."""
+"""A person's verdict on a break → its wording in a sentence. A `match` also names the other breaks of the match."""
 
 _PARTNERS: Final = 10
 """The most breaks with the opposite variance that are offered as partners of one break."""
@@ -63,8 +63,8 @@ Values: TypeAlias = pa.ChunkedArray
 Propose = Callable[[pa.Table], Values]
 """A function from the pairs of one code to the JSON body, for each pair, that posts the proposed entry.
 
-The body is null where no entry fits. In one table either every pair has a statement row, or none has; `s_no` is null in
-all pairs without one. In a grouped pair, the column `reversals` has the bodies that reverse its ledger rows.
+The body is null where no entry fits. In one table either all pairs have a statement row, or none has, and `s_no` is
+null in all. In a grouped pair, the column `reversals` has the bodies that reverse its ledger rows.
 """
 
 

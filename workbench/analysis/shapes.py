@@ -166,7 +166,7 @@ PROOF: Columns = _columns(
 differ, less `gap`, by which the statement's running balance jumps beyond its rows.
 """
 EXACT = "to the last minor unit"
-"""The `note` of an account whose two closing balances are known and explained completely."""
+"""The `note` of an account whose closing balances are known and whose difference is explained completely."""
 WORKED_OUT: Final = "the statement gives no closing balance: it is worked out from its rows"
 NOTHING_PROVEN: Final = "and no closing balance: nothing is proven"
 """The end of the `note` of an account without a usable row and without a closing balance; `holds` is then false."""

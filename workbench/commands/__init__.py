@@ -95,9 +95,10 @@ _OF_A_STATEMENT: Final = (
 
 @contextmanager
 def said_as_options(file: str | Path, *, ledger: bool = False) -> Iterator[None]:
-    """In the block, a StatementRefused of `file` gets its path, and options of the command line instead of arguments.
+    """In the block, adapts the message of a StatementRefused about `file` to the command line.
 
-    With `ledger`, they are the options for the ledger, otherwise those for a statement.
+    The message then has the file's path, and names options instead of Python arguments: those for the ledger, if
+    `ledger`, otherwise those for a statement.
     """
     try:
         yield

@@ -22,7 +22,7 @@ _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = [first + second for second in _ALPHABET for first in _ALPHABET]
 """All pairs of letters or digits.
 
-With pairs, `token` divides its long number once for four letters; dividing the short remainder is quick.
+`token` takes four letters from its long number at once, as two pairs: divisions of long numbers are slow.
 """
 _PAIR, _FOUR = len(_PAIRS), len(_PAIRS) ** 2
 _TOKEN_LENGTH = 24

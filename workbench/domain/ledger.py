@@ -335,7 +335,7 @@ class Movement(NamedTuple):
 
     @property
     def signed_minor(self) -> int:
-        """The change of the account's balance in minor units: positive for incoming money, less the fee."""
+        """The change of the account's balance in minor units: incoming is positive, outgoing and fees are negative."""
         return (self.amount_minor if self.direction == IN else -self.amount_minor) - self.fee_minor
 
 

@@ -76,10 +76,11 @@ class Engine:
         return Application(Responder(self.store, raise_bugs=False), self._driver, admitted, door)
 
     def mount(self, url: str, app: object, *, by_sandbox_clock: bool = False) -> None:
-        """Lets a WSGI or ASGI application of this process receive the webhooks for a URL's host; if None, they fail.
+        """Routes the webhooks for a URL's host to an application of this process; if `app` is None, delivery fails.
 
-        `by_sandbox_clock` is for the workbench's own application; a merchant's application uses this machine's clock.
-        Raises TypeError: `app` is neither. Raises ServeRefused: the ASGI application did not start.
+        `app` is a WSGI or ASGI application. `by_sandbox_clock` is for the workbench's own application; a merchant's
+        application uses this machine's clock. Raises TypeError: `app` is neither. Raises ServeRefused: the ASGI
+        application did not start.
         """
         host = urlsplit(url).hostname or ""
         self._outbound.mount(host, *_post_and_end_of(app))

@@ -29,7 +29,7 @@ _OPERATIONS: Final = {operation.id: operation for operation in operations.OPERAT
 
 
 def run_commands(driver: Driver, request: Request) -> Request:
-    """Runs the commands of a valid request; the returned request has no commands: its response gives the number done.
+    """Runs the commands of a valid request; returns the request without them, to which the response is the number done.
 
     Raises ApiError: a command fails; earlier commands are kept.
     """

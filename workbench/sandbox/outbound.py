@@ -229,9 +229,9 @@ class Outbound:
     def send(
         self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, by_sandbox_clock: bool = False
     ) -> Reply:
-        """Sends one POST; returns the reply, or a reply with a fault after `timeout_s` seconds.
+        """Sends one POST; returns the reply, with a fault if none came within `timeout_s` seconds. Never raises.
 
-        Never redirects or raises. A WSGI application is not interrupted: its late reply is dropped, unless
+        Redirects are not followed. A WSGI application is not interrupted: its late reply is dropped, unless
         `by_sandbox_clock` is set. If an application raises, the reply is a 500 with the traceback, which the trace and
         the delivery show; the traceback is logged too.
         """

@@ -444,7 +444,7 @@ def refuse_settled(engine: Engine, lines: Frame) -> None:
 
 
 def _closed_before(engine: Engine, closed: pd.DataFrame) -> str:
-    """SQL that is true for ledger rows that an earlier run closed, by date and number."""
+    """SQL that is true for ledger rows in accounts of `closed` (columns CLOSED), up to its date and entry number."""
     gone = [
         f'account = {engine.text(name)} and coalesce(day, 0) <= {day_number(day)} and "no" <= {last}'
         for name, day, last in python_rows(closed, "account", "closing_date", "last_number") if last is not None

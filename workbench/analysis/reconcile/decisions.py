@@ -457,7 +457,7 @@ class Signatures(NamedTuple):
     def signed(self, prepared_by: str, reviewed_by: str, on: date) -> "Signatures":
         """The signatures with the given names added, dated `on`; an empty name adds nothing.
 
-        Raises ReconcileRefused: one person would review what the same person prepared.
+        Raises ReconcileRefused: preparer and reviewer are the same person.
         """
         day = on.isoformat()
         made = self._replace(prepared_by=prepared_by.strip(), prepared_on=day) if prepared_by.strip() else self

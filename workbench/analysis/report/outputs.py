@@ -110,7 +110,7 @@ def _beside(out: Path) -> Path:
 
 
 def formula_warning(result: Reconciled, outs: Sequence[Path]) -> str:
-    """A warning if a .csv file in `outs` has cells, without apostrophes, that a spreadsheet would run; else empty."""
+    """A warning about cells that a spreadsheet would run, in .csv files of `outs` without apostrophes; else empty."""
     tables = ((result.breaks, BREAK), (result.suggestions, SUGGESTION)) if outs else ()
     texts = [
         table[name].dropna().astype("string") for table, shape in tables for name, kind in shape.items()

@@ -280,7 +280,7 @@ def spread(values: pa.Array, codes: NDArray[Any]) -> pa.Array:
 
 
 def all_hold(masks: Iterable[Mask]) -> Mask:
-    """A mask of the rows that are True in all masks; as soon as no row is left, further masks are not consumed."""
+    """A mask of the rows that are True in all masks. As soon as no such row is left, further masks are not consumed."""
     holds = np.zeros(0, bool)
     for nth, mask in enumerate(masks):
         holds = holds & mask if nth else mask

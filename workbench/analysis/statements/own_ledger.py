@@ -161,12 +161,12 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
         operator:mtn:float,7712345678,2026-10-30 08:15:00,150.00
         operator:mtn:float,7712345680,2026-10-31 17:40:00,-60.00
 
-    A `layout` is one of a statement, with the further fields of a ledger; its `debit` is what comes in, as in books.
-    Amounts are in major units (150.00), or in whole minor units (15000) in columns called `…_minor`; the layout's
-    `units` replaces this rule. A float counts as its shortest decimal, as printed, and is refused if that has more
-    decimals than its currency. Times without a zone are in Lusaka time, or in the layout's `utc_offset_hours`. If all
-    moments of a table are midnights, they are read as days. `account`, `date_format`, `currency` and `phone_key` are as
-    for `read_statement`.
+    A `layout` is written like that of a statement, and may have the further fields of a ledger; its `debit` is incoming
+    money, as in books. Amounts are in major units (150.00), or in whole minor units (15000) in columns called
+    `…_minor`; the layout's `units` replaces this rule. A float counts as its shortest decimal, as printed, and is
+    refused if that has more decimals than its currency. Times without a zone are in Lusaka time, or in the layout's
+    `utc_offset_hours`. If all moments of a table are midnights, they are read as days. `account`, `date_format`,
+    `currency` and `phone_key` are as for `read_statement`.
 
     The carry-forward relies on the rows' `number`, such as an id that a database increments. Without numbers, the next
     run does not read a row that is booked after the closing date and dated before it.

@@ -27,7 +27,7 @@ from workbench.domain.wire.base import (
 
 
 class LedgerAccount(OfSandbox):
-    """An account posted to, and the sums of its two sides."""
+    """An account with postings, and the sums of its debits and credits."""
 
     account: str
     code: int

@@ -242,7 +242,7 @@ class PaymentIntent(View):
 
 
 class AcceptedIntent(View):
-    """The response of a confirm that only acknowledges the request."""
+    """The response to a confirmation if the service only acknowledges the request."""
 
     __source__ = Source("2.1", ("id",))
     id: IntentId

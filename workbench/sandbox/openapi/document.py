@@ -306,7 +306,7 @@ def _response(says: str, names: Iterable[str], media_type: str, content: Schema,
 
 
 def _example(operation: str, gaps: Gaps) -> Schema:
-    """The response of an operation in the seeded run; events have the form that the register chooses."""
+    """The response of an operation in the seeded run; events have the format that the register chooses."""
     shown = examples_of_run()[operation]
     if operation not in ("listEvents", "retrieveEvent") or (gaps.event_types, gaps.event_payload) == _EVENTS_OF_RUN:
         return shown
@@ -315,7 +315,7 @@ def _example(operation: str, gaps: Gaps) -> Schema:
 
 
 def _example_event(happens: str, gaps: Gaps) -> Schema:
-    """An event of the seeded run, in the form that the register chooses."""
+    """The event of type `happens` in the seeded run, in the format that the register chooses."""
     shown = examples_of_run()[happens]
     event = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, Event)
     payload: Schema = msgspec.to_builtins(PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))

@@ -301,7 +301,7 @@ def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
 
 
 def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
-    """Marks a payout that the bank never made as returned.
+    """Marks the payout of an entry as returned, since the bank never made it.
 
     Returns the postings that make its money available again, and the entry's external reference.
     """

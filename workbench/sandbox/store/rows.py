@@ -86,7 +86,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeptResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """The first response to an idempotency key."""
+    """The stored first response for an idempotency key."""
 
     scope: str
     body_digest: str

@@ -897,8 +897,8 @@ class Transaction:
     def places(self, tables: Iterable[str], since: int, most: int, skip: int, *, latest: bool) -> list[int]:
         """The `seq`, ascending, of at most `most` rows of these tables whose `seq` is after `since`.
 
-        By default, these are the first rows after leaving out `skip`; with `latest`, the last rows before leaving out
-        `skip`.
+        By default, these are the first rows after leaving out the first `skip`; with `latest`, the last rows before
+        leaving out the last `skip`.
         """
         rows = " UNION ALL ".join(f"SELECT seq FROM {table} WHERE seq > :since" for table in tables)
         sql = f"{rows} ORDER BY seq {'DESC' if latest else ''} LIMIT :most OFFSET :skip"
