@@ -273,7 +273,7 @@ def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:
 def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The notebook, changed in place: without metadata that differs from run to run.
 
-    So two runs write the same bytes.
+    Two runs then write the same bytes.
     """
     for part in (node, *node.cells):
         for name in _RUN_METADATA:

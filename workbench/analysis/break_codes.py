@@ -1,8 +1,8 @@
 """The codes of breaks: for each code its texts, its place in the order, and the entries that would settle a break.
 
 A pair is a ledger row beside its statement row (`reconcile.breaks`): the ledger's columns begin with `l_`, the
-statement's with `s_`. The functions take a table of many pairs and work column by column. Every amount in a text is
-marked as gross, or as net of the fee.
+statement's with `s_`. The functions take a table of many pairs and work column by column. The texts say whether an
+amount is gross, or net of the fee.
 """
 
 import json

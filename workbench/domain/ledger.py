@@ -302,7 +302,7 @@ class TAccount(NamedTuple):
 
 
 def t_accounts(postings: Iterable[Mapping[str, Any]]) -> list[TAccount]:
-    """The T-account of every account posted to, sorted by code, name and currency.
+    """The T-account of every account with postings, sorted by code, name and currency.
 
     Rows have `account`, `code`, `side`, `amount_minor`, `currency`, and `entry`, the label of the entry.
     """

@@ -1,4 +1,4 @@
-"""The merchant's server-side client, which has only the service's interface over HTTP."""
+"""The merchant's server-side client: it uses only the service's HTTP interface."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -621,7 +621,7 @@ class PaymentsClient(Closing):
     def wait_charge(self, charge_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> Charge:
         """Poll a charge every `poll_s` seconds until it is no longer pending; returns the charge.
 
-        For a service that answers before the customer does. Raises WaitExpired, after `timeout_s` seconds, and
+        For a service that responds before the customer has answered. Raises WaitExpired, after `timeout_s` seconds, and
         InvalidRequest as `wait` does.
         """
         return self._wait(charge_id, self.charges.retrieve, lambda charge: charge.status != PENDING, timeout_s, poll_s)

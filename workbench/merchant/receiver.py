@@ -69,7 +69,7 @@ class Arrival(NamedTuple):
     status: int
     """The HTTP status of the response."""
     verdict: str
-    """accepted, duplicate, refused or failed."""
+    """`accepted`, `duplicate`, `refused` or `failed`."""
     reason: str
     body: bytes
     headers: dict[str, str]

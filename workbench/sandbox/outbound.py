@@ -342,7 +342,7 @@ def _head(url: str, headers: Mapping[str, str], length: int) -> bytes:
 
 
 class _OutgoingConnection(io.RawIOBase):
-    """A connection that must finish by the moment `until_s`; received bytes are read as a file.
+    """A connection whose steps must end by `until_s`, in seconds of the monotonic clock; received bytes are a file.
 
     Each step gets the remaining time: Python applies a timeout to a whole TLS handshake, read or write.
     """
@@ -392,7 +392,7 @@ class _OutgoingConnection(io.RawIOBase):
         return received(response.status, body, response.headers.get("retry-after", ""))
 
     def makefile(self, _mode: str) -> io.BufferedIOBase:
-        """The file of received bytes, which is the only method of a socket that `http.client` needs."""
+        """The received bytes as a file; `http.client` needs no other method of a socket."""
         return self._arriving
 
     def readable(self) -> bool:

@@ -447,7 +447,7 @@ def _inputs(run: Run) -> pd.DataFrame:
 
 
 _FAR = 31
-"""A note warns of a gap before a file's last day if it is longer, in days, than this and than all earlier days span."""
+"""The least gap before a file's last day, in days, of which a note warns, if it also exceeds the span of other days."""
 
 
 def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -193,11 +193,11 @@ def _groups(members: pa.Table) -> pa.Table:
 
 
 def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
-    """The reason why the row's date is impossible, for each pair's row on one side; null if the date is possible.
+    """For each pair, why the date of its row on the side `prefix` is impossible; null if it is possible or has no row.
 
-    `prefix` is that of the side; null too if the side has no row. A statement row may lie outside of its statement's
-    period by as many days as a pair's dates may differ. A statement with rows that were carried forward has no first
-    day, since these rows may be older. Every other row may have any date up to `as_of`.
+    A statement row may lie outside of its statement's period by as many days as a pair's dates may differ. A statement
+    with rows that were carried forward has no first day, since these rows may be older. Every other row may have any
+    date up to `as_of`.
     """
     # Old lines may still be open under the name of an earlier statement.
     known, periods = set(run.brought.rows["statement"]), {}

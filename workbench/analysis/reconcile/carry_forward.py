@@ -427,7 +427,7 @@ def settled_before(engine: Engine, lines: Frame, told: pd.DataFrame) -> Frame:
 
 
 def refuse_settled(engine: Engine, lines: Frame) -> None:
-    """Raises ReconcileRefused, naming the files, if any of `lines`, the settled lines, is reported again.
+    """Raises ReconcileRefused, naming the files, unless `lines`, the repeated and already settled lines, is empty.
 
     A file that is given twice repeats them, and so do files with overlapping periods.
     """

@@ -409,7 +409,10 @@ _UNSEEN = "[\\s\u00a0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u2060\u3000\ufe
 
 
 def bare(key: str) -> str:
-    """A key in lower case, without white space and leading zeros: keys that differ only in these are one key."""
+    """A key in lower case, without white space and leading zeros: keys that differ only in these are one key.
+
+    A key that consists of zeros keeps one zero.
+    """
     written = re.sub(_UNSEEN, "", key).lower()
     return written.lstrip("0") or written[:1]
 

@@ -221,7 +221,7 @@ def _readings(text: str) -> list[str | None]:
 
 
 def _dated(rows: Mapping[str, Row], days: Collection[str]) -> list[str]:
-    """Changes each row's `when`, in place, to ISO 8601; returns a list with the first problem, or empty.
+    """Changes each row's `when`, in place, to ISO 8601; returns a list with the first problem, empty if there is none.
 
     All rows must fit one order of day and month, which is never guessed. `days` are other dates of the file, which may
     reveal the order.

@@ -267,7 +267,7 @@ def _shared_numbers(opened: Sequence[_Open], _: _LeftOut) -> Iterator[Proposal]:
 def _swapped_digits(opened: Sequence[_Open], _: _LeftOut) -> Iterator[Proposal]:
     """Yields two rows on near days whose amounts differ only by a swap of two adjacent digits.
 
-    Neither row has another such partner.
+    Neither of the two fits a third row in this way.
     """
     there: dict[tuple[Any, ...], list[_Open]] = defaultdict(list)
     rows = [row for row in opened if row.side in SIDES and row.amount is not None and row.is_movement]

@@ -299,7 +299,7 @@ def nets(result: Reconciled, currency: str, by: str) -> Table:
 
 
 def proof(result: Reconciled) -> Table:
-    """A table of the closing balances and the parts of their difference; parts that are always zero are left out."""
+    """A table of the closing balances and the parts of their difference, without parts that are 0 in all accounts."""
     always = (*_CLOSINGS, "difference_minor", "breaks_minor", "unexplained_minor")
     names = [
         str(name) for name in result.proof.columns

@@ -480,7 +480,7 @@ def read_rows(
 ) -> Rows:
     """The rows of a file as its layout reads them; they are on `account`, and in `currency` unless they name another.
 
-    If `is_ledger`, the file has further fields, and in the formats ISO_DATES its moments may be any of ISO 8601.
+    If `is_ledger`, the further fields of a ledger are read too, and with the formats ISO_DATES every ISO 8601 moment.
     """
     layout, by = found.layout, [*map(DateFormat, formats)]
     body, joined = _body_of(found)

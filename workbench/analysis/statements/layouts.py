@@ -99,7 +99,7 @@ class Layout:
     optional: fields whose column a file may lack.
     ignored: headings of columns that are not read, except for those that `columns` names.
     kinds: the kinds of file, `csv` and `xlsx`.
-    delimiter: of CSV files.
+    delimiter: the delimiter of CSV files.
     encoding: the encoding of CSV files that are not UTF-8 and have no byte order mark. Files are written as UTF-8.
     decimal, thousands: the separators in amounts; `thousands` is none by default. A sign, parentheses, CR or DR and a
     currency may stand before or behind the digits.
@@ -294,7 +294,10 @@ def layout_in(path: Path) -> Layout:
 
 
 def layout_from(content: bytes, name: str, file: str) -> Layout:
-    """The layout in TOML bytes; messages call it `file`. Raises StatementRefused, or ValueError if it is not TOML."""
+    """The layout in TOML bytes, by default called `name`; messages call the file `file`.
+
+    Raises StatementRefused: it makes no layout. Raises ValueError: it is not TOML.
+    """
     declared = {"name": name, **read_toml(content)}
     kinds = get_type_hints(Layout)
     for key, value in declared.items():

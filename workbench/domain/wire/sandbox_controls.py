@@ -46,7 +46,7 @@ def seconds_up_to(most: int) -> Meta:
 class Clock(OfSandbox):
     """The sandbox's clock; `mode` is manual or running.
 
-    `seq` is the place of the latest thing that happened, in the order of the trace.
+    `seq` is that of the latest row in the trace.
     """
 
     mode: Annotated[str, meaning(enum=["manual", "running"])]
@@ -337,7 +337,7 @@ class PaymentDetails(View):
 
 
 class Code(OfSandbox):
-    """A request as texts to copy, with names in place of the keys."""
+    """A request as code to copy, with names in place of the keys."""
 
     curl: str
     python: str
@@ -346,7 +346,7 @@ class Code(OfSandbox):
 
 
 class CodeQuery(View):
-    """Asks for texts with this address of the sandbox."""
+    """Asks for code that calls the sandbox at this address."""
 
     base_url: Annotated[str, Meta(max_length=200, description="Written instead of `$BASE_URL`.")] = ""
 

@@ -235,10 +235,7 @@ def _in_bounds(gaps: Gaps, money: Money) -> Money:
 
 
 def intent_money(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
-    """The amount of an intent, given in major units. Raises InvalidRequest: not a valid amount, or out of bounds.
-
-    Raises InvalidRequest: not a valid amount, or outside of the limits.
-    """
+    """The amount of an intent, given in major units. Raises InvalidRequest: not a valid amount, or out of bounds."""
     scaled = rounded(amount, currency) if gaps.intent_amount_scale == "half_even" else amount
     return _in_bounds(gaps, money_from_major(scaled, currency))
 

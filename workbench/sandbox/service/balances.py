@@ -322,7 +322,7 @@ def list_suspense(tx: Transaction, caller: Caller, *, query: SuspenseQuery) -> R
 
 
 def emit_settled(tx: Transaction, entry: JournalEntry) -> None:
-    """Emits the event that the late money of an entry was credited or returned."""
+    """Emits the event that late money, which `entry` booked, was credited or returned."""
     for late in _late_money_in(tx, [entry]):
         emit(tx, BY_ITSELF, late.charge.account, f"suspense.{late.status}", late.view, before={"status": WAITING})
 
@@ -370,7 +370,7 @@ def _of_merchant(tx: Transaction, caller: Caller) -> Iterator[Late]:
 
 
 def _late_money_in(tx: Transaction, entries: Iterable[JournalEntry]) -> Iterator[Late]:
-    """Yields the late money that these entries received, except for reversed entries."""
+    """Yields the late money that these entries booked, except for reversed entries."""
     for entry in entries:
         answers = {answer.kind: answer for answer in tx.journal.answers_to(entry.id)}
         charge = charge_of(tx, entry)
