@@ -247,7 +247,7 @@ _PAID_BEFORE: Final = {WAITING: "waits in suspense", "credited": "was credited t
 
 
 class Late(NamedTuple):
-    """Late money: the entry that received it, the attempt that it paid, and the entry that settled it; None if open."""
+    """Late money: the entry that booked it, the attempt that it paid, and the entry that settled it; None if open."""
 
     entry: JournalEntry
     charge: Charge
