@@ -52,9 +52,9 @@ VERDICTS: Final[Mapping[str, str]] = {
 _PARTNERS: Final = 10
 """The most breaks with the opposite variance that are offered as partners of one break."""
 BUCKETS: Final = {"0\u20131": 1, "2\u20133": 3, "4\u20137": 7, "8\u201330": 30, "31+": None}
-"""Name of an age bucket, in days with an en dash → its greatest age; None for no limit."""
+"""Name of an age bucket (days, with an en dash) → its greatest age in days; None for no limit."""
 DAYS: Final = tuple(day_number(date(year, 1, 1)) for year in (1900, 3000))
-"""The earliest and the latest date that counts as a date, in days since 1970: 1900-01-01 and 3000-01-01."""
+"""The limits of valid dates, in days since 1970: 1900-01-01 and 3000-01-01."""
 MOST_MINOR: Final = 10**15
 """The largest amount of a movement, in minor units: thirteen digits before the point, as in a statement's cell."""
 

@@ -62,7 +62,7 @@ class Scenario(NamedTuple):
 
 
 PERSON: Final = "person"
-"""The scenario of all other numbers: the handset waits for a person, and the wallet always has enough money."""
+"""The scenario of all numbers but test numbers: the handset waits for a person; the wallet always has enough money."""
 APPROVE: Final = "approve"
 TIMEOUT: Final = "prompt_timeout"
 UNAVAILABLE: Final = "operator_unavailable"

@@ -189,7 +189,7 @@ def _lost(method: str, url: str, error: httpx.RequestError) -> WorkbenchError:
 
 
 def invalid(message: str, param: str | None = None, *, hint: str = "") -> InvalidRequest:
-    """The error for the argument `param`, which cannot be sent; None if the fault is not in a single argument."""
+    """The error for an argument that cannot be sent; `param` is its name, None if no single argument is at fault."""
     return InvalidRequest(message, code="parameter_invalid", param=param, hint=hint)
 
 

@@ -352,7 +352,7 @@ class Charges(Retrieved[Charge]):
         reference: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Charge:
-        """Ask a customer for money in one call; `amount` is an integer, in the sandbox of ngwee.
+        """Ask a customer for money in one call; `amount` is a whole number, in the sandbox of ngwee.
 
         `channel` is the operator, such as `mtn`, and `phone` the customer's number, `+260` and nine digits. Choose and
         store the `idempotency_key`: the same key with the same body never charges twice. An order number is a good key.

@@ -118,7 +118,7 @@ class _Connection(asyncio.Protocol):
         self._target, self._body = b"", bytearray()
         self._in_head, self._in_body = False, False
         self._bytes = 0
-        """How much of the head, or of the body and its frame, has arrived."""
+        """The number of received bytes of the head, or of the body with its framing."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)

@@ -345,9 +345,9 @@ _Paths = Mapping[tuple[str | None, ...], tuple[str, _Methods]]
 
 @cache
 def _paths(gaps: Gaps) -> _Paths:
-    """The routes: segments of a path, None for a parameter → the parameter's name, and method → operation or page.
+    """The routes: path segments, None for a parameter → the parameter's name, and method → operation or page.
 
-    The name is empty for a path without a field.
+    The name is empty for a path without a parameter.
     """
     table = (*operations.in_force(gaps), *controls.OPERATIONS)
     rows = [(row.path, row.method, row) for row in table] + [(path, "GET", page) for path, page in PAGES.items()]

@@ -139,7 +139,7 @@ def _open_breaks(breaks: pd.DataFrame) -> Iterator[_Open]:
 def _few(pairs: Sequence[tuple[_Open, _Open, str]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open, str, str]]:
     """Yields the pairs whose rows have at most MOST candidates, each with a sentence about the other candidates.
 
-    The third part of a pair, a text, is kept. Names of rows with more candidates are added to `left_out`.
+    The third part of a pair, a text, is passed on. Names of rows with more candidates are added to `left_out`.
     """
     count = Counter(row.name for *both, _ in pairs for row in both)
     for mine, other, said in pairs:

@@ -346,7 +346,7 @@ class Planting:
         self._wanted, self._exactly = wanted, exactly
         self._looks: set[tuple[str, str, int, str | None]] = set()
         self._withheld: set[str] = set()
-        """The entries whose own rows are not written."""
+        """The entries whose own statement rows are not written."""
         self._planted: list[Row] = []
         self.ledger_only: list[tuple[str, str | None, str]] = []
         """Account, key and code of each break that has no line on the statement."""
@@ -372,7 +372,7 @@ class Planting:
         self._planted.sort(key=lambda row: row.at_ms)
 
     def _expect(self, name: str, found: int) -> None:
-        """Raises SimulationRefused: with `exactly`, fewer movements, `found`, fit for the kind `name` than wanted."""
+        """Raises SimulationRefused: with `exactly`, fewer movements (`found`) suit the kind `name` than wanted."""
         wanted = self._wanted.get(name, 0)
         if self._exactly and found < wanted:
             text = f"{wanted} of {name} were asked for, and the month has room for {found}."

@@ -195,8 +195,9 @@ class Plan:
     def _moments(self) -> Iterator[int]:
         """Yields the payments' moments in order, without storing them.
 
-        Each is the smallest of n uniform random numbers above `low`, which is 1 - (1 - low) · v^(1/n) for a uniform v.
-        Logarithms keep the last moment as exact as the first.
+        The next one is the smallest of n uniform random numbers above `low`, the previous one, where n is the number of
+        remaining payments: 1 - (1 - low) · v^(1/n) for a uniform v. Logarithms keep the last moment as exact as the
+        first.
         """
         left = 0.0
         for index in range(self.payments):

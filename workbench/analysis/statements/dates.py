@@ -87,7 +87,7 @@ class DateFormat:
         self.has_zone = "%z" in used
         fixed = "".join(_FIXED.get(piece) or re.escape(piece) for piece in pieces)
         self.fixed = f"^{fixed}$" if used <= _FIXED.keys() else ""
-        """A pattern of texts in full digits, impossible days too; empty if _FIXED lacks a directive of the format."""
+        """A pattern for texts with all digits, impossible days too; empty if _FIXED lacks a directive of the format."""
         split = _DAY_WITH_TIME.fullmatch(pattern)
         self._parts = split.group("day", "time") if split else (pattern, "")
         gap = split["gap"] if split else ""

@@ -84,7 +84,7 @@ def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
     }
 
     def number_of(cell: Cell) -> str:
-        """A party's number as it is written."""
+        """A party's number as the file writes it."""
         text = text_of(cell).strip()
         within = party.fullmatch(text)
         return within[1] if within else text

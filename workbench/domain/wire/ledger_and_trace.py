@@ -244,7 +244,7 @@ DETAILS: Final[Mapping[str, type[OfSandbox]]] = {
 
 
 class TraceRow(OfSandbox):
-    """A call, screen, entry or webhook, at its place in the order of all that happened."""
+    """A call, screen, entry or webhook, with its position in the order of everything that happened."""
 
     seq: int
     at: DateTime

@@ -59,7 +59,7 @@ def postings(tx: Transaction, caller: Caller, *, query: wire.EntriesQuery) -> Pa
 def movements(tx: Transaction, caller: Caller, *, query: wire.MovementsQuery) -> Page[wire.LedgerMovement]:
     """GET /sandbox/ledger/movements: the movements of some accounts, as a statement shows them.
 
-    In the order of the entries, by page or all.
+    They are in the order of the entries; all of them or a page.
     """
     filters = list(TRACKED if query.account is None else dict.fromkeys(query.account.split(",")))
 
