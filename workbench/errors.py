@@ -149,15 +149,15 @@ class StateConflict(ApiError, status=409, title="Not in this state", code="state
 
 
 class PayloadTooLarge(ApiError, status=413, title="The body is too large", code="body_too_large"):
-    """A body over the limit."""
+    """A body over the size limit."""
 
 
 class TargetTooLong(ApiError, status=414, title="The target is too long", code="target_too_long"):
-    """A request whose first line is over the limit."""
+    """A request whose first line is over the size limit."""
 
 
 class HeadTooLarge(ApiError, status=431, title="The headers are too large", code="head_too_large"):
-    """A request with too many headers, or with a head over the limit."""
+    """A request with too many headers, or with headers over the size limit."""
 
 
 class UnsupportedMediaType(ApiError, status=415, title="The body is not JSON", code="media_type_unsupported"):

@@ -32,7 +32,7 @@ _MADE: Final[set[Path]] = set()
 
 
 class PhoneKey:
-    """A secret key. `id` tells two keys apart; `made` is the key's file if this process created it, else None."""
+    """A secret key. `id` identifies it; `made` is the key's file if this process created it, else None."""
 
     def __init__(self, secret: bytes, path: Path | None = None) -> None:
         self._secret = secret

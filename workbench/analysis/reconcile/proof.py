@@ -350,15 +350,15 @@ def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
     return made.sort_values(_SORTED, kind="stable", ignore_index=True)
 
 
-def _rows_of_pairs(pairs: Frame, **told: str) -> list[Frame]:
-    """SQL for each row of these pairs with the columns _AGREED; `told` has the SQL of `rule` and `group`."""
+def _rows_of_pairs(pairs: Frame, **more: str) -> list[Frame]:
+    """SQL for each row of these pairs with the columns _AGREED; `more` has the SQL of `rule` and `group`."""
     apart = {f"{name}_off": f"s_{name} - l_{name}" for name in _OFF}
     own = {
         LEDGER: {"entry": "l_entry", "statement": NULL, "line": _NO_NUMBER},
         STATEMENT: {"entry": NULL, "statement": "s_source", "line": "s_no"},
     }
     return [
-        conform(pairs, _AGREED, f"{prefix}no is not null", **apart, **told, **own[side], side=f"'{side}'",
+        conform(pairs, _AGREED, f"{prefix}no is not null", **apart, **more, **own[side], side=f"'{side}'",
                 **{name: f"{prefix}{name}" for name in ("key", "currency", "signed")})
         for side, prefix in PREFIX.items()
     ]  # fmt: skip

@@ -143,7 +143,7 @@ class Code(NamedTuple):
 
 
 class Net(NamedTuple):
-    """Positive and negative variances apart, in minor units, so that they do not cancel each other."""
+    """Positive and negative variances, summed separately so that they do not cancel each other, in minor units."""
 
     breaks: int
     up_minor: int

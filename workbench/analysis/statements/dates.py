@@ -205,19 +205,19 @@ def dates_in(
         empty = np.array([not time for _, time in texts], bool)[codes]
         column = Column([_joined(day, time, formats) for day, time in texts], codes)
 
-    def said(places: Sequence[int] | NDArray[np.int64]) -> list[str | datetime]:
+    def cells_at(places: Sequence[int] | NDArray[np.int64]) -> list[str | datetime]:
         # What is left of an empty time ends a joined text, and counts.
         return [cell if joined and isinstance(cell, str) else _stripped(cell) for cell in column.cells(places)]
 
     known = np.full(len(column.different), ABSENT) if iso is None else _iso(column, iso)
-    read = {by: _read(by, column, known, said) for by in formats}
+    read = {by: _read(by, column, known, cells_at) for by in formats}
     is_date, codes = np.any([values != ABSENT for values in read.values()], axis=0), column.codes
     unread = {by: (is_date & (values == ABSENT))[codes] for by, values in read.items()}
     alive = {by: values for by, values in read.items() if not unread[by].any()}
     patterns = tuple(by.pattern for by in formats)
 
     def text(row: int) -> str:
-        return str(*said([codes[row]]))
+        return str(*cells_at([codes[row]]))
 
     if not alive:
         firsts = {by.pattern: int(np.argmax(rows)) for by, rows in unread.items()}
@@ -247,7 +247,7 @@ def dates_in(
     left = np.flatnonzero(~is_date)
     wrong = {
         place: Wrong(f"{shown(cell)} is not a date written as {' or '.join(patterns)}" if cell else "is missing")
-        for place, cell in zip(left.tolist(), map(str, said(left)), strict=True)
+        for place, cell in zip(left.tolist(), map(str, cells_at(left)), strict=True)
     }
     bad = [(row, wrong[codes[row]]) for row in np.flatnonzero(~is_date[codes]).tolist()]
     by, values = next(iter(alive.items()))
@@ -281,11 +281,14 @@ def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
 
 
 def _read(
-    by: DateFormat, column: Column, known: NDArray[np.int64], said: Callable[[NDArray[np.int64]], list[str | datetime]]
+    by: DateFormat,
+    column: Column,
+    known: NDArray[np.int64],
+    cells_at: Callable[[NDArray[np.int64]], list[str | datetime]],
 ) -> NDArray[np.int64]:
     """The milliseconds of a column's distinct cells: from `known`, else read in the format `by`, else ABSENT.
 
-    `said` returns the cells at given indices as texts or a workbook's moments.
+    `cells_at` returns the cells at given indices as texts or a workbook's moments.
     """
     if (known != ABSENT).all():
         return known
@@ -293,7 +296,7 @@ def _read(
     values = np.where(known == ABSENT, values, known)
     slow = slow[values[slow] == ABSENT]
     # A workbook's own moment has no zone and may be finer than a millisecond: the nearest one is taken.
-    for place, at in zip(slow.tolist(), said(slow), strict=True):
+    for place, at in zip(slow.tolist(), cells_at(slow), strict=True):
         unzoned = None if by.has_zone or isinstance(at, str) else milliseconds((at + _HALF).replace(tzinfo=UTC))
         value = by.read(at) if isinstance(at, str) else unzoned
         values[place] = ABSENT if value is None else value

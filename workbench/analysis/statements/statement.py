@@ -121,7 +121,7 @@ class Followed(NamedTuple):
     """The result of checking the running balance through the rows of a file."""
 
     opening_minor: int | None
-    """The opening balance; None if the file does not show it. `closing_minor` likewise."""
+    """The opening balance in minor units; None if the file does not show it. `closing_minor`: the closing balance."""
     closing_minor: int | None
     findings: dict[str, Whole]
     is_compared: Mask
@@ -132,7 +132,7 @@ class Followed(NamedTuple):
 
 def follow(
     rows: pa.Table,
-    said: Preamble,
+    preamble: Preamble,
     closing_line: int = 0,
     *,
     newest_first: bool,
@@ -141,11 +141,11 @@ def follow(
 ) -> Followed:
     """Checks the running balance through rows with the columns STATEMENT_ROW, from the last row if `newest_first`.
 
-    `said` has the values above the header; its closing balance is in line `closing_line` (0 if none). `is_back` marks
+    `preamble` has the values above the header, its closing balance in line `closing_line` (0 if none). `is_back` marks
     supposed reversals, and `negative` is the layout's. Two balances are compared only if every row between them is
     usable. Each account has its own balance, and the rows of an account are adjacent.
     """
-    step, count, ends = -1 if newest_first else 1, len(rows), (said.opening_minor, said.closing_minor)
+    step, count, ends = -1 if newest_first else 1, len(rows), (preamble.opening_minor, preamble.closing_minor)
 
     def between_ends(values: Whole | Mask, first: object = 0, last: object = 0) -> Whole:
         return np.concatenate([[first], values[::step], [last]]).astype(np.int64)
@@ -262,15 +262,15 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     source, key = Path(path), key_from(phone_key)
     digest = digest_of(source)
     found = recognised(source, tried_layouts(layout, layouts), named=layout is not None)
-    said, closing_line, account, whole_currency = declared(found, account, currency)
+    preamble, closing_line, account, whole_currency = declared(found, account, currency)
     formats = [date_format] if date_format else found.layout.dates
     rows, _, local, is_opening, otherwise, joined = read_rows(found, formats, whole_currency, key, account)
     currencies = sorted(rows["currency"].unique().drop_null().to_pylist())
-    if (currency or said.currency) and currencies and whole_currency not in currencies:
+    if (currency or preamble.currency) and currencies and whole_currency not in currencies:
         text = f"was declared to be in {whole_currency}, but its rows are in {' and '.join(currencies)}."
         raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
     is_back = mask_of(otherwise.is_valid())
-    followed = partial(follow, rows, said, closing_line, is_back=is_back, negative=found.layout.negative)
+    followed = partial(follow, rows, preamble, closing_line, is_back=is_back, negative=found.layout.negative)
     is_turned, balance = newest_first(local, followed)
     if balance.is_ordinary.any():
         # A supposed reversal that is an ordinary row goes the other way.
@@ -282,7 +282,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     if found.layout.makes_keys:
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
     days = pc.min_max(rows["business_date"].filter(rows["problem"].is_null())).as_py()
-    first, last = said.first or days["min"], said.last or days["max"]
+    first, last = preamble.first or days["min"], preamble.last or days["max"]
     return Statement(
         name=source.name,
         sha256=digest,

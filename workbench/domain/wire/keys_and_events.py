@@ -112,7 +112,7 @@ class CreateApiKey(View):
 
 
 class ApiKey(Made):
-    """An API key: `masked` tells keys apart; `value` is shown once, when the key is created or rolled.
+    """An API key: `masked` identifies it in lists; `value` is shown once, when the key is created or rolled.
 
     The interface does not show this object: it is assumed.
     """

@@ -203,7 +203,7 @@ class TracedCall(OfSandbox):
 
 
 class TracedScreen(OfSandbox):
-    """A handset's screen, and the key pressed before it: None for a prompt that arrived by itself."""
+    """A handset's screen, and the key pressed before it; None for a prompt that arrived."""
 
     phone: str = ""
     pressed: str | None = None

@@ -401,7 +401,7 @@ class Transaction:
         self.never_wait: set[int] = set()
         """Threads that get NotNow where other threads wait."""
         self.hosts_by_its_clock: set[str] = set()
-        """Hosts for which an application of this process answers that goes by the sandbox's clock."""
+        """Hosts whose webhooks go to an application of this process that uses the sandbox's clock."""
         self._wall_ms = wall_ms
         self._counters: dict[str, int] = {}
         self._counters_before: dict[str, int] = {}
