@@ -223,7 +223,7 @@ class _Fields:
         self.count = len(body.lines)
         self.cells = {name: body.columns[place] for name, place in found.places.items()}
         self.problems: defaultdict[int, list[str]] = defaultdict(list)
-        """The place of a row → what is wrong with it."""
+        """Index of a row → its problems."""
         width = len(found.header)
         self.blame((at, f"the row has {len(cells)} cells and the header {width}") for at, cells in body.odd.items())
         is_header = all_hold(column.has(cell) for column, cell in zip(body.columns, found.header, strict=True))

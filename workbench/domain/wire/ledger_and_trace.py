@@ -211,7 +211,7 @@ class TracedScreen(OfSandbox):
 
 
 class TracedPosting(NamedTuple):
-    """One side of an entry."""
+    """A debit or credit of an entry."""
 
     side: str
     account: str
