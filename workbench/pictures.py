@@ -384,10 +384,10 @@ class _Exit(NamedTuple):
     target: str
 
 
-def _states(of: str, transitions: Transitions) -> Drawing:
+def _states(object_name: str, transitions: Transitions) -> Drawing:
     """Draws the states with exits from top to bottom, as high as their lines require, and final states beside them.
 
-    `of` is the name of the object in the title, such as `payment_intent`.
+    `object_name` is the object in the title, such as `payment_intent`.
     """
     sources = list(dict.fromkeys(state for state, _ in transitions))
     following = dict(zip_longest(sources, sources[1:]))
@@ -412,7 +412,7 @@ def _states(of: str, transitions: Transitions) -> Drawing:
         boxes.append(svg.box(_FINAL_X, top, _FINAL_WIDTH, _FINAL_HEIGHT, svg.TINT, svg.INK))
         boxes.append(svg.box(_FINAL_X + 3, top + 3, _FINAL_WIDTH - 6, _FINAL_HEIGHT - 6, "none", svg.INK))
         boxes.append(svg.centred(_FINAL_X + _FINAL_WIDTH / 2, top + 21, name))
-    title = f"States of {'an' if of[0] in 'aeiou' else 'a'} {of.replace('_', ' ')}"
+    title = f"States of {'an' if object_name[0] in 'aeiou' else 'a'} {object_name.replace('_', ' ')}"
     says = table(
         f"{title}. It begins as {sources[0]}; final: {', '.join(finals) or 'none'}.",
         ("state", "event", "next state"),

@@ -408,7 +408,7 @@ class BreakCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
     settlement: str
     item: Item | None = None
-    """None if the side that lacks the row decides the line: outstanding, or not booked."""
+    """None for rows without a partner: the side that lacks them decides the line, `outstanding` or `not booked`."""
 
 
 BREAK_CODES: Final = msgspec.convert(read_toml(Path(__file__).with_suffix(".toml").read_bytes()), dict[str, BreakCode])

@@ -103,8 +103,8 @@ def major_text(amount_minor: int, currency: str | None = ZMW.code, *, signed: bo
 def money_text(amount_minor: int | None, currency: str | None, *, signed: bool = False) -> str:
     """Money in a sentence, with its currency's decimals: `K1,234.50`, `USD 3.00`, `JPY 300`.
 
-    `nothing` for an amount of None; without a currency the number alone, with two decimals. With `signed`, a positive
-    amount has a plus: `+K1,234.50`.
+    The word `nothing` for an amount of None; without a currency the number alone, with two decimals. With `signed`, a
+    positive amount has a plus: `+K1,234.50`.
     """
     if amount_minor is None:
         return "nothing"

@@ -132,13 +132,13 @@ def _check_age(age_s: int, tolerance_s: int) -> None:
         raise SignatureRefused("timestamp_in_future", says, hint="This machine's clock is slow.")
 
 
-def _scheme_headers(way: Scheme, headers: Mapping[str, str]) -> dict[str, str]:
+def _scheme_headers(scheme: Scheme, headers: Mapping[str, str]) -> dict[str, str]:
     """The headers of a scheme, named as the scheme writes them. Raises SignatureRefused: a header is missing."""
     values = {name.lower(): value for name, value in headers.items()}
-    own = {name: value for name in way.headers if (value := values.get(name.lower()))}
-    if missing := [name for name in way.headers if name not in own]:
+    own = {name: value for name in scheme.headers if (value := values.get(name.lower()))}
+    if missing := [name for name in scheme.headers if name not in own]:
         others = [
-            name for name, scheme in SCHEMES.items() if scheme is not way and values.get(scheme.headers[-1].lower())
+            name for name, other in SCHEMES.items() if other is not scheme and values.get(other.headers[-1].lower())
         ]
         hint = f"It is signed by the scheme {others[0]}." if others else ""
         raise SignatureRefused("header_missing", f"The header {missing[0]} is missing.", hint=hint)
@@ -199,15 +199,15 @@ _MISTAKES: Final[Mapping[str, tuple[str, str]]] = {
 """Reason → the cause of a mismatch in words, and the remedy."""
 
 
-def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: SignedHeaders, body: bytes) -> str:
+def _mistake(scheme: Scheme, secrets: list[str], keys: list[bytes], signed: SignedHeaders, body: bytes) -> str:
     """The reason for a mismatch: a common mistake that produces this signature, or `signature_mismatch`."""
-    for guess in way.mistakes:
+    for guess in scheme.mistakes:
         tried = [key for secret in secrets for key in guess.keys(secret)] if guess.keys else keys
-        prefix = (guess.prefix or way.prefix)(*signed[:2])
-        if _any_match(tried, prefix, guess.encode or way.encode, signed, body):
+        prefix = (guess.prefix or scheme.prefix)(*signed[:2])
+        if _any_match(tried, prefix, guess.encode or scheme.encode, signed, body):
             return guess.reason
-    prefix = way.prefix(*signed[:2])
-    if any(_any_match(keys, prefix, way.encode, signed, other) for other in respellings(body)):
+    prefix = scheme.prefix(*signed[:2])
+    if any(_any_match(keys, prefix, scheme.encode, signed, other) for other in respellings(body)):
         return "body_reserialised"
     return "signature_mismatch"
 

@@ -224,46 +224,46 @@ class Signer(NamedTuple):
         return SignedMessage(body, headers_for(first, self.message_id, at_s, body, also=also, scheme=self.scheme))
 
 
-def _tampered(by: Signer, body: bytes) -> SignedMessage:
+def _tampered(signer: Signer, body: bytes) -> SignedMessage:
     """Signs the body, then changes it to other valid JSON: only a receiver that verifies the signature notices."""
     has_members = body.rstrip().endswith(b"}") and body.strip(b" \t\r\n{}") != b""
     changed = body.rstrip()[:-1] + b',"tampered":true}' if has_members else body + b" "
-    return by.signed(body)._replace(body=changed)
+    return signer.signed(body)._replace(body=changed)
 
 
-def _reserialised(by: Signer, body: bytes) -> SignedMessage:
+def _reserialised(signer: Signer, body: bytes) -> SignedMessage:
     """Signs the body, then writes its JSON with different blanks, as a proxy or a framework may."""
     try:
         other = json.dumps(json.loads(body), indent=1, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         other = body
-    return by.signed(body)._replace(body=other if other != body else body + b"\n")
+    return signer.signed(body)._replace(body=other if other != body else body + b"\n")
 
 
-def _malformed(by: Signer, body: bytes) -> SignedMessage:
+def _malformed(signer: Signer, body: bytes) -> SignedMessage:
     """Replaces the signature by text that is no signature."""
-    headers = by.signed(body).headers
+    headers = signer.signed(body).headers
     return SignedMessage(body, {**headers, [*headers][-1]: "nonsense"})
 
 
-def _malformed_timestamp(by: Signer, body: bytes) -> SignedMessage:
-    headers = by.signed(body).headers
+def _malformed_timestamp(signer: Signer, body: bytes) -> SignedMessage:
+    headers = signer.signed(body).headers
     name = TIMESTAMP_HEADER if TIMESTAMP_HEADER in headers else [*headers][-1]
-    return SignedMessage(body, {**headers, name: headers[name].replace(str(by.now_s), "yesterday")})
+    return SignedMessage(body, {**headers, name: headers[name].replace(str(signer.now_s), "yesterday")})
 
 
-def _other_scheme(by: Signer, body: bytes) -> SignedMessage:
+def _other_scheme(signer: Signer, body: bytes) -> SignedMessage:
     """Signs with the correct secret, but by another service's scheme."""
-    return by._replace(scheme=next(scheme for scheme in SCHEMES if scheme != by.scheme)).signed(body)
+    return signer._replace(scheme=next(scheme for scheme in SCHEMES if scheme != signer.scheme)).signed(body)
 
 
 HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
     "right": Signer.signed,
     # Another's signature before the right one, as while a secret is being rolled.
-    "several": lambda by, body: by.signed(body, other_secret(by.secret, by.scheme), by.secret),
-    "wrong_secret": lambda by, body: by.signed(body, other_secret(by.secret, by.scheme)),
-    "stale": lambda by, body: by.signed(body, later_s=-by.tolerance_s - _BEYOND_S),
-    "future": lambda by, body: by.signed(body, later_s=by.tolerance_s + _BEYOND_S),
+    "several": lambda signer, body: signer.signed(body, other_secret(signer.secret, signer.scheme), signer.secret),
+    "wrong_secret": lambda signer, body: signer.signed(body, other_secret(signer.secret, signer.scheme)),
+    "stale": lambda signer, body: signer.signed(body, later_s=-signer.tolerance_s - _BEYOND_S),
+    "future": lambda signer, body: signer.signed(body, later_s=signer.tolerance_s + _BEYOND_S),
     "other_scheme": _other_scheme,
     "tampered": _tampered,
     "reserialised": _reserialised,
@@ -281,16 +281,16 @@ NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
 """Scheme → (name in `HOW` → the reason why the scheme has no such message)."""
 
 
-def signed(by: Signer, body: bytes, how: str = "right") -> SignedMessage:
-    """A message with `body`, signed by `by`; `how` is `right` or another name in `HOW`, for testing a receiver.
+def signed(signer: Signer, body: bytes, how: str = "right") -> SignedMessage:
+    """A message with `body`, signed by `signer`; `how` is `right` or another name in `HOW`, for testing a receiver.
 
     Raises InvalidRequest: no such name, or the scheme cannot express it.
     """
     if how not in HOW:
         message = f"how is one of {', '.join(HOW)}, not {how!r}."
         raise InvalidRequest(message, code="parameter_invalid", param="how")
-    if why := NOT_IN.get(by.scheme, {}).get(how):
-        message = f"There is no message {how!r} where signature_scheme is {by.scheme!r}: it {why}."
+    if why := NOT_IN.get(signer.scheme, {}).get(how):
+        message = f"There is no message {how!r} where signature_scheme is {signer.scheme!r}: it {why}."
         raise InvalidRequest(message, code="parameter_invalid", param="how")
-    made = HOW[how](by, body)
-    return made._replace(headers={"Content-Type": by.media_type, **made.headers})
+    made = HOW[how](signer, body)
+    return made._replace(headers={"Content-Type": signer.media_type, **made.headers})

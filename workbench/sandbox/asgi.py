@@ -87,7 +87,7 @@ class Asgi:
 
 @asynccontextmanager
 async def _lifespan(app: ASGIApplication, state: _Message) -> AsyncIterator[None]:
-    """Starts an application, and shuts it down after the block; one without a lifespan needs neither.
+    """Starts an application, and shuts it down after the block, if the application supports lifespan events.
 
     Raises ServeRefused: the application reports that its start failed, or reports nothing.
     """

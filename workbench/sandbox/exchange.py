@@ -67,7 +67,7 @@ _MAX_KEPT_TEXT: Final = 20_000
 _MAX_KEPT_ID: Final = 80
 _NOT_KEPT: Final = "(not kept: it may hold a password)"
 _REFUSED: Final = 300
-"""Statuses from this one on count as failures."""
+"""The lowest status that counts as a failure."""
 _ERRORS: Final = 400
 _REUSED: Final[Mapping[int, type[ApiError]]] = {422: IdempotencyKeyReused, 409: StateConflict, 400: InvalidRequest}
 """Value of the register's `reused_key_status` → the error for a key that is sent again with another body."""

@@ -238,15 +238,15 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
     """
     # Spawned, not forked: no connection and no lock of this process is carried into a worker.
     context = multiprocessing.get_context("spawn")
-    told, tells = context.Pipe(duplex=False)
-    family = [context.Process(target=_worker, args=(*shared, tells)) for _ in range(workers)]
+    ready_end, worker_end = context.Pipe(duplex=False)
+    family = [context.Process(target=_worker, args=(*shared, worker_end)) for _ in range(workers)]
     try:
         with _signals_blocked():
             for process in family:
                 process.start()
         ends = [process.sentinel for process in family]
-        began = connection.wait([told, *ends], _START_S)
-        if told in began:
+        began = connection.wait([ready_end, *ends], _START_S)
+        if ready_end in began:
             # Closed here, so that nobody can connect and wait once no worker listens.
             shared[-1].close()
             ready()
@@ -270,19 +270,19 @@ def _worker(
     opened: _Opened,
     quiet: bool,  # noqa: FBT001  one of a process's arguments
     bound: socket.socket,
-    tells: connection.Connection,
+    pipe: connection.Connection,
 ) -> None:
     """Runs a worker process that handles requests on the socket `bound`, from the shared file.
 
-    Sends None to `tells` once it is ready. `opened` is called with the sandbox; it returns a function to call before
-    the sandbox closes.
+    Sends None through `pipe` once it is ready. `opened` is called with the sandbox; it returns a function to call
+    before the sandbox closes.
     """
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with ExitStack() as at_end:
         engine = Engine(settings, raise_bugs=False, speaker=_speaker(quiet=quiet))
         at_end.callback(engine.close, patience_s=0)
         at_end.callback(opened(engine))
-        asyncio.run(_work(engine, who, bound, partial(tells.send, None)))
+        asyncio.run(_work(engine, who, bound, partial(pipe.send, None)))
 
 
 def _end_with_parent() -> None:

@@ -510,7 +510,8 @@ def _without_late_bookings(pairs: pa.Table, settled: pa.Table, carried: CarryFor
     """Settles each `date_mismatch` in which the ledger booked, on a later day, a line that an earlier run left open.
 
     The ledger entry was not open itself in the earlier run. Returns the remaining `pairs`, and `settled` with the
-    settled pairs added. A pair whose amounts differ within the tolerance is in both, with the code `tolerated` in the first.
+    settled pairs added. A pair whose amounts differ within the tolerance is in both tables, in `pairs` with the code
+    `tolerated`.
     """
     is_late = pc.and_(pc.equal(pairs["code"], "date_mismatch"), pc.greater(pairs["l_day"], pairs["s_day"]))
     is_late = pc.fill_null(is_late, fill_value=False)

@@ -303,16 +303,16 @@ def _fold(sheet: Worksheet, rest: int) -> None:
 
 
 def _write_table(
-    sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str], at: int, fixed: Sequence[int],
+    sheet: Worksheet, frame: pd.DataFrame, cells: Cells, columns: Mapping[str, str], at: int, fixed: Sequence[int],
     **instead: Write,
 ) -> list[int]:  # fmt: skip
     """Writes headings and rows from the row `at` on; returns the columns' widths, which fit the first rows.
 
-    `called` is column → heading. If `fixed` has the columns' widths, each row is made as high as its texts need.
+    `columns` is column → heading. If `fixed` has the columns' widths, each row is made as high as its texts need.
     `instead` is column → a function that writes its cells, in place of the usual function for the type.
     """
     names = [str(name) for name in frame.columns]
-    headings = [heading(name, called) for name in names]
+    headings = [heading(name, columns) for name in names]
     _make_high(sheet, at, headings, fixed)
     for column, text in enumerate(headings):
         sheet.write_string(at, column, text, cells.heading)

@@ -414,7 +414,7 @@ class Amounts:
             return None
         found, style = self._regex.fullmatch(text), ""
         if found is None:
-            digits, style = self._undressed(text)
+            digits, style = self._digits_and_style(text)
             if not (digits and style) or not (found := self._regex.fullmatch(digits)):
                 return self._why_not(text, digits, style)
         sign, grouped, part = found.groups("")
@@ -459,8 +459,8 @@ class Amounts:
             "number": lambda numbers: several(".", "", pc.replace_substring_regex(numbers, zeros, r"\1")),
         }
 
-    def _undressed(self, text: str) -> tuple[str, str]:
-        """The digits and the style of an amount; no style if the sign is unclear, and neither for other text."""
+    def _digits_and_style(self, text: str) -> tuple[str, str]:
+        """The digits and the style of an amount; the style is empty if the sign is unclear, both for other text."""
         if len(text) > _LONGEST_AMOUNT:
             return "", ""
         found = _PART.finditer(text.replace("\u2212", "-"))

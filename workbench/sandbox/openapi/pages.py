@@ -56,7 +56,7 @@ _CONSOLE: Final[Mapping[str, str]] = {
 _ASSETS: Final = {name: _CONSOLE[name[-4:]] for name in ("mark.svg", "look.css", "page.css", "docs.css")}
 """Name of a file for pages → its media type. Other files are not served."""
 ONCE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-"""Headers of a response whose URL may contain a code."""
+"""Headers of a response to a URL that may contain a one-time login code, which must not be stored or passed on."""
 
 
 def entrance(request: Request, choices: InForce, status: int = 0) -> Response:
