@@ -241,14 +241,14 @@ def segments(*identifiers: str) -> str:
     return "".join([f"/{quote(identifier, safe='')}" for identifier in identifiers])
 
 
-_LEARNING = Lock()
-"""Held while a decoder is created: msgspec then inspects the struct, and no other thread may use it in that time."""
+_DECODER_LOCK = Lock()
+"""A lock for creating a decoder: msgspec then inspects the struct, which no other thread may use in that time."""
 
 
 @cache
 def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
     """A decoder of JSON to `shape`; numbers with a point become Decimals, never floats, whatever the shape."""
-    with _LEARNING:
+    with _DECODER_LOCK:
         return msgspec.json.Decoder(cast("type[Any]", shape), float_hook=Decimal, dec_hook=_held)
 
 

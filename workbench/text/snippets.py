@@ -494,7 +494,7 @@ def _own_headers(request: UnsentRequest) -> dict[str, str]:
     return {name: value for name, value in request.headers.items() if not (_is_content_type(name) and value == usual)}
 
 
-def _of(kind: type) -> Callable[[Any], str | None]:
+def _literal_of(kind: type) -> Callable[[Any], str | None]:
     """A function that writes a value of this type as a literal; it returns None for other values and for True."""
     return lambda value: _literal(value) if isinstance(value, kind) and value is not True else None
 
@@ -511,7 +511,7 @@ def _span(seconds: object) -> str | None:
 
 _FIELD = re.compile(r"\{(\w+):?(\w*)\}")
 _WRITERS: Final[Mapping[str, Callable[[Any], str | None]]] = {
-    "": _literal, "text": _of(str), "number": _of(int), "list": _of(list), "span": _span,
+    "": _literal, "text": _literal_of(str), "number": _literal_of(int), "list": _literal_of(list), "span": _span,
     "account": lambda name: _literal(name) if isinstance(name, str) and "," not in name else None,
     "each": lambda items: ", ".join(map(_literal, items)) if isinstance(items, list) else None,
 }  # fmt: skip

@@ -208,7 +208,7 @@ _MOVING: Columns = {
     **dict.fromkeys(("account", "entry", "key", "hash", "was"), "string"),
     **dict.fromkeys(("no", "day", "nth"), "int64"), "is_new": "bool",
 }  # fmt: skip
-"""A ledger row that moves money. `is_new` is false for rows that an earlier run left open; they are numbered first."""
+"""Columns of ledger rows that move money. `is_new` is false for rows that an earlier run left open, numbered first."""
 _READ: Columns = {name: _MOVING[name] for name in ("account", "hash", "nth", "key", "day")}
 _NAMED_ENTRY: Columns = {name: _MOVING[name] for name in ("account", "entry")}
 _BEGINS: Columns = {name: _MOVING[name] for name in ("account", "day")}

@@ -44,7 +44,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def conform(frame: Frame, shape: Iterable[str], where: str = "", **made: str) -> Frame:
-    """SQL for the columns `shape`, in order; `made` is column → SQL of a new column, `where` the condition of rows."""
+    """SQL for the columns `shape` of the rows that meet `where`; `made` is column → SQL for its values."""
     columns = ", ".join(f'{made[name]} as "{name}"' if name in made else f'"{name}"' for name in shape)
     return f"(select {columns} from {frame}{f' where {where}' if where else ''})"
 

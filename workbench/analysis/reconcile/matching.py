@@ -39,14 +39,14 @@ _LONG_ENOUGH: Final = 4
 
 
 class Candidates(NamedTuple):
-    """The candidates of one or more rows, found by the rule named `by`.
+    """The candidates of one or more rows, found by the rule named `rule`.
 
     `places` has the indices of the candidates on the ledger's side and on the statement's. `fitting` has the candidates
     of the opposite side that may be the partner; the others only make that partner uncertain. The search by a
     customer's number ends early, so its candidates may be incomplete.
     """
 
-    by: str
+    rule: str
     places: Sequence[Places]
     fitting: Places
 
@@ -105,10 +105,10 @@ _Fits = Mapping[int, Sequence[int]]
 """Index of a row → the indices of its possible partners on the other side, at most a few."""
 
 
-def _only_candidates(by: str, ours: _Fits, theirs: _Fits) -> tuple[Pairs, dict[int, Candidates]]:
+def _only_candidates(rule: str, ours: _Fits, theirs: _Fits) -> tuple[Pairs, dict[int, Candidates]]:
     """The pairs of rows that are each other's only candidate, and for each other row its candidates.
 
-    `by` names the rule. `ours` has the ledger rows, `theirs` the statement rows.
+    `rule` is the rule's name. `ours` has the ledger rows with their candidates, `theirs` the statement rows.
     """
     pairs = [(mine, other) for mine, (other, *more) in ours.items() if not more and theirs[other] == [mine]]
     done, unclear = {place for both in pairs for place in both}, {}
@@ -118,7 +118,7 @@ def _only_candidates(by: str, ours: _Fits, theirs: _Fits) -> tuple[Pairs, dict[i
                 own = sorted({place, *(spot for other in found for spot in others[other])})
                 like = [own, found] if mine is ours else [found, own]
                 unclear[place] = Candidates(
-                    by, [np.array(places, np.int64) for places in like], np.array(found, np.int64)
+                    rule, [np.array(places, np.int64) for places in like], np.array(found, np.int64)
                 )
     return pairs, unclear
 
@@ -142,12 +142,12 @@ def _named(waiting: pa.Table, candidates: Mapping[int, Candidates], is_taken: ND
         like, parts = likes[at], []
         for side_name, some in zip(SIDES, sides, strict=True):
             # The search for customers ends early: how many more there are is not known.
-            others = "others" if like.by == PARTNERS_BY else f"{len(some) - _NAMED} more"
+            others = "others" if like.rule == PARTNERS_BY else f"{len(some) - _NAMED} more"
             more = f" and {others}" if len(some) > _NAMED else ""
             parts.append(f"{', '.join(names[row] for row in some[:_NAMED].tolist())}{more} of the {side_name}")
         if sum(map(len, sides)) < sum(map(len, like.places)):
             parts.append("a later rule matched the others")
-        told[at] = f"{like.by}: {'; '.join(parts)}"
+        told[at] = f"{like.rule}: {'; '.join(parts)}"
     return {place: told[id(like)] for place, like in candidates.items() if id(like) in told}
 
 

@@ -510,15 +510,15 @@ def _note(
     return "; ".join(text) or EXACT
 
 
-def aside_of(met: pa.Table, rows: pa.Table, gone: pa.Table) -> pd.DataFrame:
+def aside_of(now_matched: pa.Table, rows: pa.Table, decided: pa.Table) -> pd.DataFrame:
     """For each account, the rows that the rates leave out: rows of earlier periods, and rows that decisions closed.
 
     The columns are account, currency, and the number and value of these rows and of the matched ones among them. `rows`
-    are the rows of breaks, `met` carried rows that match now, and `gone` rows that decisions closed.
+    are the rows of breaks, `now_matched` carried rows that match now, and `decided` rows that decisions closed.
     """
     waiting, by = rows.filter(pc.is_valid(rows["since"])), ["account", "currency"]
     parts = []
-    for part, moved, matched in ((met, "moved", 1), (waiting, "signed", 0), (gone, "signed", 1)):
+    for part, moved, matched in ((now_matched, "moved", 1), (waiting, "signed", 0), (decided, "signed", 1)):
         value = pc.abs(part[moved])
         counts = {"rows": pa.repeat(1, len(part)), "matched_rows": pa.repeat(matched, len(part))}
         counts |= {"value": value, "matched_value": pc.multiply(value, matched)}

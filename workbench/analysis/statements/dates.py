@@ -281,24 +281,26 @@ def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
 
 
 def _read(
-    by: DateFormat,
+    date_format: DateFormat,
     column: Column,
     known: NDArray[np.int64],
     cells_at: Callable[[NDArray[np.int64]], list[str | datetime]],
 ) -> NDArray[np.int64]:
-    """The milliseconds of a column's distinct cells: from `known`, else read in the format `by`, else ABSENT.
+    """The milliseconds of a column's distinct cells: from `known`, else read in `date_format`, else ABSENT.
 
     `cells_at` returns the cells at given indices as texts or a workbook's moments.
     """
     if (known != ABSENT).all():
         return known
-    values, slow = _quickly(by, column)
+    values, slow = _quickly(date_format, column)
     values = np.where(known == ABSENT, values, known)
     slow = slow[values[slow] == ABSENT]
     # A workbook's own moment has no zone and may be finer than a millisecond: the nearest one is taken.
     for place, at in zip(slow.tolist(), cells_at(slow), strict=True):
-        unzoned = None if by.has_zone or isinstance(at, str) else milliseconds((at + _HALF).replace(tzinfo=UTC))
-        value = by.read(at) if isinstance(at, str) else unzoned
+        unzoned = (
+            None if date_format.has_zone or isinstance(at, str) else milliseconds((at + _HALF).replace(tzinfo=UTC))
+        )
+        value = date_format.read(at) if isinstance(at, str) else unzoned
         values[place] = ABSENT if value is None else value
     return values
 

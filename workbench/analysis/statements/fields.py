@@ -288,7 +288,7 @@ class _Fields:
             for name, values in zip(layout.groups, fields, strict=True):
                 found[name] = pc.coalesce(found[name], pc.if_else(pc.equal(values, ""), None, values))
         missing = None if layout.makes_keys else Wrong("is missing")
-        column = self.cells.get("key") or self._nobody
+        column = self.cells.get("key") or self._empty_column
         keys, bad = column.read(lambda cell: key_of(cell) or missing, pa.string(), QUICK_KEYS)
         is_told = found["key"].is_valid().to_numpy(zero_copy_only=False)
         self.blame(((row, why) for row, why in bad if not is_told[row]), "key")
@@ -296,7 +296,7 @@ class _Fields:
         return {**made, "phone": found["phone"], "description": self.read("description")}
 
     @property
-    def _nobody(self) -> Column:
+    def _empty_column(self) -> Column:
         """A column of empty cells."""
         return Column([""], np.zeros(self.count, np.int32))
 
@@ -311,7 +311,7 @@ class _Fields:
             numbers = self._numbers(self.cells["phone"])
         elif {"from", "to"} <= self.cells.keys():
             comes, goes = (mask_of(pc.equal(directions, way)) for way in ("in", "out"))
-            sent = self._nobody.replaced(goes, self.cells["to"].only(goes))
+            sent = self._empty_column.replaced(goes, self.cells["to"].only(goes))
             numbers = self._numbers(sent.replaced(comes, self.cells["from"].only(comes)))
         if found.null_count == len(found):
             return numbers

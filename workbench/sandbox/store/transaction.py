@@ -333,9 +333,9 @@ class NotNow(Exception):
 class UnitOfWork(msgspec.Struct):
     """A command, which is committed unless the block raises; or a read, which sees the file as of one moment.
 
-    A struct takes half the time of a generator. Raises StorageFull or ServiceUnavailable: the command cannot be
-    written. Raises NotNow: the thread must not wait, and the file or the connection is busy; or the command's group was
-    rolled back.
+    It is a struct and not a generator, which would take twice the time. Raises StorageFull or ServiceUnavailable: the
+    command cannot be written. Raises NotNow: the thread must not wait, and the file or the connection is busy; or the
+    command's group was rolled back.
     """
 
     tx: "Transaction"
