@@ -133,8 +133,8 @@ class _Inspection:
             near = near and not (has_error or _NOT_NEAR.search(whole))
         return near
 
-    def _cells(self, part: str, called: str) -> Failed:
-        """Parses a part and returns its cells with errors. Raises StatementRefused: the grid would be too large.
+    def _cells(self, part: str, label: str) -> Failed:
+        """Parses a part, `label` in messages; returns its cells with errors. Raises StatementRefused: too large a grid.
 
         A cell with a format and no value does not extend the grid. The dimension that the sheet declares is ignored, as
         the reader does: programs make it too large or too small.
@@ -171,7 +171,7 @@ class _Inspection:
         if count > MOST_CELLS:
             far = " and ".join(dict.fromkeys((lowest[1], rightmost[1])))
             raise self._too_large(
-                f"{called} goes from A1 to {far}, {count:,} cells with the empty ones, "
+                f"{label} goes from A1 to {far}, {count:,} cells with the empty ones, "
                 f"and at most {MOST_CELLS:,} are read",
                 f"If {far} is a stray cell, delete it; or save the sheet as .csv.",
             )
