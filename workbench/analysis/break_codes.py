@@ -44,8 +44,9 @@ MATCHED: Final = "matched"
 TOLD_AGAIN: Final = "told_again"
 """The code, in the summary, of statement lines that repeat an earlier line: they are listed, and add no value."""
 
+WRITE_OFF: Final = "write_off"
 VERDICTS: Final[Mapping[str, str]] = {
-    "match": "matched", "accept": "accepted", "write_off": "written off", "ignore": "ignored",
+    "match": "matched", "accept": "accepted", WRITE_OFF: "written off", "ignore": "ignored",
 }  # fmt: skip
 """A person's verdict on a break → its wording in a sentence. A `match` also names the other breaks of the match."""
 
@@ -112,6 +113,8 @@ def settlement_of(code: str, account: str = "") -> str:
     return BREAK_CODES[code].settlement.format(whom=whom)
 
 
+BOOK_IT: Final = "Book the {}."
+"""The advice on money whose kind is known: `fee`, `interest` or `rounding`."""
 _WHOM: Final = {"operator:": "the operator", "bank:": "the bank"}
 
 

@@ -302,6 +302,8 @@ def reconcile(  # noqa: PLR0913  one argument per option
     ours = () if is_address(ledger) else (Path(ledger),)
     phone_key, others = options["phone_key"], [options[name] for name in ("decisions", "rules", "phone_key")]
     outputs.check(outs, [*ours, *statements, *filter(None, others)], journal)
+    if brought and kept and brought.resolve() == kept.resolve():
+        raise click.UsageError(f"--carry-to {kept} would overwrite the period before: give each period its own folder.")
     carried = None if brought is None else CarryForward.load(brought)
     if phone_key is not None:
         refuse_within(phone_key, [path for path in (brought, kept) if path is not None])

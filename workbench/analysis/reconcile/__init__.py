@@ -458,11 +458,12 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
     books, closing, files = run.inputs.ledger.read_from, run.closing, run.inputs.reported.values()
     names = books.account_names if books else {}
     yield from _matched(run.rules, found.settled, names)
-    if idle := [name for name in run.decided.match if not any(fnmatchcase(account, name) for account in run.accounts)]:
-        yield f"No account here is named {' or '.join(idle)}, as [match] says; there are {', '.join(run.accounts)}."
+    ruled_for = dict.fromkeys([*run.decided.match, *(rule.account for rule in run.decided.rules if rule.account)])
+    if idle := [name for name in ruled_for if not any(fnmatchcase(account, name) for account in run.accounts)]:
+        yield f"No account here is named {' or '.join(idle)}, as a rule says; there are {', '.join(run.accounts)}."
     for file in files:
         yield from _far(file, closing.get(file.account))
-    yield from (f"{file.name}: {file.continued}" for file in files if file.continued)
+    yield from (f"{file.name}: {remark}" for file in files for remark in file.remarks)
     if books and run.brought.is_first:
         told = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
         if silent := sorted(names.get(account, account) for account in {*closing}.difference(told)):

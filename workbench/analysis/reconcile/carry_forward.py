@@ -41,6 +41,7 @@ from workbench.analysis.reconcile.inputs import (
 )
 from workbench.analysis.report.captions import counted
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, COMPLETED, DAY, DECISION, READ, SIGNED, TOLD, Columns
+from workbench.domain.moments import DAY_MS, LUSAKA_MS
 from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
@@ -307,7 +308,10 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
 
 def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
     """SQL for the ledger rows that move money, each with a hash of its identifying fields, keyed by `secret`."""
-    numbers = [f'cast("{name}" as string)' for name in ("order", "signed")]
+    # A day is hashed as its midnight in Lusaka is: in a frame, the other rows decide which of them a cell means.
+    begins = f"day * {DAY_MS}"
+    moment = f'coalesce(nullif("at", {begins} - {LUSAKA_MS}), {begins}, 0)'
+    numbers = [f"cast({number} as string)" for number in (moment, "signed")]
     texts = ("account", "coalesce(key, '')", *numbers, "coalesce(currency, '')")
     made = engine.SHA256.format(f"{engine.text(secret)} || {' || chr(31) || '.join(texts)}")
     # A row without a day is dated before every other.

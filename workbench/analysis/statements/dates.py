@@ -180,8 +180,8 @@ class Dates(NamedTuple):
     by: DateFormat
     bad: list[tuple[int, Wrong]]
     """The indices of rows with a bad date, each with the reason."""
-    without_time: NDArray[np.bool_]
-    """A mask of the rows whose cell in the column of times is empty: they have a day and no moment."""
+    are_days: NDArray[np.bool_]
+    """A mask of the rows that have a day and no moment."""
 
 
 def dates_in(
@@ -251,7 +251,8 @@ def dates_in(
     }
     bad = [(row, wrong[codes[row]]) for row in np.flatnonzero(~is_date[codes]).tolist()]
     by, values = next(iter(alive.items()))
-    return Dates(values[codes], by, bad, empty)
+    # Each row by itself: a row that has only a day takes no other row's time away.
+    return Dates(values[codes], by, bad, empty if by.has_time else (known == ABSENT)[codes])
 
 
 def _stripped(cell: Cell) -> str | datetime:

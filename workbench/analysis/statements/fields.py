@@ -43,7 +43,7 @@ from workbench.analysis.statements.dates import ABSENT, DateFormat, dates_in
 from workbench.analysis.statements.layouts import AMOUNTS, CODE, FOUND, LEDGER_FIELDS, Layout, heading_key
 from workbench.analysis.statements.recognising import Found
 from workbench.domain.masking import mask_numbers
-from workbench.domain.moments import DAY_MS, milliseconds
+from workbench.domain.moments import DAY_MS, LUSAKA_MS, milliseconds
 from workbench.domain.phones import COUNTRY_CODE, MARK, masked_number
 
 _WILD: Final = re.compile(r"[*?\[].*[*?\]]|[*?\[\]]")
@@ -455,7 +455,6 @@ _WAYS: Final[dict[str, Callable[[_Fields], Made]]] = {
 _NO_MOVEMENT: Final = {"direction": "in", "amount_minor": 0, "fee_minor": 0, "status": "completed"}
 ISO_DATES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
 _HOUR_MS: Final = 3_600_000
-_LUSAKA_MS: Final = 2 * _HOUR_MS
 
 
 class Rows(NamedTuple):
@@ -524,12 +523,11 @@ def read_rows(
     release_unused()
     absent = dates.local == ABSENT
     utc = dates.local - (0 if dates.by.has_zone else offset_ms)
-    days = pa.array((utc + _LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent)
+    days = pa.array((utc + LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent)
     made |= {"statement": fields.all_are(found.cell_rows.name), "account": fields.all_are(account)}
     made["business_date"] = further.pop("day", days.cast(pa.int32())).cast(pa.date32())
     # A day without a time is not a moment.
-    is_day = dates.without_time if dates.by.has_time else True
-    made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | is_day)
+    made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | dates.are_days)
     otherwise = pc.if_else(is_reversal, types, None)
     table = compact(made | {"account": further.pop("account", made["account"])}, STATEMENT_ROW)
     for name, values in further.items():
@@ -546,21 +544,25 @@ def _body_of(found: Found) -> tuple[Body, list[int]]:
     for place in np.flatnonzero(is_stray).tolist():
         is_stray[place] = all(cell == "" or error_in(cell) for cell in body.row(place))
     body = body.only(~is_stray)
+    ends = tuple(map(heading_key, (*layout.footers, *layout.openings)))
     if layout.sections:
-        body = _of_sections(body, [places[name] for name in ("amount", "debit", "credit") if name in places])
+        body = _of_sections(body, [places[name] for name in ("amount", "debit", "credit") if name in places], ends)
     if "description" not in places:
         return body, []
-    ends = tuple(map(heading_key, (*layout.footers, *layout.openings)))
     return _continued(body, places["description"], ends)
 
 
-def _of_sections(body: Body, moves: Iterable[int]) -> Body:
-    """The rows with an amount in one of the columns `moves`; each gets its section's account as its first cell."""
+def _of_sections(body: Body, moves: Iterable[int], ends: tuple[str, ...]) -> Body:
+    """The rows with an amount in one of the columns `moves`; each gets its section's account as its first cell.
+
+    A row whose first cell begins with one of `ends` is a total or a balance, and begins no section.
+    """
     titles, *others = body.columns
     texts = ["", *(text_of(cell).strip() for cell in titles.cells())]
     codes = np.append(0, titles.codes + 1)
     is_row = np.array([not text for text in texts])[codes]
-    above = np.maximum.accumulate(np.where(is_row, 0, np.arange(len(is_row))))
+    begins = np.array([bool(text) and not heading_key(text).startswith(ends) for text in texts])[codes]
+    above = np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
     account = Column(texts, codes[above][1:])
     is_moved = np.any([~body.columns[place].has("") for place in moves], axis=0)
     return Body(body.lines, [account, *others], body.odd).only(is_row[1:] & is_moved)

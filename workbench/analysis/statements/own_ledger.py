@@ -168,9 +168,6 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     `utc_offset_hours`. If all moments of a table are midnights, they are read as days. `account`, `date_format`,
     `currency` and `phone_key` are as for `read_statement`.
 
-    The carry-forward relies on the rows' `number`, such as an id that a database increments. Without numbers, the next
-    run does not read a row that is booked after the closing date and dated before it.
-
     An address is `postgresql://user@host/database`, its password in PGPASSWORD, or `sqlite:///path`. The query runs in
     a read-only transaction of its own.
 
@@ -500,6 +497,8 @@ def _declared_opening(
 
 _MOST_REASONS: Final = 20
 _HINTS: Final = {
+    "account '": "Name each account under [accounts] in the layout. For a line that is no account, such as a beginning "
+    "balance, give the words with which it begins: openings = ['Beginning Balance'].",
     " is none of ": "Words of your own are declared in a layout: statuses = {Paid = 'completed'}, or in the query.",
     " has more decimals than ": "Round what was worked out, and check its sum: df['amount'].round(2) in pandas or "
     "Polars, CAST(round(amount, 2) AS NUMERIC(18, 2)) in SQL, with as many decimals as the currency has.",
