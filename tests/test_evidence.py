@@ -454,6 +454,8 @@ SHOWN: dict[str, tuple[str, Value | Other | None, list[dict[str, Any]]]] = {
     "a foreign state": ("intent_states", Other("the state on_hold"), [asked(200, {"id": "x", "status": "on_hold"})]),
     "an event that came late": ("lateness", "thirty_seconds", [made_at("05:59:30")]),
     "an event that came before it was made": ("lateness", None, [made_at("06:00:20")]),
+    "an event of a clock that was moved": ("lateness", "at_once", [
+        at("05T06:00:00", asked(200, {"id": "x", "created": MADE_S})), made_at("06:00:00"), made_at("06:01:00")]),
     "a charge that waited": ("charge_wait", "answered", [asked(200, {"id": "c", "status": "succeeded"}, CHARGES)]),
     "a charge that is pending for ever": ("charge_wait", None, [asked(200, {"id": "c", "status": "pending"}, CHARGES)]),
     "a pending charge that is asked for again": (
