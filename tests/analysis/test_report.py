@@ -149,7 +149,7 @@ def reconciled(**given: list[Row]) -> SimpleNamespace:
         },
         notes=(),
         sign_off="No break has been decided.",
-        carry_forward=SimpleNamespace(note=""),
+        carry_note="",
         aside=pd.DataFrame(),
         account_names={},
         signatures=Signatures(),

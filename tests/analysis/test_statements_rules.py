@@ -33,6 +33,16 @@ def mtn(folder: Path, *dates: str) -> Path:
     return path
 
 
+@pytest.mark.parametrize("text", [
+    "2026-01-05 08:00:00", "2026-01-05T08:00:00", "2026-01-05 08:00+00", "2026-01-05 08+00:00", "2026-01-05 080000.1",
+    "2026-02-31 08:00:00", "2026-01-05 24:00:00", "2026-01-05 08:00:60", "1899-12-31 08:00:00", "3000-01-01 08:00:00",
+])  # fmt: skip
+def test_a_text_as_long_as_a_moment_is_read_as_the_format_reads_it(text: str):
+    by = DateFormat("%Y-%m-%d %H:%M:%S")
+    read = dates_in("mine.csv", [by], np.array([2]), Column.of_cells([text]))
+    assert read.local.tolist() == [ABSENT if by.read(text) is None else by.read(text)]
+
+
 def test_the_format_that_reads_the_whole_column_is_taken(tmp_path: Path):
     for texts in (["2026-04-03"], ["03/04/2026", "13/04/2026"], ["04/03/2026", "04/13/2026"], ["3-Apr-2026"]):
         read = read_statement(mtn(tmp_path, *texts))

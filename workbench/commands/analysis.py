@@ -341,7 +341,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
         if kept is not None:
             result.carry_forward.save(kept)
     notes = [
-        result.carry_forward.note if kept is not None else "",
+        result.carry_note if kept is not None else "",
         outputs.journal_note(result, journal_form, journal_accounts) if journal else "",
     ]
     _report(result, [*result.notes, *filter(None, notes)], [*written, *entries, *filter(None, [kept])])

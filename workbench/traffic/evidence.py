@@ -342,8 +342,9 @@ def _order(traffic: Sequence[ObservedCall]) -> Readings:
         if call.ok and is_late and same not in known:
             way = "out_of_order" if same not in tried and _NEAR_S < late_s < _MINUTE_S else "unordered"
             late_by[way] = call.place
+        is_outcome = call.event.endswith(("succeeded", "successful", "failed"))
         # An event that arrives before its time is of a clock that was moved.
-        if call.at_s and late_s >= -_NEAR_S and same not in tried and call.event.endswith(("succeeded", "successful", "failed")):
+        if call.at_s and late_s >= -_NEAR_S and same not in tried and is_outcome:
             soonest[late_s] = call.place
         tried.add(same)
         if call.ok:

@@ -1,7 +1,7 @@
 """The carry-forward of a run: open rows, the last day of each closed account, and the ledger rows that were read."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -189,10 +189,7 @@ class CarryForward(Tabular):
     @property
     def note(self) -> str:
         """A sentence about customers' numbers that the next run cannot compare; empty if it can compare all."""
-        if not self.unkeyed:
-            return ""
-        rows = counted(self.unkeyed, "open row")
-        return f"The next run cannot compare the customers' numbers of {rows}. {GIVE_THE_KEY}"
+        return unkeyed_words(self.unkeyed)
 
     def _table(self) -> Table:
         waiting = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
@@ -227,15 +224,15 @@ OLDER: an earlier version of the program kept no hashes. OTHER_KEY: the hashes w
 class LedgerRead:
     """Today's ledger, compared with the rows that earlier runs read.
 
-    `moving` has the rows that move money (columns _MOVING), `again` the rows that this run reads (columns ROW), and
-    `closed` the rows that earlier runs closed. `late` (columns READ) has rows that were booked after their date was
-    closed, and `missing` (columns READ) rows that were read earlier and are now missing or changed. `unknown` is
-    account → OLDER or OTHER_KEY, for accounts whose rows read earlier are unknown. `begins` is account → the first day
-    in today's ledger, for all other accounts; empty if no row is missing. `key_id` is the id of the key that made the
-    hashes.
+    `moving` makes a frame of the rows that move money (columns _MOVING). `again` has the rows that this run reads
+    (columns ROW), and `closed` the rows that earlier runs closed. `late` (columns READ) has rows that were booked after
+    their date was closed, and `missing` (columns READ) rows that were read earlier and are now missing or changed.
+    `unknown` is account → OLDER or OTHER_KEY, for accounts whose rows read earlier are unknown. `begins` is account →
+    the first day in today's ledger, for all other accounts; empty if no row is missing. `key_id` is the id of the key
+    that made the hashes.
     """
 
-    moving: Frame
+    moving: Callable[[], Frame]
     again: Frame
     closed: Frame
     key_id: str
@@ -256,8 +253,13 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     key_id, secret = (key.id, key.of_rows) if is_keyed else ("", "")
     none = frame([], READ)
     if carried.is_first:
-        moving = _numbered(engine, engine.keep(_moving(engine, ours, secret)))
-        return LedgerRead(moving, ours, f"(select * from {ours} where false)", key_id, none, none, {}, {})
+        nothing = f"(select * from {ours} where false)"
+
+        def hashed() -> Frame:
+            # To hash every row takes as long as to compare it, and only the carry-forward needs the hashes.
+            return _numbered(engine, engine.keep(_moving(engine, ours, secret)))
+
+        return LedgerRead(hashed, ours, nothing, key_id, none, none, {}, {})
     differ = [account for account in carried.closed["account"] if heads.get(account) != key_id]
     unknown = {account: OTHER_KEY if account in heads else OLDER for account in differ}
     is_unknown = f"account in ({', '.join(map(engine.text, differ)) or 'null'})"
@@ -295,7 +297,7 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     missing = _as_read(engine, apart(then, known, _NTH))
     begins = f"(select account, min(day) as day from {known} group by account)"
     return LedgerRead(
-        moving=moving,
+        moving=lambda: moving,
         again=engine.keep(both(new, absent)),
         closed=among(ours, settled, _PLACE),
         key_id=key_id,
@@ -358,11 +360,11 @@ def rows_read(
     """
     ends = {account: day for account, day in sorted(closing.items()) if account not in ledger.unknown}
     heads = [{**dict.fromkeys(READ), "account": name, "hash": ledger.key_id, "nth": 0} for name in ends]
-    until = dated(engine, ends)
-    read = [f"(select * from {ledger.moving} where {until})"]
+    until, moving = dated(engine, ends), ledger.moving()
+    read = [f"(select * from {moving} where {until})"]
     if len(ahead):
         mine = f"account in ({', '.join(map(engine.text, ends)) or 'null'}) and not ({until})"
-        later = f"(select * from {ledger.moving} where {mine})"
+        later = f"(select * from {moving} where {mine})"
         twice = kept[kept["code"] == DUPLICATE[LEDGER]]
         named = [untyped(entries.reindex(columns=list(AHEAD)), AHEAD) for entries in (ahead, twice)]
         names = engine.arrow(pa.concat_tables(named), _NAMED_ENTRY)
@@ -465,6 +467,12 @@ def rows_open(engine: Engine, carried: CarryForward, side: str) -> Frame:
     hashed = mine["phone_hash"].where(mine["phone_hash"].notna() | mine["phone"].isna(), _LOST)
     mine = mine.assign(phone_hash=hashed.where(hashed != _NEVER_WHOLE))
     return rows_of(engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), shape), side, carried=True)
+
+
+def unkeyed_words(rows: int) -> str:
+    """A sentence about so many open rows whose numbers the next run cannot compare; empty for none."""
+    words = f"The next run cannot compare the customers' numbers of {counted(rows, 'open row')}. {GIVE_THE_KEY}"
+    return words if rows else ""
 
 
 def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFrame, int]:

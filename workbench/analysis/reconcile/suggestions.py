@@ -383,7 +383,8 @@ def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
 def _combinations(many: int) -> list[NDArray[np.int64]]:
     """All combinations of 2, 3, … out of `many` rows: an array for each size; each line has the indices of one."""
     most = many if many <= _EVERY_CHOICE else _PARTS
-    return [np.array([*combinations(range(many), size)]) for size in range(2, most + 1)]
+    flat = ((size, chain.from_iterable(combinations(range(many), size))) for size in range(2, most + 1))
+    return [np.fromiter(places, np.int64).reshape(-1, size) for size, places in flat]
 
 
 _KINDS: Final[Mapping[str, tuple[Callable[[Sequence[_Open], _LeftOut], Iterator[Proposal]], str]]] = {

@@ -25,8 +25,8 @@ class Reconciled(Closing):
     """The decisions of people, given or carried forward, each with its state (columns DECISION)."""
     proof: pd.DataFrame
     """For each account, ledger closing less statement closing, and what explains the difference (columns PROOF)."""
-    carry_forward: Any
-    """The open rows and closes that the next run starts from; its `note` names what the next run cannot compare."""
+    carry_note: str
+    """A sentence about customers' numbers that the next run cannot compare; empty if it can compare all."""
     rows_read: dict[str, int]
     """`ledger` or `statement` → the number of rows that were read, including those brought forward."""
     told_again: int

@@ -281,19 +281,20 @@ class _Fields:
         Keys and related keys are what the layout's `key_pattern` finds in the description, else the cells of their
         columns; phones are only what the pattern finds.
         """
-        layout, found = self.layout, dict.fromkeys(FOUND, self.all_are(None))
+        layout, found, absent = self.layout, dict[str, pa.Array](), self.all_are(None)
         if layout.groups:
             on_a_line, _ = self.cells["description"].read(lambda cell: " ".join(text_of(cell).split()), pa.string())
             fields = pc.extract_regex(on_a_line.cast(pa.string()), layout.key_pattern).flatten()
             for name, values in zip(layout.groups, fields, strict=True):
-                found[name] = pc.coalesce(found[name], pc.if_else(pc.equal(values, ""), None, values))
+                found[name] = pc.coalesce(found.get(name, absent), pc.if_else(pc.equal(values, ""), None, values))
         missing = None if layout.makes_keys else Wrong("is missing")
         column = self.cells.get("key") or self._empty_column
         keys, bad = column.read(lambda cell: key_of(cell) or missing, pa.string(), QUICK_KEYS)
-        is_told = found["key"].is_valid().to_numpy(zero_copy_only=False)
+        is_told = mask_of(found.get("key", absent).is_valid())
         self.blame(((row, why) for row, why in bad if not is_told[row]), "key")
-        made = {"key": pc.coalesce(found["key"], keys), "related": pc.coalesce(found["related"], self.read("related"))}
-        return {**made, "phone": found["phone"], "description": self.read("description")}
+        made = {"key": keys.cast(pa.string()), "phone": absent}
+        made |= {name: self.read(name) for name in ("related", "description")}
+        return made | {name: pc.coalesce(values, made[name]) for name, values in found.items()}
 
     @property
     def _empty_column(self) -> Column:
@@ -324,22 +325,24 @@ class _Fields:
         readers = [lambda cell: masked_number(number(cell)), lambda cell: self._key.hash_of(number(cell))]
         if not plain or column.texts is None:
             return [column.read(read, pa.string())[0] for read in readers]
-        digits = pc.extract_regex(column.texts, plain).flatten()[0]
-        is_plain = mask_of(digits.is_valid())
+        coded = pc.extract_regex(column.texts, plain).flatten()[0].dictionary_encode()
+        digits, others = coded.dictionary, mask_of(coded.is_null())
         begins, ends = (pc.utf8_slice_codeunits(digits, *span) for span in ((0, 2), (6, 9)))
-        told = digits.drop_null()
-        batches = (told[start : start + _BATCH_ROWS].to_pylist() for start in range(0, len(told), _BATCH_ROWS))
-        arrays = (pa.array(self._key.hashes_of(batch), pa.string()) for batch in batches)
-        hashes = pa.concat_arrays([pa.array([], pa.string()), *arrays])
-        made = [
+        batches = (digits[start : start + _BATCH_ROWS] for start in range(0, len(digits), _BATCH_ROWS))
+        known = [
             pc.binary_join_element_wise(COUNTRY_CODE, begins, MARK, ends, ""),
-            hashes.take(pa.array(np.cumsum(is_plain) - 1, mask=~is_plain)),
+            pa.concat_arrays([pa.array([], pa.string()), *map(self._key.hashes_of, batches)]),
         ]
-
-        def done(values: pa.Array) -> Quick:
-            return {"text": lambda _: (values, is_plain)}
-
-        return [column.read(read, pa.string(), done(known))[0] for read, known in zip(readers, made, strict=True)]
+        # All other cells follow the plain numbers.
+        places = np.where(others, len(digits) + np.cumsum(others) - 1, coded.indices.fill_null(0)).astype(np.int32)
+        places = places[column.codes]
+        told = column.cells(np.flatnonzero(others))
+        further = [pa.array([*map(read, told)], pa.string()) for read in readers]
+        made = [pa.concat_arrays(both) for both in zip(known, further, strict=True)]
+        # Different numbers have different hashes: no equal ones are looked for.
+        is_whole = further[1].null_count == len(further[1])
+        of_numbers = pa.DictionaryArray.from_arrays(pa.array(places, mask=places >= len(digits)), known[1])
+        return [spread(made[0], places), of_numbers if is_whole else spread(made[1], places)]
 
     def balances(self) -> pa.Array:
         """Signed balances; DR is negative."""
@@ -429,7 +432,7 @@ def _by_columns(fields: _Fields) -> Made:
     fields.blame(_everywhere(is_neither, f"neither {neither} has an amount above zero"))
     is_one = (debit != 0) ^ (credit != 0)
     signed = np.where(credit != 0, credit, -debit)
-    direction = pa.array(np.where(signed > 0, "in", "out"), mask=~is_one).cast(pa.string())
+    direction = pc.if_else(pa.array(signed > 0, mask=~is_one), "in", "out")
     is_reversal = pa.array(is_one & (np.where(debit != 0, debit, credit) < 0))
     return {"direction": direction, "amount_minor": pa.array(np.abs(signed), mask=~is_one), "is_reversal": is_reversal}
 
@@ -444,7 +447,7 @@ def _by_parties(fields: _Fields) -> Made:
     both, neither = (word.join(fields.headings[name] for name in ("from", "to")) for word in (" and ", " nor "))
     fields.blame(_everywhere(sends & takes, f"both {both} are the account's own party"))
     fields.blame(_everywhere(~sends & ~takes, f"neither {neither} is the account's own party"))
-    direction = pa.array(np.where(sends, "out", "in"), mask=sends == takes).cast(pa.string())
+    direction = pc.if_else(pa.array(sends, mask=sends == takes), "out", "in")
     return {"direction": direction, "amount_minor": fields.money("amount")}
 
 

@@ -561,8 +561,9 @@ def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings:
 
 def _nth(codes: Whole, order: Whole) -> Whole:
     """The rank of each row among the rows of its code, from 0, in the sequence `order`."""
-    nth = np.empty_like(order)
-    nth[order] = pd.Series(codes[order]).groupby(codes[order], sort=False).cumcount()
+    nth = np.zeros_like(order)
+    several = order[pd.Series(codes).duplicated(keep=False).to_numpy()[order]]
+    nth[several] = pd.Series(codes[several]).groupby(codes[several], sort=False).cumcount()
     return nth
 
 
@@ -572,6 +573,8 @@ def _balances(rows: pa.Table, codes: Whole, order: Whole, openings: Sequence[Any
     A balance is computed from the last known one of its code, else from the next known one, else from the code's
     opening balance in `openings`; if there is none of these, it is null.
     """
+    if rows["balance_minor"].null_count == len(rows) and not any(opening is not None for opening in openings):
+        return pa.nulls(len(rows), pa.int64())
     told: pd.Series = rows["balance_minor"].to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get).iloc[order]
     by = pd.Series(codes).iloc[order]
     moved = pd.Series(effects_of(rows)[0]).iloc[order].groupby(by).cumsum()

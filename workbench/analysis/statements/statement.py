@@ -67,7 +67,7 @@ class Statement(Tabular):
         """The file's rows, also unusable ones, with the columns of `analysis.shapes.STATEMENT_ROW`."""
         return typed([self.table], STATEMENT_ROW)
 
-    @property
+    @cached_property
     def days(self) -> dict[int, int]:
         """Business day, as days since 1970 → the number of its usable rows."""
         told = self.table["business_date"].filter(self.table["problem"].is_null()).drop_null().cast(pa.int32())
@@ -158,14 +158,17 @@ def follow(
     def between_ends(values: Whole | Mask, first: object = 0, last: object = 0) -> Whole:
         return np.concatenate([[first], values[::step], [last]]).astype(np.int64)
 
+    is_told = mask_of(rows["balance_minor"].is_valid())
+    at = np.flatnonzero(between_ends(is_told, *(end is not None for end in ends)))
+    if is_back is None and not at.size:
+        nothing = np.zeros(count, bool)
+        return Followed(None, None, dict.fromkeys(FINDING, at), nothing, nothing)
     effects, known, turns = effects_of(rows)
     accounts = Column.of(rows["account"]).coded()
     # No balance goes on from one account to the next.
     is_next = np.diff(accounts[::step], prepend=accounts[::step][:1])[::step] != 0
     effects, unread = between_ends(effects), between_ends(~known | is_next)
     balances = between_ends(whole_of(rows, "balance_minor"), *(end or 0 for end in ends))
-    is_told = mask_of(rows["balance_minor"].is_valid())
-    at = np.flatnonzero(between_ends(is_told, *(end is not None for end in ends)))
 
     def between(values: Whole) -> Whole:
         """The sums of the rows between each known balance and the next."""
