@@ -96,7 +96,7 @@ class Pictures:
         return svg.drawing(title, str(says), bottom + 20, parts, note="shaded: what you write; green: money")
 
     def key_choice(self) -> Drawing:
-        """Which idempotency key a shop sends after each response to a charge, and after none."""
+        """The idempotency key that a shop sends after each response to a charge, and after none."""
         choices, top, step, asked, done_x = list(_choices(self._gaps())), 48, 62, 300, 346
         width = svg.WIDTH - svg.EDGE - done_x
         parts: list[str] = []
@@ -121,7 +121,7 @@ class Pictures:
         return svg.drawing(title, str(says), top + step * len(choices), parts, note=note)
 
     def waiting(self) -> Drawing:
-        """What a shop does after a prompt that nobody answers, and when."""
+        """A shop's steps after a prompt that nobody answers, with their times."""
         rows = [(span(at_s), what, do) for at_s, what, do in sorted(_waits(self._gaps()))]
         left, right, axis, top = 40, svg.WIDTH - 60, 66, 96
         parts = [svg.line(left, axis, right, axis, svg.BLUE, stroke_width=3)]

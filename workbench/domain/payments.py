@@ -95,7 +95,7 @@ FAILURES: Mapping[str, str] = {
 
 
 class Advice(NamedTuple):
-    """What to do after a failed or undecided payment."""
+    """The next step after a failed or undecided payment."""
 
     shop: str
     """Advice for the shop's program."""

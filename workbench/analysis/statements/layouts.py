@@ -212,7 +212,7 @@ class Layout:
 
     @property
     def direction_by(self) -> str:
-        """How the layout shows the direction of a row: `words`, `columns`, `parties` or `sign`."""
+        """The sign by which the layout shows the direction of a row: `words`, `columns`, `parties` or `sign`."""
         return next(way for way, (first, *_) in _WAYS.items() if first in self.columns or way == "sign")
 
     @cached_property
