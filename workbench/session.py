@@ -538,8 +538,8 @@ class Session(Closing):
     def use_key(self, key: str) -> None:
         """Use another secret key from now on, such as a rolled one; a publishable key replaces `publishable_key`.
 
-        Clients that `client_with` made earlier keep their key. Raises AuthenticationFailed: not a secret key of this
-        sandbox; the session keeps its key. Raises LiveKeyRefused: a live key.
+        Clients that `client_with` made earlier keep their key. Raises AuthenticationFailed: the secret key is none of
+        this sandbox; the session keeps its key. Raises LiveKeyRefused: a live key.
         """
         tried = self.client_with(key)
         if key.startswith("pk_"):

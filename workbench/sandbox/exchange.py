@@ -404,7 +404,7 @@ def _keep(tx: Transaction, call: _Call, scope: str, response: Response) -> None:
 
 
 def _kept_for(tx: Transaction, scope: str) -> KeptResponse | None:
-    """The response stored for a scope, or None; an expired response is deleted."""
+    """The response stored for a scope (account, operation and idempotency key), or None; deletes an expired one."""
     kept = tx.kept_responses.get(scope)
     if kept is not None and tx.now_ms >= kept.at_ms + tx.gaps.idempotency_retention_s * 1000:
         tx.kept_responses.remove(kept)

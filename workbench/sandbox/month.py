@@ -29,7 +29,9 @@ _OPERATIONS: Final = {operation.id: operation for operation in operations.OPERAT
 
 
 def run_commands(driver: Driver, request: Request) -> Request:
-    """Runs the commands of a valid request; returns the request without them, to which the response is the number done.
+    """Runs the commands of a valid request, and returns the request without commands.
+
+    Handling that request then responds with the number of commands done.
 
     Raises ApiError: a command fails; earlier commands are kept.
     """

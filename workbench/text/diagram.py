@@ -173,7 +173,7 @@ def _lines(words: str, room: float) -> list[str]:
 
 
 def _heads(shape: Shape, y: int) -> Iterator[str]:
-    """Draws the lanes' headings; if a word is wider than the heading, it shows only the name's last word."""
+    """Draws the lanes' headings. If a word of a name is wider than the heading, only the name's last word is shown."""
     size = 12 if shape.times else 10
     for name, x in shape.lanes.items():
         yield svg.box(x - shape.head // 2, y + 0.5, shape.head, _HEAD - 1, svg.GROUND, svg.RULE)

@@ -68,7 +68,7 @@ class Reconciliation(Reconciled):
 
     @cached_property
     def carry_forward(self) -> CarryForward:
-        """The open rows and closes that the next run starts from; computed on first use."""
+        """The open rows and the closing days that the next run starts from; computed on first use."""
         made, told = self._carry_forward(), self.signatures._asdict()
         if not any(self.signatures):
             return made
@@ -302,7 +302,7 @@ def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
         theirs = engine.keep(both(theirs, carrying.rows_open(engine, run.carried, STATEMENT)))
         run.rows = {LEDGER: run.ledger.again, STATEMENT: theirs}
         run.totals = {side: proof.totals(engine, run.rows[side]) for side in SIDES}
-        run.rows[STATEMENT] = _without_settled(run, theirs, skips_settled=skips_settled)
+        run.rows[STATEMENT] = _marked_settled(run, theirs, skips_settled=skips_settled)
     run.closing = {account: proof.last_day(run, account) for account in run.accounts}
 
 
@@ -326,8 +326,8 @@ def _rules(run: Run) -> dict[str, MatchRules]:
     return rules
 
 
-def _without_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
-    """All rows of the statements; `was` is `matched` in each line that an earlier run settled.
+def _marked_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
+    """All rows of the statements; `was` is `matched` in each line that an earlier run settled, which this run skips.
 
     A settled line agrees with a ledger row that is closed, or the carry-forward lists it (columns TOLD). Raises
     ReconcileRefused: there are settled lines, and `skips_settled` is false.

@@ -353,10 +353,12 @@ def rows_read(
 ) -> pd.DataFrame:
     """The ledger rows that move money and that the next run skips, as a frame with the columns READ.
 
-    These are, first, the rows dated up to their account's last day in `closing`. Second, if `ahead` (columns AHEAD) has
-    rows: later rows of its entries, and of duplicates among the open rows `kept` (columns CARRIED). Third, rows read
-    earlier that today's ledger lacks; they stay until a ledger has them again. An account in `ledger.unknown` has no
-    rows.
+    - Rows dated up to their account's last day in `closing`.
+    - If `ahead` (columns AHEAD) has rows, later rows of two kinds: of the entries in `ahead`, which matched early, and
+      of the duplicates in `kept` (columns CARRIED), which are open.
+    - Rows read earlier that today's ledger lacks; they stay until a ledger has them again.
+
+    An account in `ledger.unknown` has no rows.
     """
     ends = {account: day for account, day in sorted(closing.items()) if account not in ledger.unknown}
     heads = [{**dict.fromkeys(READ), "account": name, "hash": ledger.key_id, "nth": 0} for name in ends]

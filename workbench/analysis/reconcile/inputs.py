@@ -297,7 +297,7 @@ def _read(given: Native, side: Side, phone_key: str | Path | bytes | None = None
     Raises StatementRefused: the file or table cannot be read; the message names a function call that helps.
     """
     is_file = isinstance(given, str | Path) and Path(given).suffix.lower() in _READ_HERE
-    if isinstance(given, OwnLedger | Statement) or not (is_file or _is_small(given)):
+    if isinstance(given, OwnLedger | Statement) or not (is_file or _is_unread(given)):
         return given
     reads: Callable[..., Any] = read_statement if is_file and side is THE_STATEMENT else read_ledger
     try:
@@ -312,10 +312,10 @@ def _read(given: Native, side: Side, phone_key: str | Path | bytes | None = None
     return rows.assign(statement=made.name, line=range(1, len(rows) + 1), problem=None).astype({"problem": "string"})
 
 
-def _is_small(given: Native) -> bool:
-    """True for a table with `account` and `key`, but without the columns that complete tables have.
+def _is_unread(given: Native) -> bool:
+    """True for a table that has `account` and `key`, but lacks the columns that only reading adds.
 
-    It then needs read_ledger() or read_statement().
+    read_ledger() or read_statement() has to read it first.
     """
     try:
         if isinstance(given, str | Path):

@@ -188,7 +188,10 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
         return alone
 
     def fitting(mine: _Line, other: _Line) -> tuple[Places, Places, NDArray[np.bool_]]:
-        """The rows of `mine` that fit some row of `other`, the first such row of each, and whether both are alone."""
+        """The rows of `mine` that fit some row of `other` within the window, and the first such row of each.
+
+        The mask is True where neither of the two fits any other row.
+        """
         rows = np.flatnonzero(other.count(mine.line, reach) > 0)
         firsts = other.first_from(mine.line[rows], reach)
         return rows, firsts, are_alone(mine.line[rows]) & are_alone(other.line[firsts])

@@ -185,7 +185,7 @@ def _near_references(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Pr
 def _sharing(sides: Mapping[str, Sequence[_Open]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open]]:
     """Yields pairs of rows of both sides whose keys become equal if one character is left out of one or of both.
 
-    If more than MOST rows of a side share a shortened key, they make no pairs, and `left_out` gets their names.
+    If more than MOST rows of a side share a shortened key, they make no pairs, and their names are added to `left_out`.
     """
     forms: dict[str, dict[str, list[_Open]]] = defaultdict(lambda: {side: [] for side in SIDES})
     for row in chain(*sides.values()):

@@ -92,7 +92,7 @@ def write(result: Reconciled, out: Path, *, excel: bool = False, matches: bool =
         tables.append((beside, result.suggestions, SUGGESTION))
     for path, rows, shape in tables:
         with files.written_whole(path) as unfinished:
-            files.write(_disarmed(rows, shape) if is_marked else rows, unfinished, shape, marked=is_marked)
+            files.write(_armed_cells(rows, shape) if is_marked else rows, unfinished, shape, marked=is_marked)
     return [path for path, *_ in tables]
 
 
@@ -122,7 +122,7 @@ def formula_warning(result: Reconciled, outs: Sequence[Path]) -> str:
     return f"{what} that a spreadsheet would run as formulas: {how}" if many else ""
 
 
-def _disarmed(frame: pd.DataFrame, shape: Columns) -> pd.DataFrame:
+def _armed_cells(frame: pd.DataFrame, shape: Columns) -> pd.DataFrame:
     """The rows, with an apostrophe before every text that a spreadsheet would run as a formula: see _quoted."""
     kinds = {name: kind for name, kind in shape.items() if kind in _TEXTS}
     texts = {name: frame[name].astype("string").map(_quoted, na_action="ignore") for name in kinds}

@@ -293,7 +293,7 @@ def item_of(code: str, side: str) -> tuple[codes.Item, str]:
 class Line(NamedTuple):
     """A line of an account's reconciliation; its amount is signed and in minor units.
 
-    `items` is the number of breaks in the amount, 0 if it is unknown; None for a balance.
+    `items` is the number of breaks in the amount, 0 if the number is unknown; None for a balance.
     """
 
     text: str

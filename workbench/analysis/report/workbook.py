@@ -193,7 +193,7 @@ def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
         row += 2
         for column, text in enumerate((what, who, "on", day)):
             sheet.write_string(row, column, cut(text), cells.label if column in {0, 2} else cells.signature)
-    _printed(sheet)
+    _set_print_layout(sheet)
     sheet.activate()
 
 
@@ -275,12 +275,12 @@ def _write_frame(
         # Numbers of transactions are text here, and meant to be.
         sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{MAX_ROWS}"})
         sheet.repeat_rows(0)
-        _printed(sheet)
+        _set_print_layout(sheet)
         made.append(sheet)
     return made
 
 
-def _printed(sheet: Worksheet) -> None:
+def _set_print_layout(sheet: Worksheet) -> None:
     """Sets a sheet to print on A4 landscape, one page wide."""
     sheet.set_landscape()
     sheet.set_paper(9)

@@ -388,7 +388,7 @@ class Month:
         yield asked
         if payment.way != CHARGE:
             yield replace(asked, what="confirm")
-        self._follow(payment)
+        self._schedule_end(payment)
         if payment.refund_minor:
             after_ms = self.plan.chances.between(self.plan.traffic.refund_after_ms, "refund after", payment.number)
             refunded_ms = payment.at_ms + after_ms
@@ -401,10 +401,10 @@ class Month:
         order = f"order-{business_date(self.plan.start_ms)}-{payment.number + 1}"
         return SimulatedCommand(self._now_ms, what, order, payment.phone, payment.operator, amount_minor)
 
-    def _follow(self, payment: Payment) -> None:
-        """Queues the end of the payment.
+    def _schedule_end(self, payment: Payment) -> None:
+        """Schedules the moment at which the payment ends; until then its handset shows a prompt.
 
-        Until then its handset shows a prompt, unless a charge ends within the call.
+        A charge that ends within its own call shows none.
         """
         if payment.scenario in (LATE, TIMEOUT):
             rings_ms = self._gaps.prompt_timeout_s * 1000

@@ -314,10 +314,10 @@ def _read(
 
 
 def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The milliseconds of the distinct cells that can be read at once, and the indices of cells that are left to read.
+    """The milliseconds of the distinct cells that can be read as a column, and the indices of cells to read one by one.
 
-    Cells that can be read at once are a workbook's moments, and texts with all digits (`05/01/2026`, not `5/1/2026`).
-    All other cells are ABSENT; if all cells are texts, those that cannot be a date in this format are not left to read.
+    Read as a column are a workbook's moments, and texts with all digits (`05/01/2026`, not `5/1/2026`). All other cells
+    are ABSENT. If all cells are texts, the indices leave out those that cannot be a date in this format.
     """
     moments = column.different
     if column.kind == "moment" and not by.has_zone:

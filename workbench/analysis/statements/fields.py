@@ -238,7 +238,7 @@ class _Fields:
         """The readers of each currency, and its rows in their order."""
 
     def blame(self, bad: Iterable[tuple[int, str]], field: str = "") -> None:
-        """Adds problems of rows; with `field`, they are problems of the cells under its heading."""
+        """Adds problems, each an index of a row and words; with `field`, of the cells under this field's heading."""
         called = f"{self.headings.get(field, field)} " if field else ""
         for place, words in bad:
             self.problems[place].append(called + words)

@@ -99,7 +99,7 @@ class Watched:
         self.returned: object = None
 
     def __call__(self, *given: object) -> Given:
-        """Calls the function. Raises Fault: the function changes a dict or a table among its arguments."""
+        """Calls the function and returns its result. Raises Fault: it changes a dict or a table among its arguments."""
         name = getattr(self._function, "__name__", "the function")
         arguments: dict[str, Any] = dict(zip(inspect.signature(self._function).parameters, given, strict=False))
         self.call = _shown(name, arguments)

@@ -119,9 +119,9 @@ def charges(bench: Bench, **fields: str) -> "list[Charge]":
 
 
 def best_of(tries: Iterable[Iterator[Verdict]], none_yet: Verdict) -> Iterator[Verdict]:
-    """Yields the verdicts on successful tries, else the verdict on the last of `tries`, which come oldest first.
+    """Yields verdicts in the order in which a reader takes the first: the successful tries, else the last one.
 
-    Then yields `none_yet`, which is the only verdict if there is no try.
+    `tries` come oldest first; the first verdict of each counts. `none_yet` comes last, for a learner without a try.
     """
     verdicts = [next(verdict) for verdict in tries]
     yield from [verdict for verdict in verdicts if verdict.state is State.DONE] or verdicts[-1:]

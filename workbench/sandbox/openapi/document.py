@@ -62,7 +62,7 @@ def _in_force(name: str, gaps: Gaps) -> dict[str, Schema]:
 
 @cache
 def examples_of_run() -> dict[str, Schema]:
-    """The responses of the seeded run by operation, and its events by type."""
+    """Examples from a run with a fixed seed: operation id → its response as JSON types, and event type → an event."""
     return msgspec.json.decode(files(__package__).joinpath(EXAMPLES).read_bytes(), type=dict[str, Schema])
 
 

@@ -186,7 +186,7 @@ class EveryFault:
         return self
 
     def read(self, value: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of calling `value`; an InvalidRequest is raised only at the end of the block."""
+        """The result of calling `value`. If it raises InvalidRequest, the end of the `with` block raises this error."""
         try:
             return value(*args, **kwargs)
         except InvalidRequest as fault:

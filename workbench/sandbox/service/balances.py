@@ -48,7 +48,7 @@ def clear_and_sweep(tx: Transaction) -> bool:
             moved |= _move(tx, "sweep_credited", "swept", swept, words, reference=credit, operator=operator)
         moved |= _clear_currency(tx, currency)
         for operator in EVERY_OPERATOR:
-            held = Money(_of_days_before(tx, ledger.FLOAT, currency, operator=operator), currency)
+            held = Money(_balance_before_today(tx, ledger.FLOAT, currency, operator=operator), currency)
             words, sweep = f"swept from {operator} to the bank", reference("sweep", tx.now_ms, operator=operator)
             moved |= _move(tx, "swept", "swept", held, words, reference=sweep, operator=operator)
     return moved
@@ -80,7 +80,7 @@ def balance_of(
     return net if kind.normal_side == ledger.DEBIT else -net
 
 
-def _of_days_before(tx: Transaction, kind: AccountKind, currency: str, **party: str) -> int:
+def _balance_before_today(tx: Transaction, kind: AccountKind, currency: str, **party: str) -> int:
     """The balance of an account at the start of the day, or its present balance if that is less, in minor units.
 
     It is less if refunds have exceeded receipts today.
@@ -101,7 +101,7 @@ def _of_two_days_before(tx: Transaction, merchant: str, currency: str) -> int:
 
 _RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
     "immediate": lambda tx, merchant, currency: balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant),
-    "next_day": lambda tx, merchant, currency: _of_days_before(
+    "next_day": lambda tx, merchant, currency: _balance_before_today(
         tx, ledger.MERCHANT_PENDING, currency, merchant=merchant
     ),
     "t_plus_2": _of_two_days_before,

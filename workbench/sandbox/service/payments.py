@@ -101,7 +101,10 @@ def charge_view(tx: Transaction, stored: Charge, late: Sequence[Late] = ()) -> w
 
 
 def in_units(money: Money, gaps: Gaps) -> int | Decimal:
-    """An amount as an integer in the unit of charges; as a decimal in major units if the unit is too coarse for it."""
+    """An amount in the unit that the register gives to charges: an integer.
+
+    An amount that is no whole number of this unit is a decimal in major units.
+    """
     whole, rest = divmod(money.amount_minor, payments.unit_minor(gaps, money.currency))
     return money.major if rest else whole
 

@@ -65,7 +65,8 @@ def wall_clock_ms() -> int:
 def make_private(path: Path | str) -> None:
     """Creates an empty file that only its owner can read, whatever the umask; an existing file stays unchanged.
 
-    Call this before SQLite opens the file: SQLite gives the files beside it the same mode, and reports other errors.
+    Call this before SQLite opens the file: SQLite gives the files beside it the same mode. Errors are
+    ignored here: SQLite reports them when it opens the file.
     """
     with suppress(OSError):
         Path(path).touch(_OWNERS_ALONE, exist_ok=False)

@@ -496,7 +496,9 @@ class Transaction:
 
     @contextmanager
     def part_of_group(self, *, reads_only: bool) -> Iterator[None]:
-        """Runs the block as a command, or with `reads_only` a read, of the thread's group; undoes it alone if it fails.
+        """Runs the block as one command (with `reads_only`, one read) of the group that this thread has opened.
+
+        If the block fails, its own changes are undone, and not those of the group's other commands.
 
         Raises NotNow: a command in a group that only reads, or the group's transaction was rolled back.
         """
