@@ -234,13 +234,18 @@ def bench(shared_bench: Workbench) -> Workbench:
 
 
 class StoreFile(NamedTuple):
-    """A store's file, read beside the sandbox that writes it."""
+    """A store's file, read and changed beside the sandbox that writes it."""
 
     path: Path
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(self.path, timeout=30)) as connection:
             return connection.execute(sql).fetchall()
+
+    def run(self, statements: str) -> None:
+        """Change the file as somebody with SQL would."""
+        with closing(sqlite3.connect(self.path, timeout=30)) as connection:
+            connection.executescript(statements)
 
     def is_whole(self) -> bool:
         """What SQLite itself says of every page and index of the file."""

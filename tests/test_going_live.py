@@ -193,15 +193,6 @@ def test_it_is_written_as_markdown_and_as_a_page_with_every_topic_and_item():
     assert r"\`" not in shown.output
 
 
-def test_a_prompt_shows_its_counts_and_each_item_in_80_columns():
-    found = checklist()
-    first, _, *lines = repr(found).splitlines()
-    assert first == f"Before you go live: {found.summary}"
-    assert max(map(len, lines)) <= 80
-    assert [line[:7].rstrip() for line in lines if line[0] != " "] == [item.state for item in found]
-    assert all(item.what.split()[-1] in repr(found) for item in found)
-
-
 def test_thresholds_follow_from_the_rows_in_force():
     watched = "\n".join(each.what + each.why for each in checklist({"prompt_timeout_s": 60, "retry_schedule_s": [0]}))
     assert "pending for more than 2 min" in watched

@@ -257,7 +257,7 @@ class TestForAPerson:
         )]  # fmt: skip
         assert places == sorted(places)
         assert {row["settlement"] for row in is_open.values()} >= {
-            "Ask the bank; if the money never moved, reverse the entry."
+            "Ask the bank; if the money never moved, write it off, which reverses the entry."
         }
         page = (tmp_path / "b.html").read_text("utf-8")
         cells = {*texts_of(tmp_path / "b.xlsx")}
@@ -518,6 +518,10 @@ UNUSABLE = {
     ),
     "no day": (["{ledger}", "{statement}", "--as-of", ""], "'' is not a day"),
     "a cut-off": (["{ledger}", "{statement}", "--cut-off", "-1"], "--cut-off"),
+    "over the period before": (
+        ["{ledger}", "{statement}", "--carry-forward", ".", "--carry-to", "./"],
+        "give each period its own folder",
+    ),
     "nothing carried": (["{ledger}", "{statement}", "--carry-forward", "nowhere"], "--carry-to"),
     "a journal that is a workbook": (["{ledger}", "{statement}", "--journal", "j.xlsx"], "A journal is a .csv file"),
     "a journal's account": (

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 import workbench
-from tests.conftest import KERNEL
+from tests.conftest import KERNEL, is_true_soon
 from workbench import resources
 from workbench.cli import app
 from workbench.notebook_runs import unwrapped
@@ -342,6 +343,18 @@ def test_what_is_refused_is_said_in_a_line_before_anything_runs(
     assert "Traceback" not in said
     assert {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()} == before
     assert not (tmp_path / "out").exists()
+
+
+def test_a_notebook_that_an_interrupted_run_does_not_finish_fails_in_the_report(command: str, tmp_path: Path):
+    begun = tmp_path / "begun"
+    path = write(tmp_path, "slow", f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep({LIMIT_S})")
+    with subprocess.Popen([command, "run", path, "--out", tmp_path / "out"], stderr=subprocess.PIPE) as running:  # noqa: S603  our own command
+        assert is_true_soon(begun.exists, 60)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert (running.returncode, b"Interrupted" in said) == (2, True)
+    (suite,) = Run(2, "", tmp_path / "out").suites.values()
+    assert (suite.get("name"), suite.get("failures")) == ("slow", "1")
 
 
 def test_lines_in_columns_are_marked_to_stay_so_and_others_may_be_wrapped():

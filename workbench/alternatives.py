@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from workbench.domain.signs import Value
     from workbench.domain.wire.ledger_and_trace import TraceRow
     from workbench.sandbox.engine import Engine
-    from workbench.session import SandboxControl
     from workbench.text.render import Table
 
 GAPS: Final = "WORKBENCH_GAPS"
@@ -71,31 +70,21 @@ def relying(engine: "Engine", counts: Callable[["TraceRow"], bool] = lambda _: T
 
     `counts` returns False for an entry of the trace that is to be ignored.
     """
+    from workbench.sandbox.controls import whole_trace
     from workbench.sandbox.provenance import relied_on
+    from workbench.sandbox.service import Caller
+    from workbench.sandbox.store import MERCHANT_ID
 
     found: set[str] = set()
 
     def rows() -> set[str]:
-        with looking_at(engine) as control:
-            found.update(relied_on(filter(counts, control.trace())))
+        engine.store.write_calls()
+        with engine.store.reading() as tx:
+            found.update(relied_on(filter(counts, whole_trace(tx, Caller("secret", MERCHANT_ID)))))
         return found
 
     engine.store.before_reset.append(rows)
     return rows
-
-
-@contextmanager
-def looking_at(engine: "Engine") -> Iterator["SandboxControl"]:
-    """Yields the control plane of a sandbox in this process; calls use the present secret key and leave no trace."""
-    from workbench.sandbox.engine import InProcess
-    from workbench.session import Session
-    from workbench.text.snippets import IN_PROCESS_URL
-    from workbench.watching import Watchers
-
-    watchers = Watchers()
-    transport = InProcess(engine, watchers)
-    with Session(IN_PROCESS_URL, engine.store.key("secret"), "", transport=transport, watchers=watchers) as session:
-        yield session.untraced
 
 
 def reporting(engine: "Engine") -> Callable[[], None]:
@@ -291,8 +280,8 @@ class Each:
             }
             if self.webhook:
                 environment["PAYMENTS_WEBHOOK_SECRET"] = engine.registered(f"http://{LOOPBACK}:{port}{self.webhook}")
-            with looking_at(engine) as control:
-                own = {endpoint.id for endpoint in control.delivery_faults()}
+            with engine.store.reading() as tx:
+                own = {endpoint.id for endpoint in tx.endpoints.all()}
             before_it = _last(engine)
 
             def counts(row: "TraceRow") -> bool:

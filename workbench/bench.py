@@ -12,8 +12,9 @@ from workbench.domain.gaps import PAGE, Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
 from workbench.domain.webhooks import types_of
+from workbench.domain.wire.base import Rows
 from workbench.domain.wire.keys_and_events import FaultyEndpoint
-from workbench.domain.wire.sandbox_controls import WasReset
+from workbench.domain.wire.sandbox_controls import ReliedRow, WasReset
 from workbench.errors import ServeRefused, WorkbenchError
 from workbench.extras import extras_named
 from workbench.merchant.calls import checked_text, segments
@@ -282,7 +283,7 @@ class Workbench(Session):
         """
         # In process there is no address to open the page at; the file is in the notebooks' folder.
         page = f"{self.base_url}{PAGE}" if self.is_served else "interface.md"
-        return GapRows(self.control.gaps(), self.untraced.trace, page)
+        return GapRows(self.control.gaps(), lambda: self.untraced.get("gaps/used", Rows[ReliedRow]).data, page)
 
     @property
     def pictures(self) -> "Pictures":

@@ -18,7 +18,7 @@ from workbench.domain.wire.ledger_and_trace import CALL, DETAILS, TraceRow
 from workbench.errors import CheckLiveRefused
 from workbench.register import GapRow
 from workbench.sandbox.provenance import relied_on
-from workbench.text.render import Table, Tabular, beside, page, table
+from workbench.text.render import Table, Tabular, page, table
 from workbench.traffic.har import TRACE
 from workbench.visible import visible
 
@@ -30,8 +30,6 @@ BY_HAND: Final = "by hand"
 AT_STAKE: Final = {3: "Money can be lost", 2: "Payments can go wrong", 1: "Calls can fail, and what else to settle"}
 """Cost of a mistake → the heading above its items."""
 _COLUMNS: Final = ("state", "what", "why", "ticked off by")
-_WIDTHS: Final = (len(BY_HAND), 71)
-"""The widths of state and item in the short text, which has 80 columns."""
 _MOST_ROWS, _MOST_FAILURES, _MOST_USES = 8, 3, 3
 """The most rows, and the most failed checks, with an item of their own; the most calls that a row's item names."""
 
@@ -130,7 +128,7 @@ def _read(path: str | Path, kind: type[T], form: str) -> T:
 
 
 class Checklist(Tabular, tuple[Item, ...]):
-    """The items, the most costly first; the checklist shows itself as text, Markdown and HTML."""
+    """The items, the most costly first; the checklist shows itself as tables and as Markdown."""
 
     __slots__ = ()
 
@@ -172,10 +170,6 @@ class Checklist(Tabular, tuple[Item, ...]):
             table(AT_STAKE[cost], _COLUMNS, [(item.state, item.what, item.why, item.evidence) for item in items])
             for cost, items in groupby(self, lambda item: item.cost)
         ]
-
-    def __repr__(self) -> str:
-        lines = (line for item in self for line in beside((item.state, visible(item.what)), _WIDTHS))
-        return "\n".join([f"Before you go live: {self.summary}", "", *lines])
 
 
 _SIGN: Final = re.compile(r"(`[^`]+`)|[\\*`<>\[\]#]|_(?!\w)|(?<!\w)_")

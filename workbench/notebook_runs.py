@@ -12,7 +12,7 @@ from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from itertools import chain, groupby
 from mimetypes import guess_type
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -366,8 +366,15 @@ def run(
                     console.print(str(result), markup=False, soft_wrap=True)
     finally:
         results.sort(key=lambda result: names.index(result.name))
-        write_junit(results, out / "junit.xml")
+        ended = {result.name for result in results}
+        unfinished = [_not_run(name, "The run was interrupted before this notebook ended.") for name in names]
+        write_junit([*results, *(result for result in unfinished if result.name not in ended)], out / "junit.xml")
     return results
+
+
+def _not_run(name: str, why: str) -> Result:
+    """The failure of a notebook none of whose cells is known to have run."""
+    return Result(name, 0, (), CellFailure(name, 0, "", why, ""))
 
 
 def _running(tasks: Sequence[Task], results: Sequence[Result], jobs: int) -> str:
@@ -395,10 +402,12 @@ def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
             try:
                 result = done.result()
             except BrokenProcessPool:
-                name = running[done].name
-                result = Result(name, 0, (), CellFailure(name, 0, "", "The process that ran it was killed.", ""))
+                result = _not_run(running[done].name, "The process that ran it was killed.")
             yield result
     except KeyboardInterrupt:
+        # A worker would first finish its notebook; its kernel ends with it.
+        for worker in active_children():
+            worker.terminate()
         raise RunRefused("Interrupted; finished notebooks were written.") from None
     finally:
         pool.shutdown(cancel_futures=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, SupportsIndex, overload
 
 from workbench.domain.gaps import PAGE, Choice, choices_of, written
-from workbench.domain.wire.ledger_and_trace import TraceRow
+from workbench.domain.wire.sandbox_controls import ReliedRow
 from workbench.errors import GapRefused
 from workbench.resources import notebook_name
 from workbench.text.render import Column, Table, Tabular, beside, bundle, preformatted, table
@@ -62,14 +62,16 @@ class GapRow(Tabular, dict[str, Any]):
 class GapRows(Tabular, list[GapRow]):
     """Rows of the register, by their order or their name; `used` and `questions` are about the run of a sandbox.
 
-    `trace` returns the rows of the sandbox's trace; `page` is the address of the interface.
+    `used` returns the rows of GET /sandbox/gaps/used; `page` is the address of the interface.
     """
 
+    _width = _WIDTH
+
     def __init__(
-        self, rows: Iterable[Record], trace: Callable[[], Iterable[TraceRow]] = tuple, page: str = PAGE
+        self, rows: Iterable[Record], used: Callable[[], Iterable[ReliedRow]] = tuple, page: str = PAGE
     ) -> None:
         super().__init__(map(GapRow, rows))
-        self._trace, self._page = trace, page
+        self._used, self._page = used, page
 
     @overload
     def __getitem__(self, name: SupportsIndex | str) -> GapRow: ...
@@ -87,19 +89,13 @@ class GapRows(Tabular, list[GapRow]):
     @property
     def used(self) -> "GapRows":
         """The rows that this run relied on so far; `used_by` lists the calls that relied on a row, by frequency."""
-        from workbench.sandbox.provenance import relied_on
-
-        uses = relied_on(self._trace())
+        uses = {row.name: row.used_by for row in self._used()}
         rows = ({**row, "used_by": uses[row["name"]]} for row in self if row["name"] in uses)
-        return GapRows(rows, self._trace, self._page)
+        return GapRows(rows, self._used, self._page)
 
     def questions(self) -> "Letter":
         """A letter to the provider, in Markdown, about the rows that this run relied on."""
         return letter(self.used)
-
-    def text(self, width: int | None = None) -> str:
-        """The table in lines of at most `width` columns, 80 by default."""
-        return super().text(width or _WIDTH)
 
     def _table(self) -> Table:
         section = Column("section", link=f"{self._page}#section-{{}}")

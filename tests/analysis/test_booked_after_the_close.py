@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from workbench.analysis import files
-from workbench.analysis.reconcile import Reconciliation, reconcile
+from workbench.analysis.reconcile import CarryForward, Reconciliation, reconcile
 from workbench.analysis.shapes import READ
 from workbench.analysis.statements import read_ledger, read_statement
 from workbench.cli import app
@@ -260,6 +260,27 @@ def worlds(draw: st.DrawFn) -> list[tuple[Moved, int | None, bool]]:
         made.append((row, draw(st.one_of(st.none(), st.integers(own, 2))), draw(st.booleans())))
     # Each file has a row on its last day, so that every period closes there.
     return made + [(Moved(f"end{end}", end, 1_000), place, True) for place, end in enumerate(ENDS)]
+
+
+@pytest.mark.parametrize("kind", ["text", "frame"])
+@pytest.mark.parametrize(("before", "now"), [("10:00:00", ""), ("", "10:00:00"), ("00:00:00", "")])
+def test_a_row_with_a_day_alone_changes_no_row_that_was_read_before(tmp_path: Path, kind: str, before: str, now: str):
+    rows = [f"{MTN},T1,2026-01-05 {before},1.00", f"{MTN},T4,2026-01-31 {before},2.00"]
+    later = [*rows, f"{MTN},T5,2026-02-03 {now},50.00"]
+
+    def run(given: list[str], name: str, carried: CarryForward | None) -> Reconciliation:
+        path = tmp_path / "books.csv"
+        path.write_text("\n".join([HEADINGS, *given]).replace(" ,", ","), "utf-8")
+        frame = pd.read_csv(path, dtype=str)
+        frame["occurred_at"] = pd.to_datetime(frame["occurred_at"], format="ISO8601")
+        return reconcile(path if kind == "text" else frame, tmp_path / name, carry_forward=carried)
+
+    closing = statement(tmp_path / "january.csv", [Moved("T1", 5, 100), Moved("T4", 31, 200)])
+    statement(tmp_path / "february.csv", [NEXT], closing)
+    first = run(rows, "january.csv", None)
+    second = run(later, "february.csv", first.carry_forward)
+    assert [result.proof["holds"].tolist() for result in (first, second)] == [[True], [True]]
+    assert second.breaks.empty
 
 
 LONG = settings.get_current_profile_name() == "long"

@@ -1,5 +1,7 @@
 """What closes: matched, written off and booked, accepted and booked later; and what stays, with its age."""
 
+import csv
+import re
 from contextlib import chdir
 from datetime import date, timedelta
 from functools import partial
@@ -12,6 +14,8 @@ from click.testing import CliRunner, Result
 
 from tests.analysis.test_matching import FIRST, on
 from tests.analysis.test_partners import tables
+from tests.analysis.test_reconcile import ACCOUNT
+from workbench import read_ledger, resources
 from workbench.analysis import files
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.shapes import BREAK, CARRIED, DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW
@@ -221,6 +225,33 @@ def test_what_the_journal_books_leaves_nothing_open_in_its_own_period_and_in_the
             assert again.breaks.empty
             assert again.proof[["difference_minor", "unexplained_minor"]].to_numpy().tolist() == [[0, 0]]
             assert again.proof["holds"].all()
+
+
+def test_by_the_guides_pattern_the_next_run_finds_what_quickbooks_exports_of_the_journal(tmp_path: Path):
+    (pattern,) = re.findall(r"`(key_pattern = .+)`", resources.guide()["reconcile"].read_text("utf-8"))
+    (tmp_path / "books.toml").write_text(
+        f'dates = ["%d/%m/%Y"]\naccount = "{ACCOUNT}"\n{pattern}\n[columns]\nkey = "Num"\nmoment = "Date"\n'
+        'description = "Memo"\namount = "Amount"\n'
+    )
+    told = [on(1, "K1", 500), on(2, "K2", 7404), on(3, "K3", 35, direction="out", type="fee"), on(30, "E1", 1)]
+    _, statement = tables([], [{**row, "line": line} for line, row in enumerate(told, 2)])
+    exported = ["Date,Num,Memo,Amount", "02/01/2026,K1,Fern,5.00", "31/01/2026,E1,Fern,0.01"]
+
+    def run(decisions: pd.DataFrame | None = None) -> Reconciliation:
+        (tmp_path / "books.csv").write_text("\n".join(exported))
+        ledger = read_ledger(tmp_path / "books.csv", layout=tmp_path / "books.toml")
+        return reconcile(ledger, statement, decisions=decisions)
+
+    names = run().breaks["id"]
+    verdicts = zip(names, ("accept", "write_off"), strict=True)
+    decisions = [(name, verdict, "", "Ann", "2026-02-01", "seen") for name, verdict in verdicts]
+    run(pd.DataFrame(decisions, columns=list(DECIDED)[:6])).journal(tmp_path / "journal.csv", "quickbooks")
+    for line in csv.DictReader((tmp_path / "journal.csv").read_text("utf-8").splitlines()):
+        if line["Account Name"] == ACCOUNT:
+            amount = line["Debits"] or f"-{line['Credits']}"
+            exported.append(f"{line['Journal Date']},{line['Journal No.']},{line['Description']},{amount}")
+    assert len(exported) == 5
+    assert run().breaks.empty
 
 
 def test_a_forgotten_carry_forward_is_asked_for():

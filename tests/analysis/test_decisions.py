@@ -389,6 +389,7 @@ class TestRules:
         assert (fee["recipe"], fee["amount_minor"], fee["description"][:5]) == ("fee_raised", 35, "fee: ")
         assert json.loads(proposals["B"])[0]["recipe"] == "unknown_credit"
         assert pd.isna(proposals["K"])
+        assert result.breaks.set_index("key").loc["FEE", "settlement"] == "Book the fee."
         assert not result.is_decided
         pd.testing.assert_frame_equal(result.proof, plain().proof)
         assert result.inputs.set_index("side").loc["rules", ["name", "rows"]].to_list() == ["rules.toml", 3]

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from workbench import CarryForward, read_ledger, reconcile
+from workbench.analysis.reconcile.carry_forward import KEPT
 from workbench.analysis.statements import Layout
 from workbench.errors import ReconcileRefused, StatementRefused
 
@@ -84,6 +85,14 @@ def test_a_folder_that_was_saved_is_carried_on(tmp_path: Path):
     assert hashes[0] == hashes[1] != hashes[2], "what is carried stands in the sign-off, from a folder as from memory"
     with pytest.raises(ReconcileRefused, match="There is no folder"):
         reconcile(books, later, carry_forward=tmp_path / "september")
+
+
+def test_a_result_that_is_closed_still_has_its_carry_forward():
+    with reconcile(OURS, THEIRS) as closed:
+        pass
+    for name in KEPT:
+        kept = (getattr(result.carry_forward, name) for result in (closed, reconcile(OURS, THEIRS)))
+        pd.testing.assert_frame_equal(*kept)
 
 
 MIDNIGHTS: dict[str, Callable[[pd.DataFrame], Any]] = {

@@ -241,6 +241,10 @@ class TestProofs:
         draft = drafted(tmp_path, f"{PLAIN}{rows}2026-10-16,,Total,1.00,5.00,\n")
         assert lines_of(draft, "a total") == ["# ? line 5 begins as a total does and has a day: it is read as a row"]
 
+    def test_a_line_below_the_rows_leaves_their_midnights_days(self, tmp_path: Path):
+        rows = "2026-10-13 00:00:00,A1,x,,5.00,5.00\n2026-10-14 00:00:00,A2,y,1.00,,4.00\nPage 1 of 1,,,,,\n"
+        assert lines_of(drafted(tmp_path, PLAIN + rows), "dates") == ['dates = ["%Y-%m-%d 00:00:00"]']
+
     def test_days_that_a_spreadsheet_turned_round_are_doubted_and_its_midnights_are_no_times(self, tmp_path: Path):
         book = openpyxl.Workbook()
         book.active.append(["Date", "Reference", "Amount"])
@@ -354,6 +358,15 @@ def test_what_the_caller_says_is_no_doubt_of_a_check(tmp_path: Path):
     assert not [doubt for doubt in checked(path, **asked).doubts if doubt.startswith((*asked,))]
 
 
+def test_of_a_long_file_the_end_is_looked_at_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("workbench.analysis.statements.columns.MOST_ROWS", 6)
+    rows = [f"{day:02}/10/2026,A{day},x,,5.00,{5 * day}.00" for day in range(1, 16)]
+    draft = drafted(tmp_path, "\n".join([PLAIN.strip(), *rows, "Total,,,,75.00,"]))
+    assert lines_of(draft, "dates") == ["dates = [\"%d/%m/%Y\"]  # line 15 '14/10/2026' can only be day first"]
+    assert draft.declared["footers"] == ["Total"]
+    assert Check(draft.statement()).is_sound
+
+
 def test_a_last_row_whose_day_cannot_be_is_no_total(tmp_path: Path):
     path = tmp_path / "own.csv"
     path.write_text("Ref,Day,Money in,Money out\nA-1,13.01.2026,10.00,\nA-2,32.01.2026,5.00,\nTotal,,15.00,\n")
@@ -437,9 +450,12 @@ TOTAL,,,,,,,1150.00,402.50,
 """
 
 
-def test_a_general_ledger_whose_accounts_stand_above_their_rows_is_drafted_and_read(tmp_path: Path):
-    (tmp_path / "books.csv").write_text(GENERAL_LEDGER, "utf-8")
+@pytest.mark.parametrize("begins", [",Beginning Balance,", "Beginning Balance,,"], ids=["in its rows", "as a title"])
+def test_a_general_ledger_whose_accounts_stand_above_their_rows_is_drafted_and_read(begins: str, tmp_path: Path):
+    text = GENERAL_LEDGER.replace(",Beginning Balance,", begins) + '"Accrual Basis, 31 October 2026",,,,,,,,,\n'
+    (tmp_path / "books.csv").write_text(text, "utf-8")
     draft = draft_layout(tmp_path / "books.csv", ledger=True)
+    assert [*draft.declared["accounts"]] == ["MTN MoMo Float", "Zanaco Current"]
     assert {"sections = true  # line 5 'MTN MoMo Float'", 'debit = "Debit"'} <= {
         line.split(", line")[0] for line in draft.toml.splitlines()
     }

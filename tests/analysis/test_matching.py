@@ -388,10 +388,12 @@ class TestWhereTheyAreDeclared:
         told = self.run(files, 'match = [{ on = ["amount"], days = 0 }]', "--rules", str(files / "rules.toml"))
         assert "1 by key in narrative, 1 by amount within 3 days alone." in " ".join(told.split())
 
-    def test_a_name_under_match_that_is_no_account_is_said_with_those_there_are(self, files: Path):
-        (files / "rules.toml").write_text(f'[match]\n"bank:setlement" = {self.MATCH}\n"bank:*" = {self.MATCH}\n')
+    def test_a_note_names_the_accounts_of_rules_that_do_not_exist_and_those_that_do(self, files: Path):
+        charges = '[[rule]]\naccount = "Bank"\nexpected = true\n'
+        match = f'[match]\n"bank:setlement" = {self.MATCH}\n"bank:*" = {self.MATCH}\n'
+        (files / "rules.toml").write_text(charges + match)
         told = " ".join(self.run(files, "", "--rules", str(files / "rules.toml")).split())
-        assert "No account here is named bank:setlement, as [match] says; there are bank:settlement." in told
+        assert "No account here is named bank:setlement or Bank, as a rule says; there are bank:settlement." in told
 
     def test_by_default_a_statement_without_keys_goes_by_amount_within_two_days_and_says_so(self, files: Path):
         told = " ".join(self.run(files, "").split())

@@ -782,6 +782,12 @@ def found_and_settled() -> tuple[Reconciliation, Reconciliation]:
     return found, together(booked)
 
 
+def test_a_charge_of_the_bank_is_to_be_booked_and_other_money_to_be_found_out():
+    rows = [movement("c", 5, direction="out", type="fee"), movement("m", 7, day=1)]
+    advice = dict(python_rows(reconcile(ledger_of(A), statement_of(A, *rows)).breaks, "key", "settlement"))
+    assert advice == {"c": "Book the fee.", "m": "Find out whose money it is; until then, book it as unknown money."}
+
+
 def test_a_shops_own_payments_may_be_of_any_type():
     ledger = ledger_of(movement("a", 100), movement("b", 100))
     ledger["payment"] = pd.Series([1, "order-2"], dtype=object)

@@ -149,7 +149,7 @@ def reconciled(**given: list[Row]) -> SimpleNamespace:
         },
         notes=(),
         sign_off="No break has been decided.",
-        carry_forward=SimpleNamespace(note=""),
+        carry_note="",
         aside=pd.DataFrame(),
         account_names={},
         signatures=Signatures(),
@@ -421,6 +421,11 @@ class TestReconciliation:
         assert left[:2] == [(f"{name} per statement", None, 70_000) for name in ("Balance", "Adjusted balance")]
         assert left[3:-1] == said
         assert left[-1] == ("Adjusted balance per books", None, 70_000)
+
+    def test_an_entry_that_is_written_off_leaves_the_statements_balance_and_corrects_the_books(self):
+        left = by_account(reconciled(breaks=[a_break("missing_in_statement", 7_700, verdict="write_off")]))[MTN]
+        assert ("less entries written off", 1, -7_700) in left
+        assert ("Adjusted balance per statement", None, 70_000) in left
 
     def test_what_is_matched_on_one_side_alone_stays_with_the_items_of_that_side(self):
         both = [a_break("missing_in_ledger", variance, side="statement", id=name, verdict="match", partner=other)

@@ -33,6 +33,16 @@ def mtn(folder: Path, *dates: str) -> Path:
     return path
 
 
+@pytest.mark.parametrize("text", [
+    "2026-01-05 08:00:00", "2026-01-05T08:00:00", "2026-01-05 08:00+00", "2026-01-05 08+00:00", "2026-01-05 080000.1",
+    "2026-02-31 08:00:00", "2026-01-05 24:00:00", "2026-01-05 08:00:60", "1899-12-31 08:00:00", "3000-01-01 08:00:00",
+])  # fmt: skip
+def test_a_text_as_long_as_a_moment_is_read_as_the_format_reads_it(text: str):
+    by = DateFormat("%Y-%m-%d %H:%M:%S")
+    read = dates_in("mine.csv", [by], np.array([2]), Column.of_cells([text]))
+    assert read.local.tolist() == [ABSENT if by.read(text) is None else by.read(text)]
+
+
 def test_the_format_that_reads_the_whole_column_is_taken(tmp_path: Path):
     for texts in (["2026-04-03"], ["03/04/2026", "13/04/2026"], ["04/03/2026", "04/13/2026"], ["3-Apr-2026"]):
         read = read_statement(mtn(tmp_path, *texts))
@@ -418,10 +428,37 @@ def test_a_narrative_in_lines_of_its_own_is_joined_to_the_row_above_and_that_is_
     assert statement.rows["line"].tolist() == [2, 3, 6, 7]
     assert statement.rows["related"].tolist()[1] == "771204", "a pattern sees the whole narrative"
     assert statement.rows["problem"].isna().all()
-    assert (statement.joined, statement.continued) == ((4, 5, 8), JOINED)
+    assert (statement.joined, statement.remarks) == ((4, 5, 8), [JOINED])
     assert statement.follows == "agrees in every row"
     ours = pd.DataFrame([{"account": "bank:settlement", "key": "A1", "occurred_at": "2026-10-13", "amount": "500.00"}])
     assert f"bank.csv: {JOINED}" in reconcile(ours, statement).notes
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+@pytest.mark.parametrize(
+    ("changes", "repeated"),
+    [
+        ([("A1", 5, 15), ("A2", 10, 25), ("A2", 10, 25), ("A3", 1, 26)], 1),
+        ([("A1", 5, 15), ("A2", 10, 25), ("A2", 10, 35), ("A3", 1, 36)], 0),
+        # Each row has the closing balance of its day.
+        ([("A1", 5, 10), ("A1", 5, 10), ("A3", 1, 11)], 0),
+        ([("A0", 4, 4), ("A1", 5, 14), ("A1", 5, 14), ("A3", 1, 15)], 0),
+        ([("A0", 0, 4), ("A0", 0, 4), ("A1", 5, 9)], 0),
+    ],
+)
+def test_a_row_that_repeats_the_one_before_with_its_balance_counts_once_if_the_balances_prove_it(
+    tmp_path: Path, changes: list[tuple[str, int, int]], repeated: int, *, newest_first: bool
+):
+    rows = [f"{13 + int(key[1])}/10/2026,{key},SALE,0.00,{amount}.00,{balance}.00" for key, amount, balance in changes]
+    text = "\n".join(["Date,Reference,Description,Debit,Credit,Balance", *rows[:: -1 if newest_first else 1]])
+    layout = Layout("bank", OF_A_BANK, ("%d/%m/%Y",), account="bank:settlement")
+    statement = read_statement(bank(tmp_path, text), layout=layout)
+    assert len(statement.repeated) == repeated
+    assert len(statement.rows) == len(changes) - repeated
+    if repeated:
+        assert statement.follows == "agrees in every row"
+        (line,) = statement.repeated
+        assert statement.remarks == [f"Line {line} repeats the row above, the balance too: such a row counts once."]
 
 
 def test_the_draft_takes_none_of_them_for_a_total_and_reads_them_all(tmp_path: Path):

@@ -63,31 +63,6 @@ def test_a_fraction_of_a_ngwee_is_never_rounded_away(minor: int, decimals: int):
     assert refusal(lambda: money_from_major(finer, ZMW)) == ("amount_too_precise", "amount")
 
 
-def test_whole_numbers_are_of_the_unit_in_force():
-    for amount, units_minor, minor in (
-        (150, 100, 15_000),
-        (1, 1, 1),
-        (MOST_MINOR, 1, MOST_MINOR),
-        (9_999_999_999, 100, 999_999_999_900),
-    ):
-        assert money_from_integer(amount, ZMW, units_minor=units_minor) == Money(minor)
-    for amount, units_minor in ((MOST_MINOR + 1, 1), (10_000_000_000, 100)):
-        read = partial(money_from_integer, amount, ZMW, units_minor=units_minor)
-        assert refusal(read) == ("amount_too_large", "amount")
-
-
-def test_the_one_currency_is_the_kwacha_in_either_case_and_others_are_refused_by_name():
-    assert [*money.CURRENCIES.values()] == [("ZMW", 967, 2, "ngwee")]
-    assert all(currency_named(text) is ZMW for text in ("ZMW", "zmw", "Zmw"))
-    for text, code, said in (
-        ("zmk", "currency_retired", "ZMK was replaced by ZMW"),
-        *((text, "currency_unsupported", repr(text)) for text in ("USD", "", " ZMW")),
-    ):
-        with pytest.raises(InvalidRequest, match=said) as refused:
-            currency_named(text)
-        assert (refused.value.code, refused.value.param) == (code, "currency")
-
-
 def test_the_codes_of_iso_4217_have_their_own_decimals():
     by_decimals = Counter(each.decimals for each in ISO_4217.values())
     assert by_decimals == {0: 17, 2: 139, 3: 7, 4: 2}

@@ -32,16 +32,6 @@ def test_every_number_of_a_prefix_is_its_operators_and_loses_its_middle(prefix: 
     assert phones.mask_phone(number.e164) == f"+260{prefix}••••{digits[4:]}"
 
 
-def test_zed_mobile_is_an_operator_where_the_register_says_so():
-    assert {*phones.WITHOUT_WALLET} == {*phones.ZED.prefixes}
-    for prefix in phones.ZED.prefixes:
-        number = msisdn_from(f"+260{prefix}1234567", param="phone", zed="zed")
-        assert number.operator is phones.operator_of(number.e164) is phones.ZED
-        assert operator_named(phones.ZED.long_id.lower(), param="channel", zed="zed") is phones.ZED
-    with pytest.raises(InvalidRequest, match="zamtel, zed"):
-        operator_named("zad", param="channel", zed="zed")
-
-
 @given(st.sampled_from(sorted(PREFIXES)), st.text("0123456789", min_size=7, max_size=7))
 def test_a_number_in_national_form_is_the_same_one(prefix: str, digits: str):
     number = msisdn_from(f"0{prefix}{digits}", param="phone", form="national")

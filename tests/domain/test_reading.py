@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
-from workbench.domain.reading import as_text, json_from, query_from, struct_from
+from workbench.domain.reading import as_text, json_from, struct_from
 from workbench.domain.wire.keys_and_events import (
     CreateWebhookEndpoint,
     NewPlant,
@@ -15,12 +15,10 @@ from workbench.domain.wire.keys_and_events import (
     TokenRequest,
     UpdateWebhookEndpoint,
 )
-from workbench.domain.wire.ledger_and_trace import EntriesQuery
 from workbench.domain.wire.payments_and_payouts import (
     ConfirmPaymentIntent,
     CreateCharge,
     CreatePaymentIntent,
-    RefundsQuery,
 )
 from workbench.domain.wire.sandbox_controls import Simulate
 from workbench.errors import InvalidRequest
@@ -98,15 +96,6 @@ def test_any_bytes_are_read_or_refused(body: bytes):
         str(error).encode()
 
 
-def test_a_whole_number_has_64_bits_and_one_amount_many_spellings():
-    for bound in (2**63 - 1, -(2**63)):
-        assert struct_from({**PLANT, "id": bound}, NewPlant).id == bound
-    for text in ("15000", "15000.00", "1.5e4"):
-        amount = struct_from({**CHARGE, "amount": json_from(text.encode())}, CreateCharge).amount
-        assert (amount, type(amount)) == (15_000, int)
-        assert struct_from({**INTENT, "amount": json_from(text.encode())}, CreatePaymentIntent).amount == 15_000
-
-
 WHOLE, MINOR = "a whole number that fits 64 bits", "a whole number from 0 to 999999999999"
 OTHER_TYPES: list[tuple[type[Struct], str, str, list[tuple[object, str]]]] = [
     (CreatePaymentIntent, "amount", "a number", [
@@ -175,13 +164,6 @@ def test_what_is_no_object_is_refused_what_is_missing_named_and_what_is_unknown_
         assert list(error.problems) == [("/surplus", "is not known"), ("/a~1b~0c", "is not known")]
 
 
-def test_what_may_be_missing_has_its_default():
-    intent = struct_from(INTENT, CreatePaymentIntent)
-    assert (intent.description, intent.metadata) == (None, {})
-    assert struct_from(PLANT, NewPlant).tag is UNSET
-    assert struct_from(GOOD[CreateWebhookEndpoint], CreateWebhookEndpoint).enabled_events == ["*"]
-
-
 def test_every_problem_is_told_at_once():
     method = {"type": 1, "mobile_money": {"provider": None}}
     error = refused(struct_from, {"payment_method": method, "client_secret": []}, ConfirmPaymentIntent)
@@ -195,17 +177,6 @@ def test_every_problem_is_told_at_once():
     method = {**METHOD, "card": {}}
     error = refused(struct_from, {"payment_method": method}, ConfirmPaymentIntent, unknown="refused")
     assert list(error.problems) == [("/payment_method/card", "is not known")]
-
-
-def test_a_query_is_read_as_its_struct_and_a_number_out_of_bounds_or_named_twice_refused():
-    assert query_from({"limit": "5", "charge": "7"}, RefundsQuery) == RefundsQuery(limit=5, charge="7")
-    for name, value, code, said in (
-        ("limit", "0", "parameter_invalid", "limit must be a whole number from 1 to 10000, not 0."),
-        ("after", "x", "parameter_invalid", f"after must be a whole number from 0 to {2**63 - 1}, not a string."),
-        ("after", ["1", "2"], "parameter_repeated", "after stands more than once."),
-    ):
-        error = refused(query_from, {name: value}, EntriesQuery)
-        assert (str(error), error.code, error.param) == (said, code, name)
 
 
 NAMES = sorted({name for shape in GOOD for name in shape.__struct_fields__} | {"type", "mobile_money", "phone"})

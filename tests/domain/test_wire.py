@@ -8,7 +8,7 @@ import pytest
 
 from workbench.domain.masking import Secret
 from workbench.domain.wire import ledger_and_trace as rows
-from workbench.domain.wire.base import SECRETS, List, View, secret_text, to_json, without_once
+from workbench.domain.wire.base import SECRETS, View, secret_text, to_json, without_once
 from workbench.domain.wire.keys_and_events import ApiKey, TokenRequest, WebhookEndpoint
 from workbench.domain.wire.payments_and_payouts import PaymentIntent
 
@@ -47,13 +47,6 @@ def test_a_repr_tells_what_says_something_and_what_is_shown_once_can_be_left_out
         assert {"value", "secret"} & {*msgspec.to_builtins(shown, enc_hook=secret_text)}
         assert not {"value", "secret"} & {*msgspec.to_builtins(without_once(shown))}
     assert without_once(intent) is intent
-
-
-def test_a_page_is_looped_over_measured_and_indexed():
-    letters = ["a", "b", "c"]
-    page = List(url="/v1/refunds", has_more=False, data=letters)
-    assert list(page) == [page[place] for place in range(len(page))] == letters
-    assert repr(letters) in repr(page)
 
 
 def test_a_row_of_the_trace_holds_what_was_written():

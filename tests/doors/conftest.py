@@ -162,11 +162,23 @@ class Door(NamedTuple):
 
     port: int
     key: str
-    host: str = "127.0.0.1"
+    host: str
+
+    @classmethod
+    def at(cls, base_url: str, secret_key: object = "", **_: str) -> "Door":
+        """The door of a sandbox with this address."""
+        url = urlsplit(base_url)
+        return cls(url.port or 0, str(secret_key), url.hostname or "")
 
     @classmethod
     def of(cls, served: Workbench | Served) -> "Door":
-        return cls(urlsplit(served.base_url).port or 0, str(served.secret_key))
+        return cls.at(served.base_url, served.secret_key)
+
+    def client(self) -> httpx.Client:
+        """Calls with the key, over connections that are kept."""
+        headers = {"Authorization": f"Bearer {self.key}"}
+        at = f"http://{self.host}:{self.port}"
+        return httpx.Client(base_url=at, headers=headers, trust_env=False, timeout=30, verify=False)  # noqa: S501  no TLS
 
     def connection(self, within_s: float = 15) -> "closing[socket.socket]":
         return closing(socket.create_connection((self.host, self.port), timeout=within_s))

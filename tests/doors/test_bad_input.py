@@ -11,8 +11,6 @@ import pytest
 from tests.doors.conftest import CHARGE, INTENT, Wire, method
 from workbench.merchant.receiver import Arrival
 
-NewNumber = Callable[..., str]
-
 LIVE_SECRET = "sk" + "_live_" + "x" * 24
 LIVE_PUBLISHABLE = "pk" + "_live_" + "x" * 24
 OTHER_TEST_KEY = "sk" + "_test_" + "x" * 24

@@ -106,16 +106,6 @@ class TestTheCode:
             assert (back.status_code, back.headers["location"], "set-cookie" in back.headers) == (303, "/", False)
 
     @pytest.mark.thorough
-    def test_the_next_one_is_printed_when_it_is_used(self, serving: Serving):
-        with serving(*OPTIONS) as server:
-            assert links(server) == []
-            seen = {server.console_url}
-            for place in range(3):
-                assert httpx.get([*seen][-1] if place == 0 else links(server)[-1]).status_code == 303
-                seen.add(next_link(server, place))
-            assert len(seen) == 4
-
-    @pytest.mark.thorough
     def test_a_guess_is_refused_and_uses_nothing_up(self, serving: Serving):
         with serving(*OPTIONS) as server:
             url, code = server.address["base_url"], server.console_url.rpartition("=")[2]
@@ -273,16 +263,6 @@ class TestTheCookie:
             assert "Open the console" in console.ask("GET", "/").text
             assert again.console_url != server.console_url
             assert httpx.get(server.console_url).status_code == 403
-
-    @pytest.mark.thorough
-    def test_it_goes_on_with_the_key_that_replaces_one(self, serving: Serving):
-        with serving(*OPTIONS) as server:
-            console = Console.of(server)
-            (key,) = [
-                each for each in console.ask("GET", "/v1/api_keys", **SAME).json()["data"] if each["kind"] == "secret"
-            ]
-            rolled = console.ask("POST", f"/v1/api_keys/{key['id']}/roll", **console.origin).json()
-            assert console.ask("GET", KEYS, **SAME).json()["secret_key"] == rolled["value"]
 
 
 class TestThePage:

@@ -45,6 +45,8 @@ ATTACKS = {
     "a bare line feed behind a chunk's length": (CHUNKED, f"2\n{{}}\r\n0\r\n\r\n{SMUGGLED}"),
     "a line feed in a chunk's extension": (CHUNKED, f"2;x\ny\r\n{{}}\r\n0\r\n\r\n{SMUGGLED}"),
 }
+TAKEN = {CHUNKED, "Transfer-Encoding: xchunked"}
+"""Heads that are in order; what follows them is refused."""
 LIMIT = 65_536
 
 
@@ -87,7 +89,10 @@ def test_what_two_readers_read_in_two_ways_is_one_response_and_the_end(door: Doo
     begun = time.monotonic()
     got = responses(door.raw(f"POST /plants HTTP/1.1\r\nHost: localhost\r\n{framing}\r\n\r\n{rest}".encode("latin-1")))
     assert [status for status, *_ in got] == [400]
-    assert got[0][1]["connection"] == "close"
+    headers = got[0][1]
+    assert headers["connection"] == "close"
+    # The operation is known once the head has arrived.
+    assert ("sandbox-provenance" in headers) == (framing in TAKEN)
     assert time.monotonic() - begun < 5
     assert not [row for row in [*bench.trace][before:] if "smuggled" in row["what"]]
 
@@ -121,7 +126,9 @@ class TestHeads:
         with door.connection() as connection:
             for place in range(0, len(message), step):
                 connection.sendall(message[place : place + step])
-            assert [each for each, *_ in responses(whole(connection))] == [status]
+            ((answered, headers, _),) = responses(whole(connection))
+        assert answered == status
+        assert re.fullmatch(r"(req|ctl)_\w{24}", headers["request-id"])
 
     def test_a_head_that_does_not_end_is_refused_while_it_comes(self, door: Door):
         for begun, status in ((b"GET /docs HTTP/1.1\r\nHost: localhost\r\nX: ", 431), (b"GET /", 414)):
@@ -131,6 +138,11 @@ class TestHeads:
                     for _ in range(20):
                         connection.sendall(b"y" * LIMIT)
                 assert connection.recv(100).split(b" ")[1] == str(status).encode()
+
+    def test_each_that_is_refused_has_a_number_of_its_own(self, door: Door):
+        refused = [responses(door.raw(b"GET / HTTP/1.1\r\n: no name\r\n\r\n"))[0] for _ in range(2)]
+        assert [status for status, *_ in refused] == [400, 400]
+        assert len({headers["request-id"] for _, headers, _ in refused}) == 2
 
     def test_so_many_headers_and_no_more(self, door: Door):
         for count, status in ((98, 200), (99, 431)):
@@ -299,16 +311,9 @@ class TestGoingAway:
 
 def test_a_body_over_the_limit_is_read_to_its_end_and_refused(door: Door):
     for size, status in ((1 << 20, 400), ((1 << 20) + 1, 413), (40 << 20, 413)):
+        lines = (f"Content-Length: {size}", "Content-Type: application/json")
         with door.connection(30) as connection:
-            connection.sendall(
-                asked(
-                    door,
-                    "/v1/payment_intents",
-                    f"Content-Length: {size}",
-                    "Content-Type: application/json",
-                    method="POST",
-                )
-            )
+            connection.sendall(asked(door, "/v1/payment_intents", *lines, method="POST"))
             with suppress(OSError):
                 for _ in range(size // (1 << 16)):
                     connection.sendall(b" " * (1 << 16))

@@ -107,13 +107,6 @@ def pay(shop: Shop) -> PaymentsClient:
     return shop.bench.client_with(shop.key)
 
 
-def test_a_filter_that_there_is_not_is_no_argument(pay: PaymentsClient):
-    for group, name in (("events", "typ"), ("deliveries", "stauts"), ("refunds", "chagre"), ("api_keys", "url")):
-        for method in ("list", "each"):
-            with pytest.raises(TypeError, match=name):
-                getattr(getattr(pay, group), method)(**{name: "charge.*"})
-
-
 def objects(found: object) -> set[str]:
     return {each.data.object["id"] for each in found}
 

@@ -8,7 +8,6 @@ import pytest
 from tests.conftest import INTENT, Shop, charge_of
 from workbench import Workbench
 
-NewNumber = Callable[..., str]
 RETRYABLE = "requires_payment_method"
 
 

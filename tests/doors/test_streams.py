@@ -12,7 +12,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.conftest import Server, Serving, is_true_soon
+from tests.conftest import INTENT, Server, Serving, is_true_soon
 from tests.doors.conftest import Door
 from workbench import Workbench
 from workbench.sandbox import connections
@@ -89,65 +89,48 @@ class Stream:
         return not self.ends(0.3)
 
 
-class Shop:
-    """What a merchant does meanwhile, each call on a connection of its own unless it is given one."""
-
-    def __init__(self, door: Door) -> None:
-        self._url = f"http://{door.host}:{door.port}"
-        self._headers = {"Authorization": f"Bearer {door.key}", "Content-Type": "application/json"}
-
-    def intent(self, http: httpx.Client | None = None) -> str:
-        body = '{"amount": 150.00, "currency": "ZMW", "payment_method_types": ["mobile_money"]}'
-        send = http.post if http else httpx.post
-        return send(f"{self._url}/v1/payment_intents", content=body, headers=self._headers).json()["id"]
-
-    def ask(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401  JSON
-        content = None if body is None else json.dumps(body)
-        return httpx.request(method, f"{self._url}{path}", content=content, headers=self._headers).json()
-
-    @property
-    def seq(self) -> int:
-        return self.ask("GET", "/sandbox/changes")["last_seq"]
+def intent(http: httpx.Client) -> str:
+    """The id of an intent that a merchant makes meanwhile."""
+    return str(http.post("/v1/payment_intents", json=INTENT).json()["id"])
 
 
-def of(server: Server) -> Door:
-    return Door(int(server.address["base_url"].rpartition(":")[2]), server.address["secret_key"])
+def last_seq(http: httpx.Client) -> int:
+    return int(http.get("/sandbox/changes").json()["last_seq"])
 
 
 @pytest.mark.thorough
 def test_what_somebody_commits_is_told_within_a_second_by_its_seq(door: Door):
-    shop = Shop(door)
-    with Stream(door) as stream:
+    with Stream(door) as stream, door.client() as http:
         assert stream.head.startswith("http/1.1 200")
         named = dict(line.split(": ", 1) for line in stream.head.splitlines()[1:])
         assert (named["content-type"], named["cache-control"]) == ("text/event-stream", "no-store")
         assert "content-length" not in named
         assert named["request-id"].startswith("ctl_")
         for _ in range(5):
-            begun, made = time.monotonic(), shop.intent()
+            begun, made = time.monotonic(), intent(http)
             seq = stream.hears("payment", made)
             assert seq is not None
             assert time.monotonic() - begun < WITHIN_S
-            page = shop.ask("GET", f"/sandbox/changes?after={seq - 1}")["data"]
+            page = http.get(f"/sandbox/changes?after={seq - 1}").json()["data"]
             assert ("payment", made) in {(each["kind"], each["id"]) for each in page}
 
 
 def test_it_needs_the_secret_key_and_ends_with_it(door: Door):
-    shop = Shop(door)
     with Stream(door, key="sk_test_nobody") as refused:
         assert refused.head.startswith("http/1.1 401")
-    made = shop.ask("POST", "/v1/api_keys", {"kind": "secret"})
-    with Stream(door, key=made["value"]) as stream, Stream(door) as other:
-        assert shop.ask("DELETE", f"/v1/api_keys/{made['id']}")["status"] == "revoked"
-        assert stream.ends()
-        assert other.hears("payment", shop.intent())
+    with door.client() as http:
+        made = http.post("/v1/api_keys").json()
+        with Stream(door, key=made["value"]) as stream, Stream(door) as other:
+            assert http.delete(f"/v1/api_keys/{made['id']}").json()["status"] == "revoked"
+            assert stream.ends()
+            assert other.hears("payment", intent(http))
 
 
 def test_it_goes_on_from_where_it_broke_off(door: Door):
-    shop = Shop(door)
-    with Stream(door) as stream:
-        seq = stream.hears("payment", shop.intent())
-    missed = shop.intent()
+    with door.client() as http:
+        with Stream(door) as stream:
+            seq = stream.hears("payment", intent(http))
+        missed = intent(http)
     for path, *lines in (
         (f"/sandbox/changes?after={seq}",),
         ("/sandbox/changes", f"Last-Event-ID: {seq}"),
@@ -165,10 +148,9 @@ def test_it_goes_on_from_where_it_broke_off(door: Door):
 
 @pytest.mark.thorough
 def test_more_than_a_page_comes_at_once(threaded: Door):
-    shop = Shop(threaded)
-    since = shop.seq
-    with httpx.Client() as http:
-        made = [shop.intent(http) for _ in range(400)]
+    with threaded.client() as http:
+        since = last_seq(http)
+        made = [intent(http) for _ in range(400)]
     with Stream(threaded, f"/sandbox/changes?after={since}") as stream:
         heard = set[str]()
         while not heard >= {*made}:
@@ -176,22 +158,22 @@ def test_more_than_a_page_comes_at_once(threaded: Door):
 
 
 def test_a_reset_and_a_place_that_is_ahead_say_so():
-    with Workbench(seed=7) as bench, bench.serve() as served:
+    with Workbench(seed=7) as bench, bench.serve() as served, ExitStack() as held:
         door = Door.of(served)
-        shop = Shop(door)
+        http = held.enter_context(door.client())
         with Stream(door) as stream:
-            assert stream.hears("payment", shop.intent())
+            assert stream.hears("payment", intent(http))
             bench.reset()
             while (told := stream.event())[1] != "reset":
                 pass
-            assert told[0] == told[2]["last_seq"] == shop.seq
-            assert stream.hears("payment", shop.intent())
+            assert told[0] == told[2]["last_seq"] == last_seq(http)
+            assert stream.hears("payment", intent(http))
         # The intent's webhook may be recorded meanwhile.
-        before = shop.seq
+        before = last_seq(http)
         with Stream(door, "/sandbox/changes?after=1000000") as ahead:
             seq, name, data = ahead.event()
             assert (name, data) == ("reset", {"last_seq": seq})
-            assert before <= seq <= shop.seq
+            assert before <= seq <= last_seq(http)
 
 
 def test_one_without_news_gets_a_comment(threaded: Door, monkeypatch: pytest.MonkeyPatch):
@@ -204,9 +186,9 @@ def test_one_without_news_gets_a_comment(threaded: Door, monkeypatch: pytest.Mon
 
 
 def test_what_is_sent_behind_a_request_for_a_stream_is_not_answered_in_it(threaded: Door):
-    with Stream(threaded) as stream:
+    with Stream(threaded) as stream, threaded.client() as http:
         stream.send(b"GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        made = Shop(threaded).intent()
+        made = intent(http)
         while "pi_" not in (block := stream.block()):
             assert block.startswith((":", "id:"))
         assert made in block
@@ -223,14 +205,14 @@ def worker_of(server: Server, port: int) -> int | None:
 @pytest.mark.thorough
 def test_what_another_worker_commits_is_told_in_time_too(serving: Serving, tmp_path: Path):
     with serving("--port", "0", "--json", "--workers", "2", "--store", str(tmp_path / "store.db")) as server:
-        door = of(server)
-        shop, elsewhere = Shop(door), 0
+        door = Door.at(**server.address)
+        elsewhere = 0
         with Stream(door) as stream:
             here = worker_of(server, stream.port)
             assert here
             for _ in range(100):
-                with httpx.Client() as http:
-                    made = shop.intent(http)
+                with door.client() as http:
+                    made = intent(http)
                     (connection,) = http._transport._pool.connections  # type: ignore[attr-defined]  # noqa: SLF001  whose socket it is
                     ours = connection._connection._network_stream.get_extra_info("client_addr")[1]  # noqa: SLF001  the same
                     elsewhere += worker_of(server, ours) != here
@@ -244,7 +226,7 @@ def test_what_another_worker_commits_is_told_in_time_too(serving: Serving, tmp_p
 @pytest.mark.thorough
 def test_asked_to_end_the_server_ends_them_at_once(serving: Serving, workers: int):
     with serving("--port", "0", "--json", "--workers", str(workers)) as server, ExitStack() as closing_all:
-        streams = [closing_all.enter_context(Stream(of(server))) for _ in range(8)]
+        streams = [closing_all.enter_context(Stream(Door.at(**server.address))) for _ in range(8)]
         for each in streams:
             each.block()
         begun = time.monotonic()
@@ -257,21 +239,23 @@ def test_asked_to_end_the_server_ends_them_at_once(serving: Serving, workers: in
 @pytest.mark.thorough
 def test_no_read_is_held_open_so_that_the_log_of_writes_can_be_folded(serving: Serving, tmp_path: Path):
     store = tmp_path / "store.db"
-    with serving("--port", "0", "--json", "--store", str(store)) as server, Stream(of(server)) as stream:
-        assert stream.hears("payment", Shop(of(server)).intent())
+    with serving("--port", "0", "--json", "--store", str(store)) as server, ExitStack() as held:
+        door = Door.at(**server.address)
+        stream, http = held.enter_context(Stream(door)), held.enter_context(door.client())
+        assert stream.hears("payment", intent(http))
         with closing(sqlite3.connect(store)) as connection:
             assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() == (0, 0, 0)
         assert (tmp_path / "store.db-wal").stat().st_size == 0
-        assert stream.hears("payment", Shop(of(server)).intent())
+        assert stream.hears("payment", intent(http))
 
 
 @pytest.mark.thorough
 def test_fifty_cost_no_thread_and_all_of_them_hear(serving: Serving):
     with serving("--port", "0", "--json") as server, ExitStack() as closing_all:
-        door, process = of(server), psutil.Process(server.process.pid)
+        door, process = Door.at(**server.address), psutil.Process(server.process.pid)
         threads = process.num_threads()
         streams = [closing_all.enter_context(Stream(door)) for _ in range(MANY)]
-        made = Shop(door).intent()
+        made = intent(closing_all.enter_context(door.client()))
         assert all(each.hears("payment", made) for each in streams)
         assert process.num_threads() <= threads
         before = sum(process.cpu_times()[:2])

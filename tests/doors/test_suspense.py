@@ -7,14 +7,12 @@ from typing import Any
 import httpx
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.conftest import Shop, StoreFile, check_books, refusal
 from workbench import Workbench
 from workbench.analysis.reconcile import reconcile
 from workbench.analysis.shapes import STATEMENT_ROW
-from workbench.errors import InvalidRequest, NotFound, StateConflict
+from workbench.errors import InvalidRequest, NotFound
 
 LATE, PHONE, FLOAT = "+260960000010", "+260961234567", "operator:mtn:float"
 ENDS = {"credit": ("credited", "suspense_settled"), "return": ("returned", "suspense_returned")}
@@ -53,13 +51,9 @@ def test_what_waits_is_shown_wherever_the_payment_is_and_nowhere_else(shop: Shop
     told = shop.read("/v1/events?type=payment_intent.late_success")["data"][0]["data"]["object"]
     balance = shop.read("/v1/balance")
     assert balance["suspense"] == [{"amount": Decimal("87.35"), "currency": "ZMW"}]
-    everywhere = [
-        charge["suspense"],
-        listed[intent]["suspense"],
-        told["suspense"],
-        shop.read("/sandbox/suspense")["data"],
-    ]
-    assert everywhere == [[item]] * 4
+    for shown_there in (charge["suspense"], listed[intent]["suspense"], told["suspense"]):
+        assert shown_there == [item]
+    assert shop.read("/sandbox/suspense")["data"] == [item]
     assert shop.read("/sandbox/suspense?status=returned")["data"] == []
     assert refusal(shop.get("/sandbox/suspense?status=lost")) == (400, "parameter_invalid", "status")
     provenance = [
@@ -204,44 +198,3 @@ def test_who_has_the_file_open_too_sees_it_and_after_a_reset_nobody_does(store: 
         assert [each["id"] for each in bench.operator.suspense() if each["status"] == "returned"] == [item.id]
         bench.reset()
         assert (bench.operator.suspense(), other.operator.suspense()) == ([], [])
-
-
-STEPS = st.lists(
-    st.tuples(st.sampled_from(["late", "paid", "credit", "return", "reverse"]), st.integers(0, 3)), max_size=8
-)
-
-
-@settings(max_examples=12)
-@given(STEPS)
-def test_in_any_order_suspense_holds_what_waits_and_each_sum_is_settled_once(steps: list[tuple[str, int]]):
-    with Workbench(seed=7) as bench:
-        pay, operator = bench.client, bench.operator
-        intents = [pay.payment_intents.create(amount=Decimal(each)) for each in ("10.00", "0.01")]
-        model: dict[str, str] = {}
-        decided: dict[str, str] = {}
-        for what, which in steps:
-            intent, items_ = intents[which % 2], sorted(model)
-            if what in {"late", "paid"} and pay.payment_intents.retrieve(intent.id).status != "succeeded":
-                operator.script(PHONE, ["late_success" if what == "late" else "approve"])
-                confirmed = pay.payment_intents.confirm(intent.id, phone=PHONE, provider="mtn")
-                mine = [each for each in operator.suspense() if each["payment_intent"] == intent.id]
-                assert len(confirmed.warnings) == sum(each["status"] != "returned" for each in mine)
-                bench.clock.advance(400)
-                model |= {each["id"]: "waiting" for each in operator.suspense() if each["id"] not in model}
-            elif what in ENDS and items_:
-                item = items_[which % len(items_)]
-                if model[item] == "waiting":
-                    model[item], decided[item] = ENDS[what][0], operator.settle(item, what)["settled_by"]
-                else:
-                    with pytest.raises(StateConflict):
-                        operator.settle(item, what)
-            elif what == "reverse" and decided:
-                item, entry = decided.popitem()
-                bench.control.settle({"recipe": "reversed", "entry": entry})
-                model[item] = "waiting"
-            rows = operator.suspense()
-            assert {each["id"]: each["status"] for each in rows} == model
-            waits = sum(int(each["amount"] * 100) for each in rows if each["status"] == "waiting")
-            held = {each.account: each.credit_minor - each.debit_minor for each in bench.control.accounts()}
-            assert held.get("suspense:mtn", 0) == waits >= 0
-        check_books(bench)

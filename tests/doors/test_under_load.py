@@ -49,11 +49,6 @@ def held_up(client: httpx.Client, for_s: float) -> float:
     return min(statistics.quantiles(timed(client, for_s / 3), n=100)[98] for _ in range(3))
 
 
-def client_of(address: dict[str, str]) -> httpx.Client:
-    headers = {"Authorization": f"Bearer {address['secret_key']}"}
-    return httpx.Client(base_url=address["base_url"], headers=headers, trust_env=False, timeout=30, verify=False)  # noqa: S501  no TLS
-
-
 def test_a_page_is_made_once_for_all_who_ask_for_it(monkeypatch: pytest.MonkeyPatch):
     made, text = Counter[str](), pages._rendered  # noqa: SLF001  what makes a page, counted
 
@@ -77,7 +72,7 @@ def test_a_page_is_made_once_for_all_who_ask_for_it(monkeypatch: pytest.MonkeyPa
 @pytest.mark.thorough
 def test_what_waits_holds_nobody_up(serving: Serving):
     with serving(*QUIETLY) as server, ExitStack() as held:
-        client, other = (held.enter_context(client_of(server.address)) for _ in range(2))
+        client, other = (held.enter_context(Door.at(**server.address).client()) for _ in range(2))
         begun = time.monotonic()
         asked = [
             threading.Thread(
@@ -118,7 +113,7 @@ def test_where_there_are_no_more_threads_what_would_wait_is_refused(
 
 
 @contextmanager
-def shop_that_calls_back(base_url: str, secret_key: str) -> Iterator[tuple[str, list[float]]]:
+def shop_that_calls_back(door: Door) -> Iterator[tuple[str, list[float]]]:
     """A merchant's server that creates and reads while its webhook handler runs: its URL, how long the calls took."""
     took: list[float] = []
 
@@ -126,7 +121,7 @@ def shop_that_calls_back(base_url: str, secret_key: str) -> Iterator[tuple[str, 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             if len(took) < 6:
-                with client_of({"base_url": base_url, "secret_key": secret_key}) as client:
+                with door.client() as client:
                     before = time.monotonic()
                     assert client.post("/v1/payment_intents", json=INTENT).status_code == 200
                     assert client.get("/v1/balance").status_code == 200
@@ -147,7 +142,7 @@ def shop_that_calls_back(base_url: str, secret_key: str) -> Iterator[tuple[str, 
 @pytest.mark.parametrize(("kept", "by_http"), [(False, False), (True, False), (False, True)])
 def test_a_shop_may_call_back_while_the_clock_is_advanced(store: StoreFile, kept: bool, by_http: bool):  # noqa: FBT001  a case
     with Workbench(seed=7, store=store.path if kept else None) as bench, bench.serve() as served:
-        with shop_that_calls_back(served.base_url, str(served.secret_key)) as (url, took):
+        with shop_that_calls_back(Door.of(served)) as (url, took):
             bench.client.webhook_endpoints.create(url=url)
             with Workbench.connect(served.base_url, served.secret_key) as other:
                 caller = other if by_http else bench
@@ -168,10 +163,10 @@ def test_asked_to_end_under_load_it_breaks_no_request(
     with socket.create_server(("127.0.0.1", 0)) as hangs:  # a receiver that never answers
         options = ("--webhook", f"http://127.0.0.1:{hangs.getsockname()[1]}/", "--workers", str(workers))
         with serving(*QUIETLY, "--store", str(store), *options) as server, ExitStack() as held:
-            family = server.workers
+            family, door = server.workers, Door.at(**server.address)
 
             def pay() -> None:
-                with client_of(server.address) as client:
+                with door.client() as client:
                     while True:
                         try:
                             response = client.post("/v1/payment_intents", json=INTENT)
@@ -188,7 +183,6 @@ def test_asked_to_end_under_load_it_breaks_no_request(
             for each in callers:
                 each.start()
             # One that says half a request, and one that does not read what it asked for.
-            door = Door(httpx.URL(server.address["base_url"]).port or 0, server.address["secret_key"])
             half, unread = held.enter_context(door.connection()), held.enter_context(door.connection())
             half.sendall(door.head("/v1/payment_intents", "Host: localhost", "Content-Length: 9", method="POST"))
             unread.sendall(door.head("/openapi.json", "Host: localhost").replace(b"close", b"keep-alive") * 100)
@@ -283,8 +277,7 @@ def test_what_takes_too_long_is_answered_at_the_end(monkeypatch: pytest.MonkeyPa
 
     with Workbench(seed=7, webhooks=hangs) as bench, ExitStack() as held:
         with bench.serve() as served:
-            address = {"base_url": served.base_url, "secret_key": str(served.secret_key)}
-            client = held.enter_context(client_of(address))
+            client = held.enter_context(Door.of(served).client())
             assert client.post("/v1/payment_intents", json=INTENT).status_code == 200
             assert arrived.wait(SOON_S)
 
@@ -305,7 +298,7 @@ def test_at_the_other_loopback(serving: Serving):
     with serving(*QUIETLY, "--host", "::1") as server, Workbench.connect(**server.address) as bench:
         assert "[::1]" in server.address["base_url"]
         assert bench.client.payment_intents.create(amount=1).id
-        door = Door(httpx.URL(server.address["base_url"]).port or 0, server.address["secret_key"], "::1")
+        door = Door.at(**server.address)
         for host, status in (("[::1]", 200), ("[::2]", 421), ("::1", 400)):
             assert door.send(door.head("/docs", f"Host: {host}"))[0] == status
         # A shell would read its brackets.

@@ -8,8 +8,6 @@ import pytest
 
 from tests.doors.conftest import Wire
 from workbench import Workbench
-from workbench.domain.payments import FAILURES
-from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE, TEST_NUMBERS
 
 
 def changes(wire: Wire, after: int | None = None) -> dict[str, Any]:
@@ -138,17 +136,6 @@ def test_the_handset_that_rings_is_the_first_and_then_come_those_used_last(own: 
     assert rows[0] == own.get(f"/sandbox/phones/{ringing}").json()
 
 
-def test_the_handset_of_a_payment_comes_first_however_old_it_is(own: Wire):
-    first = own.paid()
-    phone = own.get("/sandbox/phones").json()["data"][0]["phone"]
-    for _ in range(20):
-        own.pin(own.prompt()[1])
-    assert phone not in {each["phone"] for each in own.get("/sandbox/phones").json()["data"]}
-    rows = own.get(f"/sandbox/phones?payment={first}").json()["data"]
-    assert (rows[0]["phone"], len(rows)) == (phone, 20)
-    assert own.get("/sandbox/phones?payment=pi_none").json() == own.get("/sandbox/phones").json()
-
-
 def test_the_keys_are_those_of_whoever_asks_and_no_cache_keeps_them(wire: Wire):
     response = wire.get("/sandbox/keys")
     shown = {"secret_key": str(wire.bench.secret_key), "publishable_key": str(wire.bench.publishable_key)}
@@ -188,18 +175,6 @@ def test_a_request_is_shown_as_code_with_names_for_its_keys(wire: Wire):
     placed = wire.get(f"{path}?base_url=http://127.0.0.1:4242").json()
     assert "curl -X POST http://127.0.0.1:4242/v1/charges" in placed["curl"]
     assert wire.get("/sandbox/requests/req_none/code").json()["code"] == "request_not_found"
-
-
-def test_what_can_be_asked_to_happen_is_the_table_of_scenarios(wire: Wire):
-    offered = wire.get("/sandbox/scenarios").json()
-    assert {each["ending"]: each["says"] for each in offered["test_numbers"]} == {
-        ending: each.says for ending, each in TEST_NUMBERS.items()
-    }
-    assert (offered["scenarios"], offered["pin"]) == ([*SCRIPTABLE], SANDBOX_PIN)
-    assert offered["failures"] == FAILURES
-    assert [(each["id"], each["prefixes"][0]) for each in offered["operators"]] == [
-        ("mtn", "96"), ("airtel", "97"), ("zamtel", "95"),
-    ]  # fmt: skip
 
 
 def test_payments_are_found_filtered_and_paged(own: Wire):

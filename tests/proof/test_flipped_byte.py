@@ -232,11 +232,10 @@ def test_a_chain_that_lost_its_end_is_found_by_the_number_and_the_head_that_were
     number, head, _ = read_back(paid)
     shorter = shutil.copy(paid, tmp_path / "shorter.db")
     last = f"(SELECT id FROM entry WHERE number = {number})"  # noqa: S608  a number that was read
-    with closing(sqlite3.connect(shorter)) as connection:
-        connection.executescript(f"""
-            DROP TRIGGER entry_remains; DROP TRIGGER posting_remains;
-            DELETE FROM posting WHERE entry = {last}; DELETE FROM entry WHERE id = {last};
-        """)  # noqa: S608  the same
+    StoreFile(Path(shorter)).run(f"""
+        DROP TRIGGER entry_remains; DROP TRIGGER posting_remains;
+        DELETE FROM posting WHERE entry = {last}; DELETE FROM entry WHERE id = {last};
+    """)  # noqa: S608  the same
     assert StoreFile(shorter).is_whole()
     with opened(shorter) as tx:
         tx.journal.add_up()

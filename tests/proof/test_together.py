@@ -46,15 +46,10 @@ def held(store: StoreFile) -> Iterator[None]:
             other.execute("ROLLBACK")
 
 
-def run(store: StoreFile, statement: str) -> None:
-    with closing(sqlite3.connect(store.path, timeout=30)) as connection:
-        connection.execute(statement)
-
-
 def breaks(store: StoreFile, table: str, amount_minor: int, way: str) -> None:
     """Let SQLite undo the statement that adds this amount (ABORT), or the whole transaction (ROLLBACK)."""
     when = f"BEFORE INSERT ON {table} WHEN NEW.amount_minor = {amount_minor}"
-    run(store, f"CREATE TRIGGER breaks {when} BEGIN SELECT RAISE({way}, 'broken'); END")
+    store.run(f"CREATE TRIGGER breaks {when} BEGIN SELECT RAISE({way}, 'broken'); END")
 
 
 def message(door: Door, path: str, body: object, **headers: str) -> bytes:
@@ -137,7 +132,7 @@ def test_where_the_transaction_is_lost_each_is_done_alone(
     assert [status for status, *_ in found] == expected
     # The loss of all of them is nobody's fault; that of the one is told once.
     assert caplog.text.count("IntegrityError") == 1
-    run(store, "DROP TRIGGER breaks")
+    store.run("DROP TRIGGER breaks")
     again = [door.send(each) for each in charges]
     assert all(("idempotent-replayed: true" in head.lower()) for n, (_, _, head) in enumerate(again) if n != place)
     assert [status for n, (status, *_) in enumerate(again) if n != place] == [200] * 19

@@ -414,9 +414,3 @@ def test_localhost_is_never_looked_up(monkeypatch: pytest.MonkeyPatch):
     finds(monkeypatch, "10.0.0.1")
     for host in ("localhost", "x.localhost", "a.b.localhost"):
         assert resolved(f"http://{host}:8000/") == Destination(host, 8000, "127.0.0.1")
-
-
-def test_a_name_that_does_not_resolve_says_so(monkeypatch: pytest.MonkeyPatch):
-    finds(monkeypatch, socket.gaierror(socket.EAI_NONAME, "Name or service not known"))
-    with pytest.raises(OSError, match="not known"):
-        resolved("https://merchant.example/")

@@ -52,9 +52,10 @@ def spoken(log: Path, new_sandbox: NewSandbox) -> Iterator[NewSandbox]:
 def at_port(spoken: NewSandbox) -> Iterator[tuple[httpx.Client, Door]]:
     """A client of a port at which such a sandbox answers, and the port itself."""
     sandbox = spoken()
-    with listening(sandbox.engine, 0) as url, httpx.Client(base_url=url, trust_env=False) as client:
-        client.headers = {"Authorization": f"Bearer {sandbox.key}"}
-        yield client, Door(client.base_url.port or 0, sandbox.key)
+    with listening(sandbox.engine, 0) as url:
+        door = Door.at(url, sandbox.key)
+        with door.client() as client:
+            yield client, door
 
 
 class TestRequests:

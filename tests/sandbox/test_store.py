@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.conftest import StoreFile
 from tests.sandbox.conftest import START_MS
 from workbench import Workbench
 from workbench.domain.ledger import JournalEntry, settlement_postings
@@ -284,25 +285,22 @@ def write_in_every_way(tx: Transaction, then: Callable[[Transaction], object]):
     then(tx)
 
 
-def run(path: Path, sql: str):
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.executescript(sql)
-
-
-FOREIGN: dict[str, Callable[[Path], object]] = {
-    "a database of another program": lambda path: run(path, "CREATE TABLE notes (id INTEGER)"),
-    "else, with a table meta": lambda path: run(path, "CREATE TABLE meta (id INTEGER); PRAGMA user_version = 1"),
-    "another, of a version that ours has too": lambda path: run(
-        path, f"CREATE TABLE meta (name TEXT, value TEXT); PRAGMA user_version = {SCHEMA_VERSION}"
+LATER = f"PRAGMA user_version = {SCHEMA_VERSION + 1}"
+FOREIGN: dict[str, Callable[[StoreFile], object]] = {
+    "a database of another program": lambda store: store.run("CREATE TABLE notes (id INTEGER)"),
+    "else, with a table meta": lambda store: store.run("CREATE TABLE meta (id INTEGER); PRAGMA user_version = 1"),
+    "another, of a version that ours has too": lambda store: store.run(
+        f"CREATE TABLE meta (name TEXT, value TEXT); PRAGMA user_version = {SCHEMA_VERSION}"
     ),
-    "a text file": lambda path: path.write_text("amount,currency\n" * 100),
-    "a later schema": lambda path: (opened(path).close(), run(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")),
+    "a text file": lambda store: store.path.write_text("amount,currency\n" * 100),
+    "a later schema": lambda store: (opened(store.path).close(), store.run(LATER)),
 }
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
-def test_a_file_of_another_kind_is_refused_left_as_it_is_and_not_held(store_path: Path, kind: str):
-    FOREIGN[kind](store_path)
+def test_a_file_of_another_kind_is_refused_left_as_it_is_and_not_held(store: StoreFile, kind: str):
+    FOREIGN[kind](store)
+    store_path = store.path
     store_path.chmod(0o640)
     before = store_path.read_bytes()
     with pytest.raises(StoreRefused) as refused:
@@ -313,13 +311,7 @@ def test_a_file_of_another_kind_is_refused_left_as_it_is_and_not_held(store_path
     if "else" in kind:
         # While the exception lives, as it does in a notebook.
         assert refused.value.__traceback__ is not None
-        run(store_path, "CREATE TABLE more (id INTEGER)")
-
-
-@pytest.mark.parametrize("where", ["missing/store.db", "."], ids=["no folder", "a folder"])
-def test_a_place_that_holds_no_file_is_refused(tmp_path: Path, where: str):
-    with pytest.raises(StoreRefused):
-        opened(tmp_path / where)
+        store.run("CREATE TABLE more (id INTEGER)")
 
 
 def test_another_seed_is_refused_and_one_is_drawn_once(store_path: Path):
@@ -386,7 +378,7 @@ def test_a_file_that_is_reopened_goes_on_where_it_stood_and_stands_alone_when_cl
         assert list(store_path.parent.iterdir()) == [store_path]
     for sql in ("UPDATE hold SET amount_minor = 1", "DELETE FROM hold", "REPLACE INTO hold SELECT * FROM hold"):
         with pytest.raises(sqlite3.IntegrityError):
-            run(store_path, sql)
+            StoreFile(store_path).run(sql)
     tables = ("payment_intent", "charge", "event", "entry", "delivery", "attempt", "call", "ussd_session")
     with closing(sqlite3.connect(store_path)) as connection:
         ids = [row[0] for table in tables for row in connection.execute(f"SELECT id FROM {table} ORDER BY seq")]

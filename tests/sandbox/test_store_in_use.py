@@ -45,9 +45,8 @@ def test_a_store_of_the_schema_before_has_all_that_a_new_one_has_and_goes_on(sto
     with Workbench(store=store_path, seed=7) as bench:
         charge = bench.client.charges.create(amount=15_000, channel="mtn", phone="+260960000001", idempotency_key="1")
         fresh, sums = made_of(store_path), bench.ledger.accounts
-    with closing(sqlite3.connect(store_path)) as connection:
-        statements = "DROP VIEW payment; DROP INDEX event_object; DELETE FROM balance; PRAGMA user_version = 4;"
-        connection.executescript(statements)
+    statements = "DROP VIEW payment; DROP INDEX event_object; DELETE FROM balance; PRAGMA user_version = 4;"
+    StoreFile(store_path).run(statements)
     assert made_of(store_path) != fresh
     with Workbench(store=store_path) as bench:
         assert made_of(store_path) == fresh

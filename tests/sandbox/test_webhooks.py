@@ -412,12 +412,8 @@ class TestAlternatives:
         for path in ("/a", "/b"):
             merchant.answers[path] = [*data.draw(statuses), data.draw(st.sampled_from([200, 500]))]
         replay = data.draw(st.sampled_from(["same_id", "new_id"]))
-        gaps = {
-            "ordering": "per_object",
-            "retry_schedule_s": (0,) if data.draw(st.booleans()) else EIGHT,
-            "replay": replay,
-        }
-        with closing(Sandbox(merchant, **gaps)) as sandbox:
+        schedule = (0,) if data.draw(st.booleans()) else EIGHT
+        with closing(Sandbox(merchant, ordering="per_object", retry_schedule_s=schedule, replay=replay)) as sandbox:
             sandbox.hook("/a"), sandbox.hook("/b")
             made = list[str]()
             for step in data.draw(st.lists(st.sampled_from(["new", "cancel", "wait", "again"]), max_size=12)):

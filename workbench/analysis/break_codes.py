@@ -44,8 +44,9 @@ MATCHED: Final = "matched"
 TOLD_AGAIN: Final = "told_again"
 """The summary's code of repeated statement lines, which do not count."""
 
+WRITE_OFF: Final = "write_off"
 VERDICTS: Final[Mapping[str, str]] = {
-    "match": "matched", "accept": "accepted", "write_off": "written off", "ignore": "ignored",
+    "match": "matched", "accept": "accepted", WRITE_OFF: "written off", "ignore": "ignored",
 }  # fmt: skip
 """A person's verdict on a break → its words in a sentence. A match also names the other breaks that belong to it."""
 
@@ -112,6 +113,8 @@ def settlement_of(code: str, account: str = "") -> str:
     return BREAK_CODES[code].settlement.format(whom=whom)
 
 
+BOOK_IT: Final = "Book the {}."
+"""The advice on money whose kind is known: `fee`, `interest` or `rounding`."""
 _WHOM: Final = {"operator:": "the operator", "bank:": "the bank"}
 
 

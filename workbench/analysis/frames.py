@@ -154,10 +154,9 @@ def _column(values: pa.ChunkedArray, kind: str) -> Any:  # noqa: ANN401  an arra
 
 def python_rows(rows: pd.DataFrame, *names: str) -> Iterator[tuple[Any, ...]]:
     """Yields the rows of these columns as Python values: whole numbers stay whole, a missing value is None."""
-    wanted = rows[list(names)]
-    for start in range(0, len(wanted), _BATCH_ROWS):
-        batch = pa.Table.from_pandas(wanted.iloc[start : start + _BATCH_ROWS], preserve_index=False)
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    for start in range(0, len(rows), _BATCH_ROWS):
+        batch = (rows[name].iloc[start : start + _BATCH_ROWS] for name in names)
+        yield from zip(*(pa.array(column, from_pandas=True).to_pylist() for column in batch), strict=True)
 
 
 def day_number(day: object) -> int:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import force_setattr
 
-from workbench.analysis.break_codes import CODES, KINDS, as_kind
+from workbench.analysis.break_codes import BOOK_IT, CODES, KINDS, as_kind
 from workbench.analysis.shapes import DIRECTIONS
 from workbench.domain.masking import shortened
 from workbench.errors import ReconcileRefused
@@ -287,6 +287,8 @@ def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
             proposed = mine & made["proposal"].notna()
             texts = [as_kind(text, rule.kind) for text in made.loc[proposed, "proposal"]]
             made.loc[proposed, "proposal"] = pd.array(texts, "string")
+            if rule.kind in KINDS:
+                made.loc[proposed, "settlement"] = BOOK_IT.format(rule.kind)
     made["rule"] = names.astype("category")
     return made
 

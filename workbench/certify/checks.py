@@ -23,7 +23,7 @@ from workbench.certify.report import NOT_EXAMINED, Row, switched_text
 from workbench.certify.shop import NotExamined, Orders, ShopOrder, Target
 from workbench.domain.payments import REQUIRES_PAYMENT_METHOD
 from workbench.domain.signatures import ID_HEADER, SCHEMES, SECRET_PREFIX, STANDARD, headers_for
-from workbench.domain.webhooks import other_secret
+from workbench.domain.webhooks import NOT_IN, other_secret
 from workbench.domain.wire.base import to_json
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import ExamRefused, SignatureRefused, WorkbenchError
@@ -173,6 +173,11 @@ class Exam:
         self._client = self.session.acting
         # A shop may remember the ids of earlier exams.
         self._new_ids = map(f"evt_exam{secrets.token_hex(4)}{{:04}}".format, count(1))
+
+    def needs(self, how: str) -> None:
+        """Raises NotExamined: the scheme in force cannot sign a message in the way `how`, a name of `webhooks.HOW`."""
+        if why := NOT_IN.get(self.scheme, {}).get(how):
+            raise NotExamined(f"the scheme {self.scheme} {why}")
 
     def new_id(self) -> str:
         """A new event id."""
@@ -412,9 +417,8 @@ def _wrong_secret(exam: Exam) -> Payment:
 
 
 def _away(label: str, away_s: int, exam: Exam) -> None:
+    exam.needs("stale")
     event, headers = exam.signed_success(away_s=away_s)
-    if exam.way.read(headers).sent_s is None:
-        raise NotExamined(f"a signature of the scheme {exam.scheme} has no timestamp")
     exam.send(label, event.body, headers)
 
 
@@ -441,14 +445,15 @@ def _malformed_headers(exam: Exam) -> None:
 
 
 def _several_signatures(exam: Exam) -> None:
+    exam.needs("several")
     event, headers = exam.signed_success()
     *_, last = headers
-    two_signatures = _with_future_signature(exam)
+    two_signatures = _TO_COME[exam.scheme]
     exam.send(two_signatures.format("…"), event.body, {**headers, last: two_signatures.format(headers[last])})
 
 
 def _rolled_secret(exam: Exam) -> None:
-    _with_future_signature(exam)
+    exam.needs("several")
     other = other_secret(exam.secret, exam.scheme)
     for label, secret, also in (("new, old", other, exam.secret), ("old, new", exam.secret, other)):
         event, headers = exam.signed_success(secret=secret, also=(also,))
@@ -485,16 +490,6 @@ def _refund_first(exam: Exam) -> Payment:
     payment, refund = exam.refunded()
     exam.deliver([*refund, *payment.events], again=True)
     return payment
-
-
-def _with_future_signature(exam: Exam) -> str:
-    """A header's value with a signature of a future version; `{}` stands for the signature of the known version.
-
-    Raises NotExamined: the scheme's header holds only one signature.
-    """
-    if not exam.way.has_room:
-        raise NotExamined(f"the scheme {exam.scheme} has room for one signature")
-    return _TO_COME[exam.scheme]
 
 
 _RUNS: Final[Mapping[str, tuple[Run, Judge]]] = {

@@ -299,6 +299,8 @@ def reconcile(  # noqa: PLR0913  one argument per option
     ours = () if is_address(ledger) else (Path(ledger),)
     phone_key, others = options["phone_key"], [options[name] for name in ("decisions", "rules", "phone_key")]
     outputs.check(outs, [*ours, *statements, *filter(None, others)], journal)
+    if brought and kept and brought.resolve() == kept.resolve():
+        raise click.UsageError(f"--carry-to {kept} would overwrite the period before: give each period its own folder.")
     carried = None if brought is None else CarryForward.load(brought)
     if phone_key is not None:
         refuse_within(phone_key, [path for path in (brought, kept) if path is not None])
@@ -336,7 +338,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
         if kept is not None:
             result.carry_forward.save(kept)
     notes = [
-        result.carry_forward.note if kept is not None else "",
+        result.carry_note if kept is not None else "",
         outputs.journal_note(result, journal_form, journal_accounts) if journal else "",
     ]
     _report(result, [*result.notes, *filter(None, notes)], [*written, *entries, *filter(None, [kept])])

@@ -201,8 +201,7 @@ def gaps(names: tuple[str, ...], form: str | None) -> None:
     type=FILE,
     help="Write a letter to the provider, in Markdown: it asks the provider to confirm what was seen.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def fit(*, recordings: tuple[Path, ...], out: Path | None, letter_file: Path | None, as_json: bool) -> None:
+def fit(recordings: tuple[Path, ...], out: Path | None, letter_file: Path | None) -> None:
     """Fit the sandbox to recorded traffic of the real service.
 
     FILE is a HAR file, or a folder of them. The table says of each row of the register whether the exchanges show its
@@ -220,10 +219,7 @@ def fit(*, recordings: tuple[Path, ...], out: Path | None, letter_file: Path | N
         write_out(out, evidence.toml)
     if letter_file:
         write_out(letter_file, letter(Gaps().as_records(), evidence.seen))
-    if as_json:
-        click.echo(laid_out([finding.as_record() for finding in evidence.findings]))
-    else:
-        show(evidence)
+    show(evidence)
 
 
 @click.command()

@@ -267,17 +267,19 @@ class Gaps:
         alternatives={"failed": "adds failed: a failed attempt ends the intent"},
         why="Stripe's states; only succeeded and canceled are final", shows="The behaviour, without names of states.",
         asks="Which states does a payment intent have, and which transitions?", cost=2,
-        relied=("PaymentIntent", "AcceptedIntent"), sign=signs.states(
-            "failed", "retryable", lambda call: call.intents,
-            lambda intent: intent.get("status") == "requires_payment_method" and intent.get("last_payment_error"),
-            known="requires_payment_method requires_action processing succeeded canceled"),
+        relied=("PaymentIntent", "AcceptedIntent"), sign=formed(
+            {"failed": lambda intent: intent.get("status") == "failed", "retryable": lambda intent: (
+                intent.get("status") == "requires_payment_method" and intent.get("last_payment_error"))},
+            lambda call: call.intents,
+            signs.no_status_of("requires_payment_method requires_action processing succeeded canceled failed")),
         code=("domain/payments.py", "sandbox/service/payments.py"), notebook="going_live")
     charge_states: str = row("3", "three", "pending, succeeded, failed",
         alternatives={"expired": "adds expired, when nobody answers the prompt"}, shows="`succeeded`.",
-        asks="Which states does a charge have?", cost=2, relied=("Charge",), sign=signs.states(
-            "expired", "three", lambda call: call.charges,
-            lambda charge: charge.get("status") == "failed" and charge.get("failure_code") == "prompt_timeout",
-            known="pending succeeded failed"), code=("domain/payments.py",), notebook="going_live")
+        asks="Which states does a charge have?", cost=2, relied=("Charge",), sign=formed(
+            {"expired": lambda charge: charge.get("status") == "expired", "three": lambda charge: (
+                charge.get("status") == "failed" and charge.get("failure_code") == "prompt_timeout")},
+            lambda call: call.charges, signs.no_status_of("pending succeeded failed expired")),
+        code=("domain/payments.py",), notebook="going_live")
     charge_wait: str = row("3", "answered", "the call returns when the customer has answered: 200 succeeded",
         alternatives={"interactive": "200 pending, while the customer's phone asks for the PIN; events follow",
                       "accepted": "202 pending, while the customer's phone asks for the PIN; events follow"},
@@ -353,8 +355,9 @@ class Gaps:
                       "{object: list, url, data, page, per_page, total}"}, asks="How are lists paged?",
         relied=("List", "NumberedList", "cursor_unknown"), sign=on(CALLS, formed(
             {"cursor": has("object url has_more data"), "page": has("object url data page per_page total")},
-            lambda call: call.body if call.id.startswith("list") and call.ok and isinstance(call.body.get("data"), list)
-            else {})), code=("sandbox/operations.py",))
+            lambda call: [call.body] * (
+                call.ok and call.id.startswith("list") and isinstance(call.body.get("data"), list)))),
+        code=("sandbox/operations.py",))
     token_credentials: str = row("4", "any",
         "any e-mail address, and any non-empty password but the word wrong; no Authorization needed",
         alternatives={"one_account": "one account with an e-mail address and a password"},
@@ -400,7 +403,10 @@ class Gaps:
     auth_schemes: str = row("5", "as_documented",
         "Bearer for intents, Basic for charges, Bearer for plants; either for assumed operations",
         alternatives={"either": "either for every operation"}, shows="Bearer on intents and plants, Basic on charges.",
-        asks="Does each operation take Basic as well as Bearer?", relied=("scheme_wrong",), sign=signs.schemes_shown,
+        asks="Does each operation take Basic as well as Bearer?", relied=("scheme_wrong",), sign=tried(
+            "either", "as_documented", by={401},
+            asks=lambda call: {call.scheme, call.documented} == {"basic", "bearer"} and (
+                call.took or (call.documented in call.challenge and call.scheme not in call.challenge))),
         code=("sandbox/access.py",))
     key_rotation: str = row("5", "at_once", "rolling gives a new key; the old one gets 401 at once",
         alternatives={"overlap": "the old one works for another 86400 s, then it gets 401"},
@@ -413,7 +419,7 @@ class Gaps:
     key_revocation: str = row("5", "at_once", "at once, 401 key_revoked",
         asks="When does a revoked key stop working, and what is the response to it?", cost=2,
         relied=("revokeApiKey", "key_revoked"),
-        sign=first((Part("at_once", "401 key_revoked"), lambda call: '"key_revoked"' in call.text)),
+        sign=on(CALLS, first((Part("at_once", "401 key_revoked"), lambda call: '"key_revoked"' in call.text))),
         code=("sandbox/service/accounts.py", "sandbox/access.py"))
 
     # 6. Events
@@ -433,7 +439,7 @@ class Gaps:
         shows="That a callback is sent.", asks="What is the body of a webhook?", cost=2, relied=("Event",),
         happens=("webhook ", "a webhook"), sign=on(WEBHOOK, formed({
             "cloudevents": has("specversion id source type data"),
-            "envelope": has("id type timestamp api_version livemode data request")}, lambda call: call.asked)),
+            "envelope": has("id type timestamp api_version livemode data request")}, lambda call: [call.asked])),
         code=("sandbox/service/webhooks.py",), notebook="going_live")
     signature_scheme: str = row("6", "standard_webhooks", "Standard Webhooks 1.0", alternatives={
             "stripe": "Stripe-Signature: t=…,v1=hex of t.body; the key is the secret's whole text",
@@ -535,7 +541,7 @@ class Gaps:
             {"envelope": lambda body: {"type", "code", "message"} <= {*within(body, "error")} <= _OF_ENVELOPE,
              Part("envelope", "an object error"): lambda body: within(body, "error"),
              "plain": has("error message", only=True), "problem": has("type title status error message")},
-            lambda call: {} if call.status < HTTPStatus.BAD_REQUEST or call.id == "createPlant" else call.body)),
+            lambda call: [call.body] * (call.status >= HTTPStatus.BAD_REQUEST and call.id != "createPlant"))),
         code=("sandbox/exchange.py", "sandbox/messages.py"), notebook="intents_and_keys")
     declined_status: str = row("7", "402",
         "402 for charges, with the charge's id; the response to a confirmation does not wait for the customer",
@@ -563,8 +569,11 @@ class Gaps:
         alternatives={"100_per_60": "100 requests in 60 s for each account, with RateLimit-Policy and RateLimit "
                       "(draft-ietf-httpapi-ratelimit-headers-11), 429 and Retry-After"},
         asks="How many requests may we make, and how do you tell us to slow down?", relied=("rate_limited",),
-        sign=signs.rate_shown, unseen={"none": _LUCK},
-        code=("sandbox/exchange.py",))
+        sign=on(CALLS, first(
+            ("100_per_60", lambda call: re.search(r"\bq=100\b.*\bw=60\b", call.limit)),
+            (lambda call: Other(call.limit[:60]), lambda call: call.limit),
+            (Other("429, with no policy told"), lambda call: call.status == HTTPStatus.TOO_MANY_REQUESTS))),
+        unseen={"none": _LUCK}, code=("sandbox/exchange.py",))
     amount_bounds: str = row("8", "none", "from 0.01 to 9,999,999,999.99",
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
         asks="What are the smallest and the largest amounts of a payment?",
@@ -603,8 +612,8 @@ class Gaps:
     deprecation: str = row("9", "headers", "Deprecation (RFC 9745) and Sunset (RFC 8594) on deprecated operations",
         alternatives={"none": "none"}, here="mark an operation with bench.control.deprecate",
         asks="How do you announce that something will be removed?",
-        sign=first(("headers", lambda call: {"deprecation", "sunset"} <= {*call.got})), unseen={"none": _LUCK},
-        code=("sandbox/operations.py",))
+        sign=on(CALLS, first(("headers", lambda call: {"deprecation", "sunset"} <= {*call.got}))),
+        unseen={"none": _LUCK}, code=("sandbox/operations.py",))
     # fmt: on
 
     @classmethod

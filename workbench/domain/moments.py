@@ -10,6 +10,8 @@ from workbench.errors import InvalidRequest
 LUSAKA = timezone(timedelta(hours=2), "CAT")
 """Africa/Lusaka keeps no summer time, so a fixed offset is the whole rule."""
 
+LUSAKA_MS: Final = 7_200_000
+"""The milliseconds by which Lusaka is ahead of UTC."""
 DAY_MS: Final = 86_400_000
 
 START = datetime(2026, 1, 5, 6, tzinfo=UTC)

@@ -63,11 +63,11 @@ EVERY_OPERATOR: Final[Mapping[str, Operator]] = OPERATORS | {ZED.id: ZED}
 OFFERED: Final[Mapping[str, Mapping[str, Operator]]] = {"refused": OPERATORS, "zed": EVERY_OPERATOR}
 """The register's `zed_mobile` → the operators of the service."""
 WITHOUT_WALLET = {"98": "Zed Mobile", "78": "Zed Mobile", "58": "Zed Mobile", "79": "operator not known"}
-_BY_PREFIX: Final = {
+BY_PREFIX: Final = {
     choice: {prefix: operator for operator in offered.values() for prefix in operator.prefixes}
     for choice, offered in OFFERED.items()
 }
-_BY_NAME: Final = {
+BY_NAME: Final = {
     choice: {name.lower(): operator for operator in offered.values() for name in (operator.id, operator.long_id)}
     for choice, offered in OFFERED.items()
 }
@@ -138,7 +138,7 @@ def msisdn_from(text: str, *, param: str, zed: str = "refused", form: str = "e16
     text = e164_of(text) if form == "national" else text
     if not _E164.fullmatch(text):
         raise InvalidRequest(_why_not(text), code="phone_invalid", param=param)
-    prefix, known = text[len(COUNTRY_CODE) : len(COUNTRY_CODE) + 2], _BY_PREFIX[zed]
+    prefix, known = text[len(COUNTRY_CODE) : len(COUNTRY_CODE) + 2], BY_PREFIX[zed]
     if prefix not in known:
         owner = WITHOUT_WALLET.get(prefix, "not a mobile prefix")
         raise InvalidRequest(
@@ -152,7 +152,7 @@ def msisdn_from(text: str, *, param: str, zed: str = "refused", form: str = "e16
 
 def operator_of(e164: str) -> Operator:
     """The operator of a number that `msisdn_from` has checked."""
-    return _BY_PREFIX[ZED.id][e164[len(COUNTRY_CODE) : len(COUNTRY_CODE) + 2]]
+    return BY_PREFIX[ZED.id][e164[len(COUNTRY_CODE) : len(COUNTRY_CODE) + 2]]
 
 
 def operator_named(text: str, *, param: str, zed: str = "refused") -> Operator:
@@ -161,7 +161,7 @@ def operator_named(text: str, *, param: str, zed: str = "refused") -> Operator:
     `param` is the field's name in the error; `zed` is the register's `zed_mobile`, `refused` or `zed`. Raises
     InvalidRequest: no such operator.
     """
-    operator = _BY_NAME[zed].get(text.lower())
+    operator = BY_NAME[zed].get(text.lower())
     if operator is None:
         raise InvalidRequest(
             f"{text[:40]!r} is not an operator of this service; they are {', '.join(OFFERED[zed])}.",

@@ -1,6 +1,5 @@
 """Reads the values of the register's rows from recorded traffic: the recorded exchange, and its readers."""
 
-import re
 from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from decimal import Decimal
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from workbench.domain.phones import COUNTRY_CODE, EVERY_OPERATOR
+from workbench.domain.phones import BY_NAME, BY_PREFIX, COUNTRY_CODE
 from workbench.domain.signatures import SCHEMES
 from workbench.errors import SignatureRefused
 
@@ -16,10 +15,8 @@ CALLS: Final = "calls"
 WEBHOOK: Final = "webhook"
 CENT: Final = Decimal("0.01")
 _DIGITS: Final = 12
-_IDS: Final = {
-    name.lower(): operator.id for operator in EVERY_OPERATOR.values() for name in (operator.id, operator.long_id)
-}
-_WALLETS: Final = {prefix: operator.id for operator in EVERY_OPERATOR.values() for prefix in operator.prefixes}
+_OPERATORS, _WALLETS = BY_NAME["zed"], BY_PREFIX["zed"]
+"""Identifier in lower case, or two digits of a number → the operator, Zed Mobile included."""
 _PAYMENTS: Final = {
     "createPaymentIntent": "an intent", "createCharge": "a charge",
     "confirmPaymentIntent": "a confirmation", "retrievePaymentIntent": "a retrieval",
@@ -94,13 +91,18 @@ class ObservedCall:
         """The object that a payment's call makes or reads, with an article: `a charge`; empty for other calls."""
         scheme, _, credential = self.sent.get("authorization", "").partition(" ")
         self.scheme, self.holds = scheme.lower(), credential[:3]
+        self.documented = self.schemes[0].lower() if len(self.schemes) == 1 else ""
+        """The only scheme that is documented for the operation; empty if both are, or none."""
+        self.challenge = self.got.get("www-authenticate", "").lower()
+        self.limit = self.got.get("ratelimit-policy", "")
+        """The limit of requests that the response announces; empty if it announces none."""
         is_charge = self.id == "createCharge"
         payer = self.asked if is_charge else within(self.asked, "payment_method", "mobile_money")
-        self.operator = _IDS.get(str(payer.get("channel" if is_charge else "provider")).lower())
+        self.operator = operator_id(payer.get("channel" if is_charge else "provider"))
         self.phone = str(payer.get("phone", ""))
         self.prefix = self.phone.removeprefix(COUNTRY_CODE).removeprefix("0")[:2]
         """The two digits that show the number's operator."""
-        self.wallet = _WALLETS.get(self.prefix)
+        self.wallet = _WALLETS[self.prefix].id if self.prefix in _WALLETS else None
         self.is_mixed: bool = bool(self.operator and self.wallet and self.operator != self.wallet)
         amount = number_in(self.asked.get("amount"))
         # A number longer than any amount would be rounded.
@@ -131,6 +133,12 @@ def within(value: object, *names: str) -> Body:
     return value if isinstance(value, dict) else {}
 
 
+def operator_id(name: object) -> str | None:
+    """The short identifier of an operator that goes by this name; None if none does."""
+    operator = _OPERATORS.get(str(name).lower())
+    return operator and operator.id
+
+
 def number_in(value: object) -> Decimal | None:
     """A JSON number as a Decimal; None for any other value."""
     return Decimal(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
@@ -151,9 +159,17 @@ def on(operations: str, shows: Shows) -> Shows:
     return lambda call: shows(call) if call.id in ids or (call.id != WEBHOOK and operations == CALLS) else None
 
 
-def first(*cases: tuple[Reading, Test]) -> Shows:
-    """A reader of exchanges: the value of the first case whose test an exchange passes; None if it passes no test."""
-    return lambda call: next((value for value, is_so in cases if is_so(call)), None)
+def first(*cases: tuple[Reading | Shows, Test]) -> Shows:
+    """A reader of exchanges: the value of the first case whose test an exchange passes; None if it passes no test.
+
+    A case may have a reader in place of its value.
+    """
+
+    def shows(call: ObservedCall) -> Reading:
+        value = next((value for value, is_so in cases if is_so(call)), None)
+        return value(call) if callable(value) else value
+
+    return shows
 
 
 def tried(
@@ -185,20 +201,19 @@ def tried(
 
 def formed(
     forms: Mapping[SignValue, Callable[[Body], object]],
-    body_of: Callable[[ObservedCall], Body] = lambda call: call.body if call.ok else {},
+    bodies: Callable[[ObservedCall], list[Body]] = lambda call: [call.body] if call.ok else [],
+    other: Callable[[Body], Reading] = lambda body: Other("members " + ", ".join([*body][:12])),
 ) -> Shows:
-    """A function of a call, which returns the value whose test in `forms` the call's body passes.
+    """A reader of exchanges: the value whose test in `forms` a body passes, else what `other` returns for the body.
 
-    It returns Other if the body passes no test, None if the body is empty. `body_of` chooses the body, by default that
-    of a successful response.
+    `bodies` chooses JSON objects of the exchange, by default the body of a successful response. The first body that
+    shows something decides; an empty one shows nothing.
     """
 
-    def shows(call: ObservedCall) -> Reading:
-        body = body_of(call)
-        other = Other("members " + ", ".join([*body][:12]))
-        return next((value for value, fits in forms.items() if fits(body)), other) if body else None
+    def shown(body: Body) -> Reading:
+        return next((value for value, fits in forms.items() if fits(body)), None) or other(body)
 
-    return shows
+    return lambda call: next((value for body in bodies(call) if body and (value := shown(body))), None)
 
 
 def has(names: str, *, only: bool = False) -> Callable[[Body], bool]:
@@ -206,27 +221,14 @@ def has(names: str, *, only: bool = False) -> Callable[[Body], bool]:
     return lambda body: {*body} == {*names.split()} if only else {*body} >= {*names.split()}
 
 
-def states(
-    added: str,
-    default: str,
-    objects: Callable[[ObservedCall], list[Body]],
-    is_default: Callable[[Body], object],
-    *,
-    known: str,
-) -> Shows:
-    """A reader of exchanges: the value that the first of an exchange's `objects` shows; None if none shows any.
+def no_status_of(known: str) -> Callable[[Body], Reading]:
+    """For `formed`: shows Other for an object whose status is none of `known`, names separated by blanks."""
 
-    The status `added` shows the value of the same name. A status that is neither `added` nor in `known`, names
-    separated by blanks, shows Other. Any other object shows `default` if it passes `is_default`.
-    """
+    def shown(body: Body) -> Reading:
+        status = body.get("status")
+        return Other(f"the state {status[:40]}") if isinstance(status, str) and status not in known.split() else None
 
-    def shown(item: Body) -> Reading:
-        status = item.get("status")
-        if isinstance(status, str) and status not in [added, *known.split()]:
-            return Other(f"the state {status[:40]}")
-        return added if status == added else default if is_default(item) else None
-
-    return lambda call: next((value for item in objects(call) if (value := shown(item))), None)
+    return shown
 
 
 # Signs that need more than a form
@@ -251,7 +253,7 @@ def channel_shown(call: ObservedCall) -> Reading:
     operator, it is `asked_and_moved`. In other responses, a charge where both differ shows a Part of that value.
     """
     for charge in call.charges:
-        channel, provider = (_IDS.get(str(charge.get(name)).lower()) for name in ("channel", "provider"))
+        channel, provider = (operator_id(charge.get(name)) for name in ("channel", "provider"))
         if call.id == "createCharge" and call.is_mixed:
             if channel == provider:
                 return "equal"
@@ -264,15 +266,6 @@ def channel_shown(call: ObservedCall) -> Reading:
     return None
 
 
-def schemes_shown(call: ObservedCall) -> Reading:
-    """Tells whether an operation takes the scheme of `Authorization` that is not documented for it."""
-    if len(call.schemes) != 1 or call.scheme not in {"basic", "bearer"} or call.scheme == call.schemes[0].lower():
-        return None
-    offered = call.got.get("www-authenticate", "").lower()
-    asks = call.took or (call.schemes[0].lower() in offered and call.scheme not in offered)
-    return tried("either", "as_documented", by={401})(call) if asks else None
-
-
 def signature_shown(call: ObservedCall) -> Reading:
     """Reads a webhook's signature scheme from its headers; Other for an unknown header of a signature."""
     for name, way in SCHEMES.items():
@@ -282,11 +275,3 @@ def signature_shown(call: ObservedCall) -> Reading:
                 return name
     unknown = [name for name in call.sent if "signature" in name]
     return Other(f"the header {unknown[0][:60]}") if unknown else None
-
-
-def rate_shown(call: ObservedCall) -> Reading:
-    """Reads the limit of requests that a response announces."""
-    policy = call.got.get("ratelimit-policy")
-    if policy is None:
-        return Other("429, with no policy told") if call.status == HTTPStatus.TOO_MANY_REQUESTS else None
-    return "100_per_60" if re.search(r"\bq=100\b.*\bw=60\b", policy) else Other(policy[:60])

@@ -103,16 +103,16 @@ def gaps(tx: Transaction, caller: Caller) -> Rows[dict[str, Any]]:
 
 def gaps_used(tx: Transaction, caller: Caller) -> Rows[wire.ReliedRow]:
     """GET /sandbox/gaps/used: the rows of the register that calls and events since the last reset have relied on."""
+    return Rows([wire.ReliedRow(name, used_by) for name, used_by in relied_on(whole_trace(tx, caller)).items()])
 
-    def all_rows() -> Iterator[TraceRow]:
-        page = TracePage([], has_more=True)
-        while page.has_more:
-            since = page.data[-1].seq if page.data else 0
-            page = trace(tx, caller, query=TraceQuery(since=since))
-            # In the form that goes over the wire.
-            yield from (replace(row, detail=to_builtins(row.detail)) for row in page.data)
 
-    return Rows([wire.ReliedRow(name, used_by) for name, used_by in relied_on(all_rows()).items()])
+def whole_trace(tx: Transaction, caller: Caller) -> Iterator[TraceRow]:
+    """The rows of GET /sandbox/trace since the last reset, in the form that goes over the wire."""
+    page = TracePage([], has_more=True)
+    while page.has_more:
+        since = page.data[-1].seq if page.data else 0
+        page = trace(tx, caller, query=TraceQuery(since=since))
+        yield from (replace(row, detail=to_builtins(row.detail)) for row in page.data)
 
 
 def scenarios(tx: Transaction, caller: Caller) -> wire.OfferedScenarios:

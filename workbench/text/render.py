@@ -15,7 +15,7 @@ from functools import partial
 from html import escape
 from io import BytesIO
 from itertools import pairwise, repeat, zip_longest
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 
 from workbench.domain.moments import IN_LUSAKA, LUSAKA, milliseconds, rfc3339, utc_text
 from workbench.errors import ExtraMissing
@@ -127,6 +127,9 @@ class Column(NamedTuple):
 class Tabular:
     """A base for objects that show themselves as one or several tables."""
 
+    _width: ClassVar[int | None] = None
+    """The most columns of the text by default; None sets no limit."""
+
     def _table(self) -> "Table":
         raise NotImplementedError
 
@@ -135,7 +138,7 @@ class Tabular:
 
     def text(self, width: int | None = None) -> str:
         """The tables as text; with a `width`, in lines of at most this many columns."""
-        return "\n\n".join(table.text(width) for table in self._tables())
+        return "\n\n".join(table.text(width or self._width) for table in self._tables())
 
     def __repr__(self) -> str:
         return self.text()

@@ -29,7 +29,6 @@ MOST_TEXT: Final = 64 * 2**20
 _EXCHANGE: Final = 2**12
 """The memory that an exchange takes besides the text of its bodies, in bytes, roughly."""
 _NEAR_S, _MINUTE_S, _DAY_S, _GAVE_UP_S = 5, 60, 86_400, 2 * 86_400
-_WIDTH: Final = 80
 _BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
     name: (Decimal(least or CENT), Decimal(most or 10**MAX_MAJOR_DIGITS - CENT))
     for name, (least, most) in BOUNDS_MAJOR.items()
@@ -163,9 +162,9 @@ def _unit(traffic: Sequence[ObservedCall]) -> Readings:
 
 def _wait(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads whether a charge's call waits for the customer; an unanswered prompt leaves a charge pending anyway."""
-    calls = [call for call in traffic if call.id == "createCharge" and call.took]
+    calls = [call for call in traffic if call.id == "createCharge" and call.took and (call.charges or not call.ok)]
     pending = {charge["id"]: call for call in calls for charge in call.charges if charge.get("status") == "pending"}
-    answered = [call for call in calls if (call.charges or not call.ok) and call not in pending.values()]
+    answered = [call for call in calls if pending.keys().isdisjoint(charge["id"] for charge in call.charges)]
     for call in answered:
         yield "charge_wait", "answered", call.place
     paid = {charge["id"] for call in traffic for charge in call.charges if charge.get("status") == "succeeded"}
@@ -200,7 +199,7 @@ def _accounts(traffic: Sequence[ObservedCall]) -> Readings:
 def _keys(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads calls that repeat an idempotency key, with the same body or another, and the time between them."""
     first: dict[tuple[str, str], ObservedCall] = {}
-    waited: list[tuple[Decimal, bool, str]] = []
+    known_s, forgotten_s, last = Decimal(0), Decimal("inf"), ""
     for call in traffic:
         key = call.sent.get("idempotency-key")
         if key is None or call.id == WEBHOOK:
@@ -219,52 +218,59 @@ def _keys(traffic: Sequence[ObservedCall]) -> Readings:
             what = f"{kept} is {'repeated' if again else 'not repeated'}"
             yield "idempotency_keeps_errors", Part("declines" if again else "none", what, 2), call.place
         if before.ok and (again or call.ok) and call.at_s and before.at_s:
-            waited.append((call.at_s - before.at_s, again, call.place))
+            waited_s, last = call.at_s - before.at_s, call.place
+            known_s = max(known_s, waited_s) if again else known_s
+            forgotten_s = forgotten_s if again else min(forgotten_s, waited_s)
         if not again:
             first[call.url, key] = call
-    yield from _retained(waited)
+    if last:
+        yield "idempotency_retention_s", _retention(known_s, forgotten_s), last
 
 
-def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Readings:
-    """Reads how long the service keeps an idempotency key: it lies between two waits, if those decide it.
+def _retention(known_s: Decimal, forgotten_s: Decimal) -> Reading:
+    """The only offered time between the longest wait for a replay, and the shortest wait after which a key was new.
 
-    The two are the longest wait after which a repeat was a replay, and the shortest after which it was not.
-
-    `waited` has an item for each repeated call: the seconds since the first call, True if the response was a replay,
-    and the place of the exchange.
+    The time is a Part unless the waits are near each other; None while several times fit, an Other if none fits.
     """
-    known = max((after_s for after_s, again, _ in waited if again), default=Decimal(0))
-    forgotten = min((after_s for after_s, again, _ in waited if not again), default=Decimal("inf"))
     offered = _offered("idempotency_retention_s")
-    fits = [value for value in offered if known - _NEAR_S <= value <= forgotten + _NEAR_S]
-    seen = {"known": known, "forgotten": forgotten}
+    fits = [value for value in offered if known_s - _NEAR_S <= value <= forgotten_s + _NEAR_S]
+    seen = {"known": known_s, "forgotten": forgotten_s}
     between = ", ".join(f"{what} after {after_s:.0f} s" for what, after_s in seen.items() if after_s.is_normal())
-    if waited and not fits[1:]:
-        is_near = forgotten - known <= 2 * _MINUTE_S
-        reading = Other(between) if not fits else fits[0] if is_near else Part(fits[0], between)
-        yield "idempotency_retention_s", reading, waited[-1][2]
+    if len(fits) == 1:
+        return fits[0] if forgotten_s - known_s <= 2 * _MINUTE_S else Part(fits[0], between)
+    return None if fits else Other(between)
 
 
 _AT_LEAST_S, _FIRST_WAIT_S = 45, 180
 """A first wait between these seconds is neither the schedule's 5 s nor its 1800 s."""
 _WAITS: Final = {429, 502, 504}
+_REPLAYS: Final = {"replayEvent", "replayDelivery", "replayDeadLetters"}
+
+
+def _deliveries(traffic: Sequence[ObservedCall]) -> tuple[list[ObservedCall], dict[object, Decimal]]:
+    """The webhooks that came before a replay of their event, and event → the moment of its first replay."""
+    came: list[ObservedCall] = []
+    replayed_s: dict[object, Decimal] = {}
+    for call in traffic:
+        if call.id in _REPLAYS:
+            events = [call.url.partition("?")[0].split("/")[-2], *(item.get("event") for item in call.objects)]
+            replayed_s = {**dict.fromkeys(events, call.at_s), **replayed_s}
+        elif call.id == WEBHOOK and str(call.asked.get("id")) not in replayed_s:
+            came.append(call)
+    return came, replayed_s
 
 
 def _retries(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads the retries of events that a receiver did not accept."""
-    came: dict[tuple[str, str], list[ObservedCall]] = defaultdict(list)
-    for call in traffic:
-        if call.id == WEBHOOK and call.at_s:
-            came[call.url, str(call.asked.get("id"))].append(call)
-    ended_s = traffic[-1].at_s
-    replayed = {call.url.partition("?")[0].split("/")[-2] for call in traffic if call.id == "replayEvent"}
-    gone = {call.url for tries in came.values() for call in tries if call.status == HTTPStatus.GONE}
-    for (url, event_id), tries in came.items():
-        again = tries[1] if len(tries) > 1 else None
-        yield from _second(tries[0], again, ended_s)
-        is_soon = again and again.at_s - tries[0].at_s < _MINUTE_S
-        if tries[0].status == HTTPStatus.OK and again and is_soon and event_id not in replayed:
-            yield "repeats", Part("duplicate", "an event that was accepted came again"), again.place
+    came, replayed_s = _deliveries(traffic)
+    tries_of: dict[tuple[str, str], list[ObservedCall]] = defaultdict(list)
+    for call in came:
+        if call.at_s:
+            tries_of[call.url, str(call.asked.get("id"))].append(call)
+    gone = {call.url for tries in tries_of.values() for call in tries if call.status == HTTPStatus.GONE}
+    for (url, event_id), tries in tries_of.items():
+        ended_s = replayed_s.get(event_id, traffic[-1].at_s)
+        yield from _second(tries[0], tries[1] if len(tries) > 1 else None, ended_s)
         asks_to_wait = bool({attempt.status for attempt in tries} & _WAITS)
         if tries[0].status >= HTTPStatus.INTERNAL_SERVER_ERROR and url not in gone and not asks_to_wait:
             yield "retry_schedule_s", _schedule(tries, ended_s), tries[-1].place
@@ -278,10 +284,12 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
 def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -> Readings:
     """Reads from an event's first two attempts which failures are retried, and how soon.
 
-    A copy that comes at once is no retry. `again` is None without a second attempt; the recording then shows a wait
-    until `ended_s`, in seconds since 1970.
+    A copy that comes at once is no retry. `again` is None without a second attempt; the wait then lasted until
+    `ended_s`, when the recording ended or the event was replayed, in seconds since 1970.
     """
     waited_s = (again.at_s if again else ended_s) - first.at_s
+    if first.status == HTTPStatus.OK and again and waited_s < _MINUTE_S:
+        yield "repeats", Part("duplicate", "an event that was accepted came again"), again.place
     if first.status in range(203, 300) and waited_s > (1 if again else _GAVE_UP_S):
         taken = Part("2xx", f"{first.status} is not retried")
         yield "delivery_success", Part("200_201_202", f"{first.status} is retried") if again else taken, first.place
@@ -298,8 +306,7 @@ def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -
 def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
     """The only schedule that fits the waits, give or take a fifth; None while several fit, an Other if none fits.
 
-    The schedule is a Part, seen in part, unless every attempt failed and the recording goes on for two days more, until
-    `ended_s`.
+    The schedule is a Part, seen in part, unless every attempt failed and no other came for two days, until `ended_s`.
     """
     failed = next((at for at, attempt in enumerate(tries) if attempt.is_success), len(tries))
     waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
@@ -326,16 +333,18 @@ def _order(traffic: Sequence[ObservedCall]) -> Readings:
         return
     newest: dict[object, Decimal] = {}
     known, tried, late_by, soonest = set(), set(), {}, {}
-    for call in traffic:
+    for call in _deliveries(traffic)[0]:
         at_s, about = _time_s(call), next((item["id"] for item in call.objects), None)
-        if call.id != WEBHOOK or not at_s or about is None:
+        if not at_s or about is None:
             continue
         same, is_late = (about, call.event, at_s), at_s < newest.get(about, at_s)
         late_s = call.at_s - at_s
         if call.ok and is_late and same not in known:
             way = "out_of_order" if same not in tried and _NEAR_S < late_s < _MINUTE_S else "unordered"
             late_by[way] = call.place
-        if call.at_s and same not in tried and call.event.endswith(("succeeded", "successful", "failed")):
+        is_outcome = call.event.endswith(("succeeded", "successful", "failed"))
+        # An event that arrives before its time is of a clock that was moved.
+        if call.at_s and late_s >= -_NEAR_S and same not in tried and is_outcome:
             soonest[late_s] = call.place
         tried.add(same)
         if call.ok:
@@ -402,26 +411,12 @@ class Finding(NamedTuple):
             texts.append(meaning if "" in parts else f"{', '.join(parts)}, as it would be if this holds: {meaning}")
         return f"{'; and '.join(texts)}. {'Which is' if len(texts) > 1 else 'Is that'} right?"
 
-    @property
-    def why(self) -> str:
-        """The reason for which traffic cannot show the row; empty if it can, or if something was seen."""
-        return "" if self.shown else self.gap.unseen.get(None, "")
-
-    def as_record(self) -> dict[str, Any]:
-        """The finding as JSON types."""
-        values = [{"value": _as_json(value), "says": text, "by": places} for text, value, places in self.says]
-        about = {"section": self.gap.section, "name": self.gap.name, "result": self.result}
-        return {**about, "values": values, "why": self.why}
-
-
-def _as_json(value: Value | Other) -> object:
-    return value.what if isinstance(value, Other) else value
-
 
 @dataclass(frozen=True, repr=False)
 class Evidence(Tabular):
     """The findings of some recordings for the whole register."""
 
+    _width = 80
     findings: tuple[Finding, ...]
     read: int
     """The number of exchanges that were looked at."""
@@ -452,16 +447,13 @@ class Evidence(Tabular):
         kinds, rows = ("shown", "contradicted", "open"), list[tuple[str, ...]]()
         for finding in sorted(self.findings, key=lambda finding: (kinds.index(finding.result), not finding.shown)):
             lines = [f"{text} ({places[0]})" for text, _, places in finding.says]
-            lines = lines or [finding.why and f"unseen: {finding.why}"]
+            if None in finding.gap.unseen and not lines:
+                lines = [f"unseen: {finding.gap.unseen[None]}"]
             rows += zip_longest([finding.gap.name], [finding.result], lines, fillvalue="")
         counts = ", ".join(f"{sum(finding.result == kind for finding in self.findings)} {kind}" for kind in kinds)
         more = "; there were more than are looked at" if self.left_out else ""
         caption = ". ".join([f"{self._heading}: {counts}{more}", *self._clocks])
         return table(caption, ("name", "result", "value, by which exchange"), rows)
-
-    def text(self, width: int | None = None) -> str:
-        """The table in lines of at most `width` columns, 80 by default."""
-        return super().text(width or _WIDTH)
 
     @property
     def toml(self) -> str:
@@ -469,7 +461,8 @@ class Evidence(Tabular):
         lines = [f"# {line}" for line in (f"{self._heading} of the service.", *self._clocks)]
         for finding in self.findings:
             for text, value, places in finding.says:
-                says = f"{finding.gap.name} = {json.dumps(_as_json(value), ensure_ascii=False)}  # {places[0]}"
+                plain = value.what if isinstance(value, Other) else value
+                says = f"{finding.gap.name} = {json.dumps(plain, ensure_ascii=False)}  # {places[0]}"
                 why = "none of ours" if isinstance(value, Other) else "contradicted" if len(finding.shown) > 1 else text
                 lines.append(says if finding.value is not None else f"# {says}: {why}")
         return "\n".join(lines) + "\n"

@@ -7,11 +7,11 @@ both DuckDB and Spark run.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from workbench.analysis.reconcile import proof
 from workbench.analysis.reconcile.breaks import Broken, breaks_of, summed
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.classify import LINE, Allowed, Tolerance, check_whole, classify
-from workbench.analysis.reconcile.engines import Frame, Native, both, conform, listed, same
+from workbench.analysis.reconcile.engines import DUCKDB, Frame, Native, both, conform, listed, same
 from workbench.analysis.reconcile.inputs import ANY_DAY, LEDGER, ROW, SIDES, STATEMENT, dated, read_inputs, sha256_of
 from workbench.analysis.reconcile.proof import Run
 from workbench.analysis.reconcile.suggestions import suggestions_of
@@ -62,10 +62,19 @@ class Reconciliation(Reconciled):
     Use it as a context manager, or `close` it, to release the rows that the engine holds.
     """
 
-    carry_forward: CarryForward
-    """The open rows and closings that the next run takes."""
+    _carry_forward: Callable[[], CarryForward] = field(repr=False, kw_only=True)
     signatures: deciding.Signatures = field(default_factory=deciding.Signatures)
     """The preparer and the reviewer, each with the day."""
+
+    @cached_property
+    def carry_forward(self) -> CarryForward:
+        """The open rows and closings that the next run takes; worked out when it is first asked for."""
+        made, told = self._carry_forward(), self.signatures._asdict()
+        if not any(self.signatures):
+            return made
+        signed = frame([{"account": account, **told} for account in self.proof["account"]], SIGNED)
+        others = made.signed[~made.signed["account"].isin(self.proof["account"])]
+        return replace(made, signed=pd.concat([signed, others], ignore_index=True).astype(dict(SIGNED)))
 
     @property
     def headline(self) -> str:
@@ -106,10 +115,7 @@ class Reconciliation(Reconciled):
         >>> result.sign(prepared_by="Ann").sign(reviewed_by="Ben").to_excel("january.xlsx")  # doctest: +SKIP
         """
         made = self.signatures.signed(prepared_by, reviewed_by, on or datetime.now(LUSAKA).date())
-        signed = [{"account": account, **made._asdict()} for account in self.proof["account"] if any(made)]
-        others = self.carry_forward.signed[~self.carry_forward.signed["account"].isin(self.proof["account"])]
-        kept = pd.concat([frame(signed, SIGNED), others], ignore_index=True).astype(dict(SIGNED))
-        return replace(self, signatures=made, carry_forward=replace(self.carry_forward, signed=kept))
+        return replace(self, signatures=made)
 
     def decide(self, path: Path | str = "decisions.csv", *, who: str = "") -> deciding.DecisionTable:
         """A table to decide the open breaks in JupyterLab; a script calls its `decide(id, verdict, why=…)`.
@@ -368,11 +374,25 @@ def _result(run: Run, found: Broken) -> Reconciliation:
     opened, proven = shown[~done].reset_index(drop=True), frame(lines, PROOF)
     kept = deciding.carried_on(decisions, shown.loc[done, "id"], run.brought.decisions)
     by_rule = Counter(sorted(rule for _, rule in found.matched.elements() if rule != KEY))
+    later = run.classified.settled_later(run.engine, run.ends_before(STATEMENT))
+    settled = carrying.lines_told(run.carried, found.settled, gone, later)
+    waiting = carrying.carried_rows(rows, run.closing)
+    carried = cache(partial(_carried, run, rows, lines, kept, settled, waiting))
+    # What `read_ledger` read stays as it is. Any other ledger may change, or end with its session.
+    if books is None or run.engine.name != DUCKDB:
+        carried()
+
+    def close() -> None:
+        # The next period needs the carry-forward, which nobody can work out without the engine's rows.
+        carried()
+        run.engine.close()
+
     return Reconciliation(
         breaks=opened,
         decisions=decisions,
         proof=proven,
-        carry_forward=_carried(run, rows, lines, kept, found.settled, gone),
+        _carry_forward=carried,
+        carry_note=carrying.unkeyed_words(waiting[1]),
         closed=deciding.closed_breaks(shown[done], met, decisions, found.settled),
         aside=proof.aside_of(met, rows, gone),
         told_again=sum(line["rows"] for line in run.again),
@@ -389,15 +409,19 @@ def _result(run: Run, found: Broken) -> Reconciliation:
         _matches=partial(proof.matches_of, run, found.settled, gone),
         _suggestions=partial(suggestions_of, opened, proven),
         _inputs=partial(_inputs, run),
-        _close=run.engine.close,
+        _close=close,
     )
 
 
 def _carried(
-    run: Run, rows: pa.Table, lines: Sequence[Mapping[str, Any]], decisions: pd.DataFrame, settled: pa.Table,
-    gone: pa.Table,
+    run: Run, rows: pa.Table, lines: Sequence[Mapping[str, Any]], decisions: pd.DataFrame, told: pd.DataFrame,
+    opened: tuple[pd.DataFrame, int],
 ) -> CarryForward:  # fmt: skip
-    """The carry-forward; `settled` has the pairs that rules matched, `gone` the rows that people decided to zero."""
+    """The carry-forward; `told` has the statement lines that are settled (columns TOLD).
+
+    `opened` has the open rows (columns CARRIED), and the number of those whose numbers the next run cannot compare.
+    """
+    kept, unkeyed = opened
     closed = [
         {
             **line,
@@ -411,9 +435,6 @@ def _carried(
     ahead = frame([], AHEAD)
     if run.ends_before(LEDGER) or not run.brought.ahead.empty:
         ahead = carrying.rows_ahead(run.engine, run.everything, rows, run.closing)
-    later = run.classified.settled_later(run.engine, run.ends_before(STATEMENT))
-    told = carrying.lines_told(run.carried, settled, gone, later)
-    kept, unkeyed = carrying.carried_rows(rows, run.closing)
     known = carrying.rows_read(run.engine, run.ledger, ahead, kept, run.closing)
     made = CarryForward(kept, frame(closed, CLOSED), ahead, decisions, known, told, unkeyed=unkeyed)
     # Accounts that are not reconciled this time keep their carry-forward.
@@ -461,11 +482,12 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
     books, closing, files = run.inputs.ledger.read_from, run.closing, run.inputs.reported.values()
     names = books.account_names if books else {}
     yield from _matched(run.rules, found.matched, names)
-    if idle := [name for name in run.decided.match if not any(fnmatchcase(account, name) for account in run.accounts)]:
-        yield f"No account here is named {' or '.join(idle)}, as [match] says; there are {', '.join(run.accounts)}."
+    ruled_for = dict.fromkeys([*run.decided.match, *(rule.account for rule in run.decided.rules if rule.account)])
+    if idle := [name for name in ruled_for if not any(fnmatchcase(account, name) for account in run.accounts)]:
+        yield f"No account here is named {' or '.join(idle)}, as a rule says; there are {', '.join(run.accounts)}."
     for file in files:
         yield from _far(file, closing.get(file.account))
-    yield from (f"{file.name}: {file.continued}" for file in files if file.continued)
+    yield from (f"{file.name}: {remark}" for file in files for remark in file.remarks)
     if books and run.brought.is_first:
         told = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
         if silent := sorted(names.get(account, account) for account in {*closing}.difference(told)):

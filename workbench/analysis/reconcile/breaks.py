@@ -370,6 +370,13 @@ def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
     )
     theirs = pc.if_else(pc.equal(pairs["s_phone"], ""), None, pairs["s_phone"])
     fees = (pc.is_valid(pairs[f"{prefix}parts"]).cast(pa.int64()) for prefix in PREFIX.values())
+    is_charge = pc.and_(
+        pc.equal(pairs["code"], codes.MISSING[STATEMENT]), pc.equal(pairs["s_kind"].fill_null(""), "fee")
+    )
+    settlements = mapped(
+        pc.binary_join_element_wise(pairs["code"], pairs["account"], UNIT),
+        lambda both: codes.settlement_of(*both.split(UNIT, 1)),
+    )
     expected_in = {name: ", ".join(sorted({book.source for book in run.books_of(name)})) for name in run.accounts}
     return gross | {
         "statement": pc.if_else(statement, pairs["s_source"], mapped(pairs["account"], expected_in.__getitem__)),
@@ -388,10 +395,7 @@ def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
         "bucket": mapped(age, codes.bucket_of),
         "phone": mapped(pc.coalesce(theirs, pairs["l_phone"]), lambda phone: mask_column(phone) or None),
         "rows": pc.add(pairs["rows"], pc.add(*fees)),
-        "settlement": mapped(
-            pc.binary_join_element_wise(pairs["code"], pairs["account"], UNIT),
-            lambda both: codes.settlement_of(*both.split(UNIT, 1)),
-        ),
+        "settlement": pc.if_else(is_charge, codes.BOOK_IT.format("fee"), settlements),
     }
 
 

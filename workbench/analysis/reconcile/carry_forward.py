@@ -1,7 +1,7 @@
 """The carry-forward of a run: open rows, the day to which each account was closed, and the rows that were read."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -41,6 +41,7 @@ from workbench.analysis.reconcile.inputs import (
 )
 from workbench.analysis.report.captions import counted
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, COMPLETED, DAY, DECISION, READ, SIGNED, TOLD, Columns
+from workbench.domain.moments import DAY_MS, LUSAKA_MS
 from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
@@ -188,10 +189,7 @@ class CarryForward(Tabular):
     @property
     def note(self) -> str:
         """A sentence about numbers that the next run cannot compare; empty if it can compare all."""
-        if not self.unkeyed:
-            return ""
-        rows = counted(self.unkeyed, "open row")
-        return f"The next run cannot compare the customers' numbers of {rows}. {GIVE_THE_KEY}"
+        return unkeyed_words(self.unkeyed)
 
     def _table(self) -> Table:
         waiting = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
@@ -223,14 +221,15 @@ OLDER, OTHER_KEY = "older", "other key"
 class LedgerRead:
     """Today's ledger beside the rows that earlier runs read.
 
-    `moving` has the rows that move money (columns _MOVING), `again` the rows that this run reads (columns ROW), and
-    `closed` the rows that earlier runs closed. `late` (columns READ) has the rows that were booked after their date was
-    closed, and `missing` (columns READ) the rows that were read earlier and are now missing or changed. `unknown` is
-    account → the reason why its rows read earlier are unknown. If rows are missing, `begins` has the first day that
-    today's ledger has of each account that is not `unknown`. `key_id` is the id of the key of the hashes.
+    `moving` makes a frame of the rows that move money (columns _MOVING). `again` has the rows that this run reads
+    (columns ROW), and `closed` the rows that earlier runs closed. `late` (columns READ) has the rows that were booked
+    after their date was closed, and `missing` (columns READ) the rows that were read earlier and are now missing or
+    changed. `unknown` is account → the reason why its rows read earlier are unknown. If rows are missing, `begins` has
+    the first day that today's ledger has of each account that is not `unknown`. `key_id` is the id of the key of the
+    hashes.
     """
 
-    moving: Frame
+    moving: Callable[[], Frame]
     again: Frame
     closed: Frame
     key_id: str
@@ -251,8 +250,13 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     key_id, secret = (key.id, key.of_rows) if is_keyed else ("", "")
     none = frame([], READ)
     if carried.is_first:
-        moving = _numbered(engine, engine.keep(_moving(engine, ours, secret)))
-        return LedgerRead(moving, ours, f"(select * from {ours} where false)", key_id, none, none, {}, {})
+        nothing = f"(select * from {ours} where false)"
+
+        def hashed() -> Frame:
+            # To hash every row takes as long as to compare it, and only the carry-forward needs the hashes.
+            return _numbered(engine, engine.keep(_moving(engine, ours, secret)))
+
+        return LedgerRead(hashed, ours, nothing, key_id, none, none, {}, {})
     differ = [account for account in carried.closed["account"] if heads.get(account) != key_id]
     unknown = {account: OTHER_KEY if account in heads else OLDER for account in differ}
     is_unknown = f"account in ({', '.join(map(engine.text, differ)) or 'null'})"
@@ -290,7 +294,7 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     missing = _as_read(engine, apart(then, known, _NTH))
     begins = f"(select account, min(day) as day from {known} group by account)"
     return LedgerRead(
-        moving=moving,
+        moving=lambda: moving,
         again=engine.keep(both(new, absent)),
         closed=among(ours, settled, _PLACE),
         key_id=key_id,
@@ -303,7 +307,10 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
 
 def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
     """The ledger rows that move money, each with a hash, keyed by `secret`, of the fields that identify it."""
-    numbers = [f'cast("{name}" as string)' for name in ("order", "signed")]
+    # A day is hashed as its midnight in Lusaka is: in a frame, the other rows decide which of them a cell means.
+    begins = f"day * {DAY_MS}"
+    moment = f'coalesce(nullif("at", {begins} - {LUSAKA_MS}), {begins}, 0)'
+    numbers = [f"cast({number} as string)" for number in (moment, "signed")]
     texts = ("account", "coalesce(key, '')", *numbers, "coalesce(currency, '')")
     made = engine.SHA256.format(f"{engine.text(secret)} || {' || chr(31) || '.join(texts)}")
     # A row without a day is dated before every other.
@@ -347,11 +354,11 @@ def rows_read(
     """
     ends = {account: day for account, day in sorted(closing.items()) if account not in ledger.unknown}
     heads = [{**dict.fromkeys(READ), "account": name, "hash": ledger.key_id, "nth": 0} for name in ends]
-    until = dated(engine, ends)
-    read = [f"(select * from {ledger.moving} where {until})"]
+    until, moving = dated(engine, ends), ledger.moving()
+    read = [f"(select * from {moving} where {until})"]
     if len(ahead):
         mine = f"account in ({', '.join(map(engine.text, ends)) or 'null'}) and not ({until})"
-        later = f"(select * from {ledger.moving} where {mine})"
+        later = f"(select * from {moving} where {mine})"
         twice = kept[kept["code"] == DUPLICATE[LEDGER]]
         named = [untyped(entries.reindex(columns=list(AHEAD)), AHEAD) for entries in (ahead, twice)]
         names = engine.arrow(pa.concat_tables(named), _NAMED_ENTRY)
@@ -452,6 +459,12 @@ def rows_open(engine: Engine, carried: CarryForward, side: str) -> Frame:
     hashed = mine["phone_hash"].where(mine["phone_hash"].notna() | mine["phone"].isna(), _LOST)
     mine = mine.assign(phone_hash=hashed.where(hashed != _NEVER_WHOLE))
     return rows_of(engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), shape), side, carried=True)
+
+
+def unkeyed_words(rows: int) -> str:
+    """A sentence about so many open rows whose numbers the next run cannot compare; empty for none."""
+    words = f"The next run cannot compare the customers' numbers of {counted(rows, 'open row')}. {GIVE_THE_KEY}"
+    return words if rows else ""
 
 
 def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFrame, int]:

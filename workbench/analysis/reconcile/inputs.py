@@ -147,7 +147,8 @@ class Source:
         """
         schema = self._schema
         there = {name: kind for name, kind in shape.items() if name in schema or name not in OPTIONAL}
-        self._check(there, schema)
+        if not self.is_read:
+            self._check(there, schema)
         try:
             if self.kind == PATHS:
                 made = engine.paths(self.given, there)
@@ -158,6 +159,11 @@ class Source:
         except (pa.ArrowException, OSError) as problem:
             raise ReconcileRefused(f"{self.side.called} cannot be read: {problem}") from problem
         return made if len(there) == len(shape) else conform(made, shape, **dict.fromkeys(shape.keys() - there, NULL))
+
+    @property
+    def is_read(self) -> bool:
+        """True for a table that read_statement() or read_ledger() made: it has all columns, in their types."""
+        return self.sha256 is not None or self.read_from is not None
 
     def _check(self, shape: Columns, schema: Mapping[str, Any]) -> None:
         """Raises ReconcileRefused naming every column that is missing or of another type."""
@@ -181,6 +187,8 @@ class Source:
 
         Raises ReconcileRefused: the file cannot be read as Parquet.
         """
+        if self.is_read:
+            return dict(zip(self.given.column_names, self.given.schema.types, strict=True))
         if self.kind != PATHS:
             return dict(nw.from_native(self.given).collect_schema())
         try:
@@ -191,8 +199,9 @@ class Source:
 
     def has_text(self, name: str) -> bool:
         """True if the table has a text column of this name; in a ledger from `read_ledger`, it must have some text."""
-        is_empty = self.read_from is not None and self.given[name].null_count == len(self.given)
-        return not is_empty and _FITS[ARROW_TYPES["string"]][1](self._schema.get(name))
+        if self.is_read:
+            return not self.read_from or self.given[name].null_count < len(self.given)
+        return _FITS[ARROW_TYPES["string"]][1](self._schema.get(name))
 
     def arrow(self, shape: Iterable[str]) -> pa.Table:
         """The columns of `shape` as an Arrow table."""
@@ -287,7 +296,7 @@ def _read(given: Native, side: Side, phone_key: str | Path | bytes | None = None
     Raises StatementRefused, with the call that helps: the file or table cannot be read.
     """
     is_file = isinstance(given, str | Path) and Path(given).suffix.lower() in _READ_HERE
-    if not is_file and not _is_small(given):
+    if isinstance(given, OwnLedger | Statement) or not (is_file or _is_small(given)):
         return given
     reads: Callable[..., Any] = read_statement if is_file and side is THE_STATEMENT else read_ledger
     try:

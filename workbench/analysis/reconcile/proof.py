@@ -164,13 +164,15 @@ def books(run: Run, loaded: Frame, counted: Totals) -> list[Book]:
     groups: dict[tuple[str, str], list[Any]] = {(file.account, name): [] for name, file in reported.items()}
     for line in counted:
         groups.setdefault((line["account"], line["source"]), []).append(line)
-    ends = _balances_at_the_ends(run.engine, loaded, {key: lines for key, lines in groups.items() if lines})
+    told = {name: (file.opening_minor, file.closing_minor) for name, file in reported.items()}
+    nothing = None, None
+    silent = {key: lines for key, lines in groups.items() if lines and None in told.get(key[1], nothing)}
+    ends = _balances_at_the_ends(run.engine, loaded, silent)
     found = []
     for (account, name), lines in groups.items():
         file = reported.get(name)
         days = _days(lines, file, limit_of(file, run.as_of))
-        declared = (file.opening_minor, file.closing_minor) if file else (None, None)
-        balances = zip(declared, ends.get((account, name), (None, None)), strict=True)
+        balances = zip(told.get(name, nothing), ends.get((account, name), nothing), strict=True)
         opening, closing = (worked_out if given is None else given for given, worked_out in balances)
         found.append(Book(account, name, lines, file, *days, opening, closing))
     return sorted(found, key=lambda book: (book.account, book.last_day or 0, book.first_day or 0, book.source))

@@ -380,7 +380,8 @@ def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
 def _places(many: int) -> list[NDArray[np.int64]]:
     """The choices of 2 rows, of 3 and so on, out of `many`: an array per size, with one line of places per choice."""
     most = many if many <= _EVERY_CHOICE else _PARTS
-    return [np.array([*combinations(range(many), size)]) for size in range(2, most + 1)]
+    flat = ((size, chain.from_iterable(combinations(range(many), size))) for size in range(2, most + 1))
+    return [np.fromiter(places, np.int64).reshape(-1, size) for size, places in flat]
 
 
 _KINDS: Final[Mapping[str, tuple[Callable[[Sequence[_Open], _LeftOut], Iterator[Proposal]], str]]] = {

@@ -347,5 +347,5 @@ def html(result: Reconciled) -> str:
 def _blocks(result: Reconciled) -> list[str | Table]:
     many = len(result.suggestions)
     found = f"{counted(many, 'suggestion')} to look at: result.suggestions" if many else ""
-    ends = filter(None, (result.carry_forward.note, found, result.sign_off, _GO_ON))
+    ends = filter(None, (result.carry_note, found, result.sign_off, _GO_ON))
     return [*overview(result, result.notes), *ends]

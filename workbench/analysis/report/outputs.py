@@ -27,7 +27,7 @@ from typing import Any, Final
 import pandas as pd
 
 from workbench.analysis import files
-from workbench.analysis.break_codes import BOOKS, UNKNOWN, WRONG_REFERENCE
+from workbench.analysis.break_codes import BOOKS, UNKNOWN, WRITE_OFF, WRONG_REFERENCE
 from workbench.analysis.frames import frame
 from workbench.analysis.report import captions, totals
 from workbench.analysis.report.page import write_page
@@ -141,7 +141,6 @@ AGAINST: Final[Mapping[str, tuple[str, int]]] = {
 
 The entries of all other recipes are posted against suspense; those of a rule's kind `interest`, against interest.
 """
-_WRITE_OFF: Final = "write_off"
 _BOOKED: Final = ("accept", "expected")
 """The verdicts that are booked where the books have to change; a break that is written off is always booked."""
 
@@ -189,14 +188,14 @@ def _lines(row: Mapping[str, Any]) -> list[tuple[str, str, int]]:
     fee = 0 if stated is None else (row["statement_fee_minor"] or 0) - bool(booked) * (row["ledger_fee_minor"] or 0)
     lines += [(account, key, (stated or 0) - booked + fee), (account, key, -fee)]
     parts, rest = Counter[str](), SUSPENSE
-    for body in bodies if row["verdict"] != _WRITE_OFF else ():
+    for body in bodies if row["verdict"] != WRITE_OFF else ():
         rest = INTEREST if body.get("description", "").startswith(f"{INTEREST}: ") else rest
         if body["recipe"] in AGAINST:
             against, sign = AGAINST[body["recipe"]]
             parts[against] -= sign * body["amount_minor"]
         elif body["recipe"] in UNKNOWN and not booked:
             parts[CHARGES] += body["fee_minor"]
-    parts[WRITTEN_OFF if row["verdict"] == _WRITE_OFF else rest] = row["variance_minor"] - parts.total()
+    parts[WRITTEN_OFF if row["verdict"] == WRITE_OFF else rest] = row["variance_minor"] - parts.total()
     return [line for line in (*lines, *((name, key, minor) for name, minor in parts.items())) if line[-1]]
 
 
@@ -210,7 +209,7 @@ def _without_entry(row: Mapping[str, Any]) -> str | None:
     waits = verdict in _BOOKED and totals.item_of(row["code"], row["side"])[1] != BOOKS
     reasons = {
         "without an amount": not _lines(row),
-        "ignored, matched or tolerated": verdict not in {_WRITE_OFF, *_BOOKED},
+        "ignored, matched or tolerated": verdict not in {WRITE_OFF, *_BOOKED},
         "for the other side to book": waits,
         "that no known entry settles": not row["proposal"],
         "without a key": not row["key"],

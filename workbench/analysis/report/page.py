@@ -62,7 +62,7 @@ def page(result: Reconciled) -> str:
     currencies = sorted({currency for (currency,) in python_rows(result.proof, "currency")})
     return _template().render(
         {make.__name__: make(shown) for make in _TABLES},
-        notes=[*result.notes, *filter(None, [result.carry_forward.note])],
+        notes=[*result.notes, *filter(None, [result.carry_note])],
         sign_off=result.sign_off,
         sections=sections,
         # The downloaded file has the decisions about breaks that the page does not list, too.

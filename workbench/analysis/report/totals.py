@@ -28,8 +28,8 @@ class Reconciled(Closing):
     """People's decisions, given or carried forward, with the state of each; the columns are DECISION."""
     proof: pd.DataFrame
     """A row for each account: ledger closing less statement closing, explained; the columns are PROOF."""
-    carry_forward: Any
-    """The open rows and closings that the next run takes; its `note` names what the next run cannot compare."""
+    carry_note: str
+    """A sentence about customers' numbers that the next run cannot compare; empty if it can compare all."""
     rows_read: dict[str, int]
     """`ledger` and `statement` → the number of rows that were read, with those that were brought forward."""
     told_again: int
@@ -270,6 +270,7 @@ _MISSING: Final[Mapping[str, codes.Item]] = {
     ),
 }
 _CHARGES: Final = codes.Item("charges not booked", adjusts=codes.BOOKS)
+_WRITTEN_OFF: Final = codes.Item("entries written off", adjusts=codes.BOOKS)
 _PROOF: Final = (
     "account", "currency", "ledger_minor", "statement_minor", "tolerated_minor", "brought_minor", "unexplained_minor",
     "holds", "note",
@@ -321,10 +322,13 @@ class Balances(NamedTuple):
 def balances(result: Reconciled) -> Iterator[Balances]:
     """Yields the reconciliation of each account."""
     sums, counts = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
-    for account, code, side, variance, proposal, rows in _items(result.breaks):
+    for account, code, side, variance, proposal, verdict, rows in _items(result.breaks):
         if not variance and code != codes.AMBIGUOUS:
             continue
         item, adjusts = item_of(code, side)
+        if verdict == codes.WRITE_OFF and adjusts == codes.STATEMENT:
+            # Nobody waits for the other side any more: the books change.
+            item, adjusts = _WRITTEN_OFF, codes.BOOKS
         if item is _MISSING[codes.BOOKS] and proposal and '"fee_raised"' in proposal and '"unknown_' not in proposal:
             item = _CHARGES
         minor = variance if adjusts == codes.STATEMENT else -variance
@@ -356,8 +360,8 @@ def balances(result: Reconciled) -> Iterator[Balances]:
         yield Balances(account, currency, caption, sides, unexplained)
 
 
-def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None, int]]:
-    """The account, code, side, variance and proposal of each item, and the number that it counts for.
+def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None, str | None, int]]:
+    """The account, code, side, variance, proposal and verdict of each item, and the number that it counts for.
 
     Breaks that a person matched are one item with the sum of their variances: an error in the books, if they are of
     both sides. Ambiguous rows of one amount are an item of the side that has more of them: both balances include the
@@ -372,12 +376,12 @@ def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None
             group = frozenset([name, *(partner or "").split("; ")])
         elif code == codes.AMBIGUOUS:
             group = currency, variance if side == "ledger" else -variance
-        groups.setdefault((account, group), []).append(told)
+        groups.setdefault((account, group), []).append([*told, verdict])
     for (account, group), rows in groups.items():
-        code, side, _, proposal = rows[0]
+        code, side, _, proposal, verdict = rows[0]
         total, items = sum(row[2] for row in rows), 1
         if isinstance(group, tuple):
             side, items = "ledger" if total * group[1] >= 0 else "statement", len(rows)
         elif len({row[1] for row in rows}) > 1:
             code, side, proposal = "amount_mismatch", "both", None
-        yield account, code, side, total, proposal, items
+        yield account, code, side, total, proposal, verdict, items

@@ -299,13 +299,22 @@ def codes_of(columns: Sequence[Column]) -> Whole:
     """A whole number for each row; rows with equal cells in these columns have equal numbers."""
     codes, *others = [column.coded() for column in columns]
     for other in others:
-        codes = np.unique(codes, return_inverse=True)[1] * (other.max(initial=0) + 1) + other
+        codes = _numbered(codes * (other.max(initial=0) + 1) + other)
     return codes
+
+
+def _numbered(values: Whole) -> Whole:
+    """A number from 0 for each value, in the order in which different values occur first."""
+    made: Whole = pa.array(values).dictionary_encode().indices.to_numpy().astype(np.int64)
+    return made
 
 
 def distinct_rows(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], NDArray[Any]]:
     """The different rows of some columns, and for each row its place among the different ones."""
-    _, first, codes = np.unique(codes_of(columns), return_index=True, return_inverse=True)
+    codes = _numbered(codes_of(columns))
+    first = np.empty(codes.max(initial=-1) + 1, np.int64)
+    # Of several rows with one number, the last to be assigned stays: the first row.
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
     return [*zip(*(column.cells(column.codes[first]) for column in columns), strict=True)], codes
 
 
@@ -503,7 +512,14 @@ def currencies_named(cell: Cell) -> tuple[str, ...]:
     return named[0] if named else ()
 
 
-QUICK_KEYS: Final[Quick] = {"text": lambda texts: (texts, matched(texts, "^[0-9A-Za-z:_/-]{1,200}$"))}
+def _plain_keys(texts: pa.Array) -> tuple[pa.Array, Mask]:
+    is_plain = mask_of(pc.and_(pc.ascii_is_alnum(texts), pc.less_equal(pc.binary_length(texts), _LONGEST_PLAIN_KEY)))
+    # Most keys need no pattern, which takes six times as long.
+    return texts, is_plain if is_plain.all() else matched(texts, f"^[0-9A-Za-z:_/-]{{1,{_LONGEST_PLAIN_KEY}}}$")
+
+
+_LONGEST_PLAIN_KEY: Final = 200
+QUICK_KEYS: Final[Quick] = {"text": _plain_keys}
 """Reads plain keys of letters and digits at once."""
 
 

@@ -44,7 +44,9 @@ _OTHERS: Final[Mapping[bytes, tuple[str, str]]] = {
 }
 """The first bytes of a file that cannot be read as a statement → what the file is, and what to do."""
 _HEAD: Final = 4096
-_BLOCK: Final = 1 << 20
+_MANY_BYTES: Final = 1 << 20
+_AT_A_TIME: Final = 1 << 17
+"""The bytes that are looked at in one step: more would not stay in the processor's own memory."""
 _LONGEST_CELL: Final = 1 << 20
 """The most characters of a cell; by default the csv module takes 131,072."""
 
@@ -80,7 +82,7 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
         if not width <= count <= _MOST_COLUMNS:
             return None
         is_utf_8, names = encoding.startswith("utf-8"), [str(nth) for nth in range(count)]
-        with path.open("rb") if is_utf_8 else io.BytesIO(path.read_bytes().decode(encoding).encode()) as file:
+        with pa.OSFile(str(path)) if is_utf_8 else io.BytesIO(path.read_bytes().decode(encoding).encode()) as file:
             lines, begins, has_breaks = _rows_in(file, delimiter, after)
             release_unused()
             file.seek(begins)
@@ -143,9 +145,9 @@ def _ends(file: IO[bytes], mark: int, at: int) -> Iterator[tuple[NDArray[Any], .
     line ends or other characters leave a doubt.
     """
     quotes = breaks = marks = returns = 0
-    block, before = file.read(_BLOCK_BYTES), b"\n"
+    block, before = file.read(_AT_A_TIME), b"\n"
     while block:
-        following = file.read(_BLOCK_BYTES)
+        following = file.read(_AT_A_TIME)
         # With the character before the block and the one after it, or a line feed at an end of the file.
         octets = np.frombuffer(before + block + (following[:1] or b"\n"), np.uint8)
         inner, is_open = octets[1:-1], quotes % 2
@@ -162,7 +164,7 @@ def _ends(file: IO[bytes], mark: int, at: int) -> Iterator[tuple[NDArray[Any], .
         yield at + ends - 1, breaks + np.searchsorted(broken, ends, "right"), octets[ends - 1] == _RETURN
         breaks, at = breaks + len(broken), at + len(inner)
         # Each row and each cell takes memory; a file of little else is read line by line.
-        if mark >= _ASCII or not inner.all() or quotes + breaks + marks > max(at // _LEAST_BETWEEN, _BLOCK):
+        if mark >= _ASCII or not inner.all() or quotes + breaks + marks > max(at // _LEAST_BETWEEN, _MANY_BYTES):
             raise csv.Error
         block, before = following, block[-1:]
     if quotes % 2 or returns:
@@ -257,7 +259,7 @@ def _utf_8(path: Path) -> str | None:
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with path.open("rb") as handle:
-            while block := handle.read(_BLOCK):
+            while block := handle.read(_AT_A_TIME):
                 decoder.decode(block)
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:

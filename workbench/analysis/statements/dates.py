@@ -177,8 +177,8 @@ class Dates(NamedTuple):
     by: DateFormat
     bad: list[tuple[int, Wrong]]
     """The rows with a bad date, each with the reason."""
-    without_time: NDArray[np.bool_]
-    """Marks rows whose cell in the column of times is empty: they have a day and no moment."""
+    are_days: NDArray[np.bool_]
+    """Marks rows that have a day and no moment."""
 
 
 def dates_in(
@@ -207,10 +207,16 @@ def dates_in(
         return [cell if joined and isinstance(cell, str) else _stripped(cell) for cell in column.cells(places)]
 
     known = np.full(len(column.different), ABSENT) if iso is None else _iso(column, iso)
-    read = {by: _read(by, column, known, said) for by in formats}
+    head, read, is_whole = Column(column.different[:1], column.codes[:0]), {}, False
+    begins = {by: bool((_read(by, head, known[:1], said) != ABSENT).all()) for by in formats}
+    for by in sorted(formats, key=begins.__getitem__, reverse=True):
+        # A format that cannot read the first cell is ruled out once another has read every cell.
+        if begins[by] or not is_whole:
+            read[by] = _read(by, column, known, said)
+            is_whole = is_whole or bool((read[by] != ABSENT).all())
     is_date, codes = np.any([values != ABSENT for values in read.values()], axis=0), column.codes
-    unread = {by: (is_date & (values == ABSENT))[codes] for by, values in read.items()}
-    alive = {by: values for by, values in read.items() if not unread[by].any()}
+    unread = {by: (is_date & (read[by] == ABSENT))[codes] for by in formats if by in read}
+    alive = {by: read[by] for by, rows in unread.items() if not rows.any()}
     patterns = tuple(by.pattern for by in formats)
 
     def text(row: int) -> str:
@@ -248,7 +254,8 @@ def dates_in(
     }
     bad = [(row, wrong[codes[row]]) for row in np.flatnonzero(~is_date[codes]).tolist()]
     by, values = next(iter(alive.items()))
-    return Dates(values[codes], by, bad, empty)
+    # Each row by itself: a row that has only a day takes no other row's time away.
+    return Dates(values[codes], by, bad, empty if by.has_time else (known == ABSENT)[codes])
 
 
 def _stripped(cell: Cell) -> str | datetime:
@@ -262,12 +269,13 @@ def _joined(day: str | datetime, time: str, formats: Sequence[DateFormat]) -> st
 
 
 _HALF: Final = timedelta(microseconds=500)
+_ISO_FORMAT: Final = "%Y-%m-%d %H:%M:%S"
 _ISO: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
 
 
 def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
     """The local milliseconds of a column's different cells that are moments of ISO 8601; ABSENT for other cells."""
-    values, slow = _quickly(DateFormat("%Y-%m-%d %H:%M:%S"), column)
+    values, slow = _quickly(DateFormat(_ISO_FORMAT), column)
     for place, cell in zip(slow.tolist(), column.cells(slow), strict=True):
         if isinstance(cell, str) and _ISO.fullmatch(text := cell.strip()):
             with suppress(ValueError, OverflowError):
@@ -326,6 +334,9 @@ def _read_fixed(by: DateFormat, texts: pa.Array, values: NDArray[np.int64]) -> N
 
     A text whose day does not exist, such as 31 February, becomes ABSENT.
     """
+    if by.pattern == _ISO_FORMAT and (seconds := _seconds(texts)) is not None:
+        values[:] = pc.multiply(seconds, 1000).fill_null(ABSENT)
+        return np.empty(0, np.int64)
     is_like = matched(texts, by.fixed)
     like, pattern = texts.filter(pa.array(is_like)), by.pattern.replace("%y", "%Y")
     if pattern != by.pattern:
@@ -337,6 +348,22 @@ def _read_fixed(by: DateFormat, texts: pa.Array, values: NDArray[np.int64]) -> N
     is_day = pc.equal(pc.day(moments), pc.utf8_slice_codeunits(like, begin, begin + 2).cast(pa.int64()))
     values[is_like] = pc.if_else(is_day, pc.multiply(moments.cast(pa.int64()), 1000), ABSENT).fill_null(ABSENT)
     return np.flatnonzero(~is_like)
+
+
+def _seconds(texts: pa.Array) -> pa.Array | None:
+    """The seconds since 1970 of texts such as `2026-01-05 08:00:00`; None if any text is another.
+
+    Arrow reads these, and refuses days that do not exist, in a third of the time that a pattern takes.
+    """
+    if not pc.all(pc.equal(pc.binary_length(texts), len("2026-01-05 08:00:00"))).as_py():
+        return None
+    try:
+        seconds = texts.cast(pa.timestamp("s"))
+    except pa.ArrowInvalid:
+        return None
+    years = pc.min_max(pc.year(seconds)).as_py().values()
+    has_t = pc.any(pc.match_substring(texts, "T")).as_py()
+    return None if has_t or not all(year in _YEARS for year in years) else seconds.cast(pa.int64())
 
 
 def _place(directive: str, pattern: str) -> int:

@@ -9,24 +9,27 @@ from dataclasses import fields, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import partial
-from itertools import pairwise, takewhile
+from itertools import pairwise, permutations, takewhile
 from pathlib import Path
 from typing import Any, Final, Unpack
 
+import numpy as np
+
 from workbench.analysis.rules import MatchRule
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
-from workbench.analysis.statements.cells import Amount, Amounts, Cell, Line, Wrong, refused, text_of
+from workbench.analysis.statements.cells import Amounts, Cell, Line, Wrong, refused, text_of
 from workbench.analysis.statements.columns import (
     DAYS,
     MOST_ROWS,
     NEARLY_ALL,
     SEPARATORS,
-    Columns,
     Cut,
+    Money,
+    Proof,
     assigned,
-    columns_of,
     cut,
     in_order,
+    proofs_of,
     readings_of,
     time_of,
 )
@@ -36,6 +39,7 @@ from workbench.analysis.statements.layouts import (
     DEBITS,
     DIRECTION_WORDS,
     FIELDS,
+    HEADINGS,
     LAYOUTS,
     LEDGER_FIELDS,
     LEDGER_HEADINGS,
@@ -58,6 +62,7 @@ from workbench.analysis.statements.statement import Reading, Statement, read_sta
 from workbench.domain.masking import mask_accounts
 from workbench.domain.moments import DAY_MS, moment
 from workbench.domain.money import ZMW
+from workbench.domain.phones import masked_number
 from workbench.errors import StatementRefused
 from workbench.visible import visible
 
@@ -70,6 +75,8 @@ _TABLES: Final = ("columns", *WORDS, "preamble")
 _MOST_WORDS: Final = 30
 _LIKELY_OWN: Final = 5
 _LEAST_DAYS: Final = 3
+_LEAST_LETTERS: Final = 3
+_LIKE_A_CODE: Final = re.compile(r"(?=\S*[0-9])[A-Za-z0-9./-]+")
 _LIKE_A_DAY: Final = re.compile(r"\W*[0-9]|[A-Za-z]{3,9} [0-9]{1,2},? [0-9]{4}")
 _MONTH: Final = re.compile(r"[^\W\d_]{3}")
 _ACCOUNT: Final = re.compile(r"[a-z_]+(?::[a-z0-9_]+)+")
@@ -106,31 +113,13 @@ class Draft:
         """A reader of amounts by the declared separators."""
         return self.file.amounts(self.declared.get("decimal", "."), self.declared.get("thousands", ""))
 
-    @property
-    def names_accounts(self) -> bool:
-        """True if the file names the account of each row."""
-        return "account" in self.declared["columns"] or "sections" in self.declared
-
     def cells(self, field: str) -> dict[int, Cell]:
-        """Line → the cell of its row in the column of a field; empty if the field has no column."""
+        """Line → the cell of its row in the column of a field, empty cells if the field has no column."""
         return self.file.column(self.declared["columns"].get(field, ""))
 
     def texts(self, field: str) -> dict[int, str]:
-        """Line → the text of its row's cell in the column of a field, for cells that are filled."""
+        """Line → the text of its row's cell in the column of a field, for cells that are not blank."""
         return self.file.texts(self.declared["columns"].get(field, ""))
-
-    def moments(self) -> dict[int, Cell]:
-        """Line → the moment of its row: a text of its day and time, or a workbook's own moment."""
-        times = self.texts("time")
-        return {
-            line: cell if isinstance(cell, datetime) else f"{text_of(cell).strip()} {times.get(line, '')}".strip()
-            for line, cell in self.cells("moment").items()
-        }
-
-    def put(self, columns: Mapping[str, str]) -> None:
-        """Declare these columns, field → heading, and no others; ignore the other headings."""
-        self.declared["columns"] = {name: columns[name] for name in (*LEDGER_FIELDS, *FIELDS) if name in columns}
-        self.declared["ignored"] = [name for name in self.file.headings if name and name not in columns.values()]
 
     def found(self, name: str, value: object, proof: str = "") -> None:
         """Declare a setting that the file shows, with its proof; None leaves the default."""
@@ -167,7 +156,9 @@ class Draft:
 
     def ledger(self) -> Ledger:
         """The file, read by this draft. Raises StatementRefused: see `read_ledger`."""
-        return read_ledger(self.file.path, layout=self.layout, account=None if self.names_accounts else NOT_TOLD)
+        layout = self.layout
+        by_row = layout.sections or "account" in layout.columns
+        return read_ledger(self.file.path, layout=layout, account=None if by_row else NOT_TOLD)
 
     @property
     def toml(self) -> str:
@@ -176,31 +167,29 @@ class Draft:
         for name in _SETTINGS:
             lines += self._setting(name, name, self.declared.get(name)) if name not in _TABLES else ()
         for name in _TABLES:
-            values = self.declared.get(name, {})
             sides = SWAPPED if name == "columns" and self.file.is_ledger else {}
-            named = ((f"{name}.{key}", sides.get(key, key), value) for key, value in values.items())
-            rows = [line for entry in named for line in self._setting(*entry)]
-            loose = [f"# ? {masked(doubt)}" for doubt in self.doubts.get(name, ())]
-            if values or loose:
-                lines += ["", f"[{name}]", *rows, *loose]
+            values = self.declared.get(name, {})
+            rows = [line for key in values for line in self._setting(f"{name}.{key}", sides.get(key, key), values[key])]
+            rows += [f"# ? {masked(doubt)}" for doubt in self.doubts.get(name, ())]
+            lines += ["", f"[{name}]", *rows] if rows else ()
         return "\n".join(lines) + "\n"
 
     def _setting(self, where: str, key: str, value: object) -> Iterator[str]:
+        """Yields the lines of a setting: its doubts, and its value with the proof."""
         for doubt in self.doubts.get(where, ()):
             yield f"# ? {masked(doubt)}"
         is_declared = bool(value) or type(value) is int
         if is_declared or where.startswith(WORDS):
-            proof = self.proofs.get(where)
+            proof = f"  # {masked(self.proofs[where])}" if self.proofs.get(where) else ""
             named = key if re.fullmatch("[A-Za-z0-9_-]+", key) else toml_value(key)
-            line = f"{named} = {toml_value(value)}" + (f"  # {masked(proof)}" if proof else "")
             # A word without a meaning stands as a comment.
-            yield line if is_declared else f"# ? {line}"
+            yield f"{'' if is_declared else '# ? '}{named} = {toml_value(value)}{proof}"
 
     def __repr__(self) -> str:
         return self.toml
 
-    def write(self, path: str | Path, *, replace: bool = False) -> None:
-        """Write the layout to a `.toml` file; only with `replace` over an existing file.
+    def write(self, path: str | Path) -> None:
+        """Write the layout to a new `.toml` file.
 
         Raises StatementRefused: the file exists, has another ending, or cannot be written.
         """
@@ -208,7 +197,7 @@ class Draft:
         if target.suffix != SUFFIX:
             raise refused(str(path), f"is not a layout: its name must end in {SUFFIX}.")
         try:
-            with target.open("w" if replace else "x", encoding="utf-8", newline="\n") as handle:
+            with target.open("x", encoding="utf-8", newline="\n") as handle:
                 handle.write(self.toml)
         except FileExistsError:
             raise refused(str(path), "already exists.", hint="Give another name, or replace it.") from None
@@ -228,7 +217,7 @@ def summary(statement: Statement) -> list[str]:
     days = " to ".join(map(str, statement.period)) if statement.period else "no day"
     account = "" if statement.account != NOT_TOLD else "; the account is unknown"
     rows = f"{_rows(len(statement.rows))}, {days}, {bad:,} unreadable{account}."
-    return [rows, f"Running balance: {statement.follows}.", *filter(None, (statement.continued,))]
+    return [rows, f"Running balance: {statement.follows}.", *statement.remarks]
 
 
 def _rows(count: int) -> str:
@@ -266,52 +255,216 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
     way = draft.file.rows_of
     draft.found("encoding", way.encoding, "the file is not UTF-8")
     draft.found("delimiter", way.delimiter if way.delimiter != "," else None)
-    columns = columns_of(draft.file)
-    _columns(draft, columns)
-    dated = _dates(draft, newest_first=columns.newest_first)
+    directions, newest_first = _columns(draft)
+    dated = _dates(draft, newest_first=newest_first)
     _amounts(draft)
     _parties(draft)
-    _words(draft, columns.directions)
+    _words(draft, directions)
     _keys(draft, _movements(draft, dated))
     _preamble(draft)
+    columns, headings = draft.columns, draft.file.headings
+    draft.declared["columns"] = {name: columns[name] for name in (*LEDGER_FIELDS, *FIELDS) if name in columns}
+    draft.declared["ignored"] = [name for name in headings if name and name not in columns.values()]
+    for heading in draft.declared["ignored"]:
+        cells = draft.file.texts(heading).values()
+        if cells and all(_DECIMALS.search(text) and isinstance(draft.amounts.read(text), int) for text in cells):
+            draft.doubt("ignored", f"{heading!r} has amounts that are not read: if it is a fee or a balance, name it")
     draft.above = _result(draft)
     return draft
 
 
-def _columns(draft: Draft, columns: Columns) -> None:
-    """Declares the columns in `draft`.
+def _columns(draft: Draft) -> tuple[dict[str, str], bool | None]:
+    """Declares in `draft` the column of each field: by its heading, if its cells fit, else by the balance or its cells.
 
-    Adds doubts about columns without a heading, a missing moment or amount, and a statement of several accounts.
+    Adds doubts about columns that its cells alone show, columns without a heading, a missing moment or amount, and a
+    statement of several accounts. Returns what the balance proves: the direction of each word, and whether the newest
+    row comes first, None if no order is proven.
     """
-    file, draft.doubts = draft.file, columns.doubts
-    draft.put(columns.found)
-    draft.proofs["columns.balance"] = columns.proof
-    account = assigned(file.headings, known={"account": LEDGER_HEADINGS["account"]}).get("account", "")
-    if file.is_ledger and not file.headings[0] and "account" not in columns.found:
-        _sections(draft)
-    elif not file.is_ledger and len({*file.texts(account).values()}) > 1:
-        said = f"{account!r} names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
-        draft.doubt("columns", said)
-    if "moment" not in columns.found:
+    file, sample, found = draft.file, draft.file.sample, draft.declared["columns"]
+    known = LEDGER_HEADINGS if file.is_ledger else HEADINGS
+    found |= assigned(file.filled, known, sample.fits)
+    # A month without a debit has an empty column of debits.
+    empty = assigned([name for name in file.headings if name not in file.filled], known)
+    for side in SWAPPED:
+        if side in empty and side not in found:
+            found[side] = empty[side]
+            sample.money[empty[side]] = Money.of(sample.column("").values(), draft.amounts)
+    proven = _prove(draft)
+    _one_of_two(draft)
+    scores = {heading: _scores(sample, heading) for heading in file.filled}
+    for name, instead in _BY_CELLS.items():
+        left = {heading: of[name] for heading, of in scores.items() if of[name] and heading not in found.values()}
+        if left and name not in found and not found.keys() & instead:
+            found[name] = max(left, key=left.__getitem__)
+            draft.doubt(f"columns.{name}", "by its cells alone")
+    _settle_ways(sample, found)
+    draft.doubts = {
+        where: doubts for where, doubts in draft.doubts.items() if where.removeprefix("columns.") in {"columns", *found}
+    }
+    _accounts(draft)
+    if "moment" not in found:
         draft.doubt("columns", 'moment = ""  # no heading is known for it')
-    if columns.found.keys().isdisjoint(("amount", "debit")):
+    if found.keys().isdisjoint(("amount", "debit")):
         draft.doubt("columns", 'amount = ""  # no heading is known for it, and no cells prove it')
     for place, heading in enumerate(file.headings):
         is_filled = any(len(cells) > place and cells[place] != "" for _, cells in file.rows)
         if is_filled and not heading and (place or "sections" not in draft.declared):
             draft.doubt("columns", f"column {place + 1} has no heading, so that it cannot be read: give it one")
+    return proven
 
 
-def _sections(draft: Draft) -> None:
-    """Declares in `draft` the accounts that stand in lines of their own above their rows."""
-    named: dict[str, int] = {}
-    for line, cells in draft.file.rows:
-        if (text := text_of(cells[0]).strip()) and not TOTAL.match(text):
-            named.setdefault(text, line)
+def _accounts(draft: Draft) -> None:
+    """Declares in `draft` a ledger's accounts that stand in lines of their own above their rows.
+
+    Adds a doubt about a statement of several accounts.
+    """
+    file, named = draft.file, dict[str, int]()
+    account = assigned(file.headings, {"account": LEDGER_HEADINGS["account"]}).get("account", "")
+    if not file.is_ledger and len({*file.texts(account).values()}) > 1:
+        said = f"{account!r} names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
+        draft.doubt("columns", said)
+    is_above = file.is_ledger and not file.headings[0] and "account" not in draft.columns
+    above, begins = "", 0
+    for line, cells in file.rows if is_above else ():
+        if not (text := text_of(cells[0]).strip()):
+            named.setdefault(above, begins)
+        elif not TOTAL.match(text) and not OPENING.match(text):
+            above, begins = text, line
+    named.pop("", None)
     if named:
         draft.found("sections", value=True, proof=", ".join(f"line {named[text]} {text!r}" for text in [*named][:2]))
         draft.found("accounts", dict.fromkeys(named, ""))
         draft.proofs |= {f"accounts.{text}": _MEANINGS["account"][1][0] for text in named}
+
+
+def _prove(draft: Draft) -> tuple[dict[str, str], bool | None]:
+    """Replaces in `draft` the columns of money that headings suggest by those that the balance proves; adds doubts.
+
+    Returns the direction of each word, and True if the newest row comes first; None if no order is proven.
+    """
+    sample, found = draft.file.sample, draft.declared["columns"]
+    tried: list[Proof] = []
+    for fee in dict.fromkeys((None, found.get("fee"))):
+        # A fee is tried if without it a row is left that is not explained.
+        if not tried or len(tried[0].steps) < tried[0].of:
+            tried += proofs_of(sample, found, fee)
+            tried.sort(key=lambda proof: (proof.explains, proof.agreed, proof.rank), reverse=True)
+    if not tried or not tried[0].explains[0]:
+        return {}, None
+    best = tried[0]
+    columns, moves = best.columns, best.moves
+    is_known = columns.items() <= found.items()
+    alike = [proof for proof in tried if (proof.explains, proof.rank) == (best.explains, best.rank)]
+    if len(best.steps) == 1 and not is_known and best.agreed < len(columns) - 1:
+        draft.doubt("columns.balance", "one row alone shows it")
+    others = [proof for proof in alike if proof.columns != columns and not (is_known and proof.agreed < best.agreed)]
+    for other in others[:1]:
+        named = ", ".join(f"{name} = {heading!r}" for name, heading in other.columns.items())
+        draft.doubt("columns.balance", f"it follows as well with {named}")
+    orders = {proof.newest_first for proof in alike if (proof.columns, proof.agreed) == (columns, best.agreed)}
+    if not is_known:
+        draft.proofs["columns.balance"] = best.in_words(sample)
+        kept = {name: heading for name, heading in found.items() if name not in _OF_BALANCE}
+        found.clear()
+        found |= columns | {name: heading for name, heading in kept.items() if heading not in columns.values()}
+    is_signed = columns.keys() & {"amount", "direction", "from"} == {"amount"}
+    values = sample.money[columns["amount"]].values if is_signed else moves
+    if (values < 0).any() and (values * np.sign(moves) < 0).any():
+        text = "the balance falls where this is above zero, and no layout can say so: reverse its signs in the file"
+        draft.doubt("columns.amount", text)
+    # The rows between two balances that agree; the oldest balance proves nothing about its own row.
+    between = {row for before, row in best.steps for row in range(min(before + 1, row), max(before, row + 1))}
+    fee = found.get("fee")
+    if fee and "fee" not in columns and any(sample.money[fee].values[row] and moves[row] for row in between):
+        draft.doubt("columns", f"fee = {json.dumps(found.pop('fee'))}  # the balance follows without it alone")
+    moved = zip(sample.words[columns.get("direction", "")], moves.tolist(), strict=True)
+    directions = {word: "in" if move > 0 else "out" for word, move in moved if word and move}
+    return directions, orders.pop() if len(orders) == 1 else None
+
+
+_OF_BALANCE: Final = ("amount", "debit", "credit", "direction", "from", "to", "balance", "side")
+"""The fields that a proof replaces."""
+
+
+def _one_of_two(draft: Draft) -> None:
+    """Declares in `draft` two columns as debit and credit if each row fills one of them and no other way is found.
+
+    Adds a doubt about which is the debit, unless a heading or amounts below zero show it.
+    """
+    found, money = draft.declared["columns"], draft.file.sample.money
+    if "amount" in found or {"debit", "credit"} <= found.keys():
+        return
+    told = {name: column.values != 0 for name, column in money.items()}
+    pairs = [
+        (a, b) for a, b in permutations(money, 2)
+        if (told[a] ^ told[b]).all() and told[a].any() and told[b].any()
+        and (found.get("debit", a), found.get("credit", b)) == (a, b)
+    ]  # fmt: skip
+    if pairs:
+        # Amounts below zero go out.
+        debit, credit = min(pairs, key=lambda pair: money[pair[0]].values.sum() > 0)
+        if not (found.keys() & {"debit", "credit"} or (money[debit].values < 0).any()):
+            text = f"each row fills {debit!r} or {credit!r}; nothing proves which of them goes out"
+            draft.doubt("columns.debit", text)
+        found |= {"debit": debit, "credit": credit}
+
+
+def _settle_ways(sample: Cut, found: dict[str, str]) -> None:
+    """Changes `found` (column → heading) in place until only one way to show the direction is left.
+
+    Removes or renames columns: amount, direction, debit and credit, from and to, type.
+    """
+    money = sample.money.get(found.get("amount", ""))
+    if {"debit", "credit"} <= found.keys():
+        # A column CR/DR beside the two is that of the balance.
+        if side := found.pop("direction", None):
+            found.setdefault("side", side)
+        found.pop("amount", None)
+    elif money and (money.values < 0).any():
+        found.pop("direction", None)
+    if "amount" in found and "direction" not in found and sample.says_only(DIRECTION_WORDS, found.get("type", "")):
+        found["direction"] = found.pop("type")
+    for name in () if {"from", "to"} <= found.keys() else ("from", "to"):
+        found.pop(name, None)
+
+
+_BY_CELLS: Final[dict[str, set[str]]] = {
+    "moment": set(), "status": set(), "amount": {"debit"}, "direction": {"debit", "from"}, "phone": {"from", "to"},
+    "key": set(), "description": set(),
+}  # fmt: skip
+"""Field whose column the cells alone may show → the fields that, once found, make it needless."""
+
+
+def _scores(sample: Cut, heading: str) -> dict[str, float]:
+    """Field of _BY_CELLS → how well the cells of a column can hold it, 0 if they cannot."""
+    texts, money, days = [*sample.texts(heading).values()], sample.money.get(heading), sample.days.get(heading, [])
+    different, letters = len({*texts}), sum(sum(map(str.isalpha, text)) for text in texts) / max(1, len(texts))
+    codes, phones = (sample.share(kind, heading) for kind in (_LIKE_A_CODE.fullmatch, masked_number))
+    is_key = not days and not (money and money.marked)
+    if texts and all(re.fullmatch("[0-9]+", text) for text in texts):
+        # A column of digits may be a key, unless it counts its rows.
+        counts = [*map(int, texts)]
+        is_key = min(counts) > 1 or not {abs(b - a) for a, b in pairwise(counts)} <= {1}
+    is_narrative = not days and 2 * different >= len(texts) and letters >= _LEAST_LETTERS
+    return {
+        "moment": max((len(read) * (1 + in_order([*read.values()])) for read in days), default=0),
+        "status": sample.says_only(STATUS_WORDS, heading),
+        # Plain digits are counts or keys, and a column of fees has zeros.
+        "amount": (money.marked + 2 * (money.values < 0).sum()) * (money.values != 0).mean() if money else 0,
+        "direction": sample.says_only(DIRECTION_WORDS, heading),
+        "phone": phones * (phones >= NEARLY_ALL),
+        "key": codes * (codes >= NEARLY_ALL) * is_key * different / max(1, len(sample.rows)),
+        "description": letters * is_narrative,
+    }
+
+
+def _moments(draft: Draft) -> dict[int, Cell]:
+    """Line → the moment of its row: a text of its day and time, or a workbook's own moment."""
+    times = draft.texts("time")
+    return {
+        line: cell if isinstance(cell, datetime) else f"{text_of(cell).strip()} {times.get(line, '')}".strip()
+        for line, cell in draft.cells("moment").items()
+    }
 
 
 def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
@@ -321,55 +474,54 @@ def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
     of the rows (`newest_first`; None if it is unknown). If several formats are left, or days are unread, adds doubts.
     Returns the lines of the rows that have a day.
     """
-    own = {line: cell for line, cell in draft.moments().items() if isinstance(cell, datetime)}
-    texts = {line: cell for line, cell in draft.moments().items() if isinstance(cell, str) and cell}
+    cells = _moments(draft)
+    own = {line: cell for line, cell in cells.items() if isinstance(cell, datetime)}
+    texts = {line: cell for line, cell in cells.items() if isinstance(cell, str) and cell}
     read = readings_of(texts)
-    most = max(map(len, read.values()), default=0)
-    if not most:
+    most = max(map(len, read.values()))
+    likely = {by: at for by, at in read.items() if len(at) == most}
+    # Of formats that read the same the first is kept.
+    readings = {by: at for by, at in likely.items() if by == next(of for of in likely if likely[of] == at)}
+    chosen = next(iter(readings))
+    unread = [
+        (f"line {line}", f"{text!r}{': a month has its English name, or a number' * bool(_MONTH.search(text))}")
+        for line, text in texts.items() if line not in read[chosen] and (_LIKE_A_DAY.match(text) or not most)
+    ]  # fmt: skip
+    if not most and own:
         has_time = any((at.hour, at.minute, at.second) != (0, 0, 0) for at in own.values())
         times = [f" {time_of(text)}" for text in draft.texts("time").values()][:1] or [" %H:%M:%S"] * has_time
-        draft.found("dates", ["%Y-%m-%d" + "".join(times if own else [])], "the sheet's own moments" if own else "")
-        unknown = f"no known format reads {_in_english(next(iter(texts.values())))}" if texts else ""
-        if not own:
-            draft.doubt("dates", unknown or "no row tells how days are written")
+        draft.found("dates", ["%Y-%m-%d" + "".join(times)], "the sheet's own moments")
         return {*own}
-    # Of formats that read the same the first is kept.
-    first = {tuple(at.values()): by for by, at in reversed(read.items()) if len(at) == most}
-    readings = {by: at for by, at in read.items() if by in first.values()}
-    chosen, dated = next(iter(readings)), {*own}.union(*readings.values())
-    swapped = chosen.pattern.translate(str.maketrans("dm", "md"))
-    decide = (line for by in read if by.pattern == swapped for line in read[chosen] if line not in read[by])
-    line = next(decide, 0) if len(readings) == 1 else 0
-    is_day_first = _is_day_first(chosen.pattern)
-    proof = f"line {line} {texts[line]!r} can only be {'day' if is_day_first else 'month'} first" if line else ""
-    draft.found("dates", [by.pattern for by in readings], proof)
-    unread = [(line, text) for line, text in texts.items() if _LIKE_A_DAY.match(text) and line not in read[chosen]]
-    for line, text in unread[:1]:
-        said = f"{len(unread)} of {len(texts)} days are not read, such as line {line} {_in_english(text)}"
-        draft.doubt("dates", said)
+    if not most:
+        draft.found("dates", ["%Y-%m-%d"])
+        draft.doubt("dates", f"no known format reads {unread[0][1]}" if unread else "no row tells how days are written")
+        return set()
+    if unread:
+        draft.doubt("dates", f"{len(unread)} of {len(texts)} days are not read, such as {' '.join(unread[0])}")
     if own:
         text = f"{len(own)} days are the sheet's own and {len(texts)} are text: a spreadsheet may have turned the day"
         draft.doubt("dates", f"{text} and the month of its own round")
+    dated = {*own}.union(*readings.values())
+    draft.found("dates", [*readings])
     if len(readings) == 1:
+        by_other = read.get(chosen.translate(str.maketrans("dm", "md")), read[chosen])
+        line = next((line for line in read[chosen] if line not in by_other), 0)
+        first = "day" if _is_day_first(chosen) else "month"
+        draft.proofs["dates"] = f"line {line} {texts[line]!r} can only be {first} first" if line else ""
         return dated
     is_out = partial(_out_of_order, texts, newest_first=newest_first)
     for why_not in (partial(_outside_of_period, draft.file.above), is_out):
         out = {by: why for by, at in readings.items() if (why := why_not(by, at))}
-        if len(left := [by.pattern for by in readings if by not in out]) == 1:
-            draft.found("dates", left, next(iter(out.values())))
+        if len(out) == len(readings) - 1:
+            draft.found("dates", [by for by in readings if by not in out], next(iter(out.values())))
             return dated
     told = []
     for by, at in readings.items():
         days = " to ".join(f"{moment(end(at.values())).date()}" for end in (min, max))
-        told.append(f"{by.pattern} reads {days}{' (day first is usual here)' * (by is chosen)}")
+        told.append(f"{by} reads {days}{' (day first is usual here)' * (by == chosen)}")
     said = "no row decides: keep in dates the right format, or all until another file decides"
     draft.doubt("dates", f"{said}: {', '.join(told)}")
     return dated
-
-
-def _in_english(text: str) -> str:
-    """The text of a day that no format reads, in quotes; if it names a month, with a hint that months are English."""
-    return f"{text!r}{': a month has its English name, or a number' * bool(_MONTH.search(text))}"
 
 
 def _is_day_first(pattern: str) -> bool | None:
@@ -377,13 +529,13 @@ def _is_day_first(pattern: str) -> bool | None:
     return None if "%b" in pattern or pattern.startswith("%Y") else pattern.find("%d") < pattern.find("%m")
 
 
-def _outside_of_period(above: Sequence[Line], by: DateFormat, read: Mapping[int, int]) -> str:
+def _outside_of_period(above: Sequence[Line], by: str, read: Mapping[int, int]) -> str:
     """The proof, in words, that the format `by` is wrong: a day above the header or the period there contradicts it.
 
     `read` is line → milliseconds by this format, `above` the lines above the header. Empty if nothing contradicts the
     format.
     """
-    is_day_first = _is_day_first(by.pattern)
+    is_day_first = _is_day_first(by)
     # Eight digits are more likely an account's number than a day.
     formats = [DateFormat(day) for day in DAYS if day != "%Y%m%d" and _is_day_first(day) in (None, is_day_first)]
     told: list[tuple[int, int, str]] = []
@@ -401,9 +553,7 @@ def _outside_of_period(above: Sequence[Line], by: DateFormat, read: Mapping[int,
     return f"only so the rows are in the period of line {line}, {text!r}"
 
 
-def _out_of_order(
-    texts: Mapping[int, str], _: DateFormat, read: Mapping[int, int], *, newest_first: bool | None
-) -> str:
+def _out_of_order(texts: Mapping[int, str], _: str, read: Mapping[int, int], *, newest_first: bool | None) -> str:
     """The proof, in words, that a format is wrong: it puts a row out of order.
 
     `read` is line → milliseconds by the format, `texts` line → text; `newest_first` is the order, None if unknown.
@@ -420,33 +570,24 @@ def _out_of_order(
 def _amounts(draft: Draft) -> None:
     """Declares in `draft` the separators that read most amounts, and the style of debits."""
     texts = [pair for name in AMOUNTS for pair in draft.texts(name).items()]
-    unread: dict[tuple[str, str], list[str]] = {}
-    for marks in SEPARATORS:
-        read = draft.file.amounts(*marks).read
-        unread[marks] = [f"line {line} {text!r}" for line, text in texts if isinstance(read(text), Wrong)]
+    unread = {
+        marks: [f"line {line} {text!r}" for line, text in texts if isinstance(read(text), Wrong)]
+        for marks in SEPARATORS for read in [draft.file.amounts(*marks).read]
+    }  # fmt: skip
     chosen, usual = min(unread, key=lambda marks: len(unread[marks])), SEPARATORS[0]
     for name, mark, other in zip(("decimal", "thousands"), chosen, usual, strict=True):
         if mark != other:
             draft.found(name, mark, next((proof for proof in unread[usual] if mark in proof), ""))
     if left := unread[chosen]:
         draft.doubt("decimal", f"{len(left)} of {len(texts)} amounts are not read, such as {left[0]}")
-    ways = _styles(draft, "debit" if draft.texts("debit") else "fee")
+    styles = {name: Money.of(draft.cells(name).values(), draft.amounts).styles for name in ("debit", "fee", "amount")}
+    ways = styles["debit" if draft.texts("debit") else "fee"]
     # Of ways that are equally common the plain one is taken.
     way = max(ways, key=lambda style: (ways[style], style == DEBITS[0]), default=DEBITS[0])
     if way in DEBITS[1:]:
         draft.found("debits", way, f"{ways[way]} of {ways.total()}; another is a reversal")
-    if {*_styles(draft, "amount")} == {"plain"} and draft.columns.keys().isdisjoint(("debit", "direction", "from")):
+    if {*styles["amount"]} == {"plain"} and draft.columns.keys().isdisjoint(("debit", "direction", "from")):
         draft.doubt("columns.amount", "no row has a sign, and nothing else tells a direction: all is coming in")
-    for heading in draft.declared["ignored"]:
-        cells = draft.file.texts(heading).values()
-        if cells and all(_DECIMALS.search(text) and isinstance(draft.amounts.read(text), int) for text in cells):
-            draft.doubt("ignored", f"{heading!r} has amounts that are not read: if it is a fee or a balance, name it")
-
-
-def _styles(draft: Draft, field: str) -> Counter[str]:
-    """The number of amounts in each style in the column of a field; zeros are not counted."""
-    read = map(draft.amounts.styled, draft.texts(field).values())
-    return Counter(amount.style for amount in read if isinstance(amount, Amount) and amount.minor)
 
 
 def _parties(draft: Draft) -> None:
@@ -469,7 +610,7 @@ def _parties(draft: Draft) -> None:
             draft.doubt("own", 'own = ""  # how the own party is written; with from and to below, it tells directions')
             for name in ("from", "to"):
                 draft.doubt("columns", f"{name} = {toml_value(draft.columns[name])}  # needs own")
-            draft.put({name: heading for name, heading in draft.columns.items() if name not in ("from", "to")})
+                del draft.declared["columns"][name]
         for other in others if "*" not in own else ():
             draft.doubt("own", f"{toml_value(other)} could be it as well: which party is the account's?")
     around = [_NUMBER.split(party, maxsplit=1) for party in customers if _NUMBER.search(party)]
@@ -531,8 +672,7 @@ def _words(draft: Draft, directions: Mapping[str, str]) -> None:
             draft.proofs[f"{table}.{word}"] = proof if found[word] else f"{proof}: {', '.join(known)}"
         draft.found(table, found or None)
         if name == "direction" and name in draft.columns and not any(found.values()):
-            heading = draft.columns[name]
-            draft.put({field: other for field, other in draft.columns.items() if field != name})
+            heading = draft.declared["columns"].pop(name)
             draft.doubt("columns", f"{name} = {toml_value(heading)}  # none of its words is known")
 
 
@@ -541,7 +681,7 @@ def _movements(draft: Draft, dated: set[int]) -> set[int]:
 
     Declares in `draft` how totals below the rows begin, and how rows that only state a balance begin.
     """
-    moments, rows = draft.moments(), draft.file.rows
+    moments, rows = _moments(draft), draft.file.rows
     # A row with an impossible date is no total, and a narrative that continues the row above neither.
     end = max(dated, default=rows[-1][0] if rows else 0)
     place = draft.file.headings.index(draft.columns["description"]) if "description" in draft.columns else None
@@ -552,24 +692,28 @@ def _movements(draft: Draft, dated: set[int]) -> set[int]:
         if line > end and not is_day and (len(told) > 1 or told[0][0] != place or TOTAL.match(told[0][1])):
             begins[_beginning(told[0][1])] = None
     draft.found("footers", None if "sections" in draft.declared else [*filter(None, begins)] or None)
-    money = [column for name in ("amount", "debit", "credit") if (column := draft.cells(name))]
+    money = [draft.cells(name) for name in ("amount", "debit", "credit") if name in draft.columns]
     balances, read = draft.cells("balance"), draft.amounts.read
     ends = {min(dated), max(dated)} if len(dated) > 1 else set()
     openings: dict[str, str] = {}
     stated: set[int] = set()
-    for line, cell in draft.cells("description").items() if money else ():
+    for line, cell in draft.cells("description").items() if money and place is not None else ():
         text, balance = text_of(cell).strip(), read(balances.get(line, ""))
         known = OPENING.match(text)
         moved = {read(column[line]) for column in money} - {None, 0}
         # The amount of an opening row may be its balance.
-        is_stated = not balances or moved <= ({balance, -balance} if isinstance(balance, int) else set())
+        as_balance = {balance, -balance} if isinstance(balance, int) else set()
+        is_stated = "balance" not in draft.columns or moved <= as_balance
         if (known and is_stated) or (line in ends and balance is not None and not moved):
             stated.add(line)
             proof = f"line {line}" if known else f"line {line} has a balance and no amount"
             openings.setdefault((known[0] if known else _beginning(text)).strip(), proof)
+    for line, cells in rows if "sections" in draft.declared else ():
+        if known := OPENING.match(text_of(cells[0]).strip()):
+            openings.setdefault(known[0], f"line {line}")
     openings.pop("", None)
     draft.found("openings", [*openings] or None, ", ".join(openings.values()))
-    moving = (dated if moments else {line for line, _ in rows}) - stated
+    moving = (dated if "moment" in draft.columns else {line for line, _ in rows}) - stated
     last = max(moving, default=0)
     if any(TOTAL.match(text_of(cell)) for line, cells in rows if line == last for cell in cells):
         draft.doubt("footers", f"line {last} begins as a total does and has a day: it is read as a row")
@@ -617,20 +761,19 @@ def _preamble(draft: Draft) -> None:
             days += [text] if name in ("first", "last", "period") and not isinstance(value, datetime) else []
             labels |= dict.fromkeys(("first", "last") if name == "period" else (name,), label)
     count = 2 if labels.get("first") == labels.get("last") else 1
-    read = [
-        [by.pattern for by in map(DateFormat, DAYS) if len(at := by.all_in(text)) == count and None not in at]
-        for text in days
-    ]
+    # The format of the rows goes before others that read the same.
+    likely = sorted(DAYS, key=lambda day: not any(by.startswith(day) for by in draft.declared["dates"]))
+    formats = [*map(DateFormat, likely)]
+    read = [[by.pattern for by in formats if len(at := by.all_in(text)) == count and None not in at] for text in days]
     if not all(read):
         draft.doubt("preamble", f"no known format reads the days in {' and '.join(map(repr, days))}")
         labels = {name: label for name, label in labels.items() if name not in ("first", "last")}
     elif days:
-        common = [pattern for pattern in DAYS if all(pattern in patterns for patterns in read)]
-        like = [pattern for pattern in common if any(date.startswith(pattern) for date in draft.declared["dates"])]
-        one = (like or common)[:1] or [*dict.fromkeys(patterns[0] for patterns in read)]
+        common = [pattern for pattern in likely if all(pattern in patterns for patterns in read)]
+        one = common[:1] or [*dict.fromkeys(patterns[0] for patterns in read)]
         draft.found("preamble_date", one if one[1:] else one[0])
     draft.found("preamble", labels or None)
-    if "account" not in labels and not draft.names_accounts:
+    if "account" not in {*labels, *draft.columns} and "sections" not in draft.declared:
         said = f"or another: the account of the ledger that it shows{number}"
         draft.doubt("account", f'account = "bank:settlement"  # {said}')
     is_open = "currency" not in {*labels, *draft.columns}
@@ -645,7 +788,7 @@ def _result(draft: Draft) -> list[str]:
     file = draft.file
     try:
         if len(file.rows) == MOST_ROWS:
-            said = [f"? Its first {MOST_ROWS:,} rows were looked at; --check reads them all."]
+            said = [f"? Its first and last {MOST_ROWS // 2:,} rows were looked at; --check reads them all."]
         elif file.is_ledger:
             ledger = draft.ledger()
             days, accounts = ledger.rows["business_date"], " and ".join(ledger.accounts)

@@ -43,7 +43,7 @@ from workbench.analysis.statements.dates import ABSENT, DateFormat, dates_in
 from workbench.analysis.statements.layouts import AMOUNTS, CODE, FOUND, LEDGER_FIELDS, Layout, heading_key
 from workbench.analysis.statements.recognising import Found
 from workbench.domain.masking import mask_numbers
-from workbench.domain.moments import DAY_MS, milliseconds
+from workbench.domain.moments import DAY_MS, LUSAKA_MS, milliseconds
 from workbench.domain.phones import COUNTRY_CODE, MARK, masked_number
 
 _WILD: Final = re.compile(r"[*?\[].*[*?\]]|[*?\[\]]")
@@ -281,19 +281,20 @@ class _Fields:
         Keys and related keys are what the layout's `key_pattern` finds in the description, or else what their columns
         have; phones are only what the pattern finds.
         """
-        layout, found = self.layout, dict.fromkeys(FOUND, self.all_are(None))
+        layout, found, absent = self.layout, dict[str, pa.Array](), self.all_are(None)
         if layout.groups:
             on_a_line, _ = self.cells["description"].read(lambda cell: " ".join(text_of(cell).split()), pa.string())
             fields = pc.extract_regex(on_a_line.cast(pa.string()), layout.key_pattern).flatten()
             for name, values in zip(layout.groups, fields, strict=True):
-                found[name] = pc.coalesce(found[name], pc.if_else(pc.equal(values, ""), None, values))
+                found[name] = pc.coalesce(found.get(name, absent), pc.if_else(pc.equal(values, ""), None, values))
         missing = None if layout.makes_keys else Wrong("is missing")
         column = self.cells.get("key") or self._nobody
         keys, bad = column.read(lambda cell: key_of(cell) or missing, pa.string(), QUICK_KEYS)
-        is_told = found["key"].is_valid().to_numpy(zero_copy_only=False)
+        is_told = mask_of(found.get("key", absent).is_valid())
         self.blame(((row, why) for row, why in bad if not is_told[row]), "key")
-        made = {"key": pc.coalesce(found["key"], keys), "related": pc.coalesce(found["related"], self.read("related"))}
-        return {**made, "phone": found["phone"], "description": self.read("description")}
+        made = {"key": keys.cast(pa.string()), "phone": absent}
+        made |= {name: self.read(name) for name in ("related", "description")}
+        return made | {name: pc.coalesce(values, made[name]) for name, values in found.items()}
 
     @property
     def _nobody(self) -> Column:
@@ -324,22 +325,24 @@ class _Fields:
         readers = [lambda cell: masked_number(number(cell)), lambda cell: self._key.hash_of(number(cell))]
         if not plain or column.texts is None:
             return [column.read(read, pa.string())[0] for read in readers]
-        digits = pc.extract_regex(column.texts, plain).flatten()[0]
-        is_plain = mask_of(digits.is_valid())
+        coded = pc.extract_regex(column.texts, plain).flatten()[0].dictionary_encode()
+        digits, others = coded.dictionary, mask_of(coded.is_null())
         begins, ends = (pc.utf8_slice_codeunits(digits, *span) for span in ((0, 2), (6, 9)))
-        told = digits.drop_null()
-        batches = (told[start : start + _BATCH_ROWS].to_pylist() for start in range(0, len(told), _BATCH_ROWS))
-        arrays = (pa.array(self._key.hashes_of(batch), pa.string()) for batch in batches)
-        hashes = pa.concat_arrays([pa.array([], pa.string()), *arrays])
-        made = [
+        batches = (digits[start : start + _BATCH_ROWS] for start in range(0, len(digits), _BATCH_ROWS))
+        known = [
             pc.binary_join_element_wise(COUNTRY_CODE, begins, MARK, ends, ""),
-            hashes.take(pa.array(np.cumsum(is_plain) - 1, mask=~is_plain)),
+            pa.concat_arrays([pa.array([], pa.string()), *map(self._key.hashes_of, batches)]),
         ]
-
-        def done(values: pa.Array) -> Quick:
-            return {"text": lambda _: (values, is_plain)}
-
-        return [column.read(read, pa.string(), done(known))[0] for read, known in zip(readers, made, strict=True)]
+        # All other cells follow the plain numbers.
+        places = np.where(others, len(digits) + np.cumsum(others) - 1, coded.indices.fill_null(0)).astype(np.int32)
+        places = places[column.codes]
+        told = column.cells(np.flatnonzero(others))
+        further = [pa.array([*map(read, told)], pa.string()) for read in readers]
+        made = [pa.concat_arrays(both) for both in zip(known, further, strict=True)]
+        # Different numbers have different hashes: no equal ones are looked for.
+        is_whole = further[1].null_count == len(further[1])
+        of_numbers = pa.DictionaryArray.from_arrays(pa.array(places, mask=places >= len(digits)), known[1])
+        return [spread(made[0], places), of_numbers if is_whole else spread(made[1], places)]
 
     def balances(self) -> pa.Array:
         """Signed balances; DR is negative."""
@@ -429,7 +432,7 @@ def _by_columns(fields: _Fields) -> Made:
     fields.blame(_everywhere(is_neither, f"neither {neither} has an amount above zero"))
     is_one = (debit != 0) ^ (credit != 0)
     signed = np.where(credit != 0, credit, -debit)
-    direction = pa.array(np.where(signed > 0, "in", "out"), mask=~is_one).cast(pa.string())
+    direction = pc.if_else(pa.array(signed > 0, mask=~is_one), "in", "out")
     is_reversal = pa.array(is_one & (np.where(debit != 0, debit, credit) < 0))
     return {"direction": direction, "amount_minor": pa.array(np.abs(signed), mask=~is_one), "is_reversal": is_reversal}
 
@@ -444,7 +447,7 @@ def _by_parties(fields: _Fields) -> Made:
     both, neither = (word.join(fields.headings[name] for name in ("from", "to")) for word in (" and ", " nor "))
     fields.blame(_everywhere(sends & takes, f"both {both} are the account's own party"))
     fields.blame(_everywhere(~sends & ~takes, f"neither {neither} is the account's own party"))
-    direction = pa.array(np.where(sends, "out", "in"), mask=sends == takes).cast(pa.string())
+    direction = pc.if_else(pa.array(sends, mask=sends == takes), "out", "in")
     return {"direction": direction, "amount_minor": fields.money("amount")}
 
 
@@ -455,7 +458,6 @@ _WAYS: Final[dict[str, Callable[[_Fields], Made]]] = {
 _NO_MOVEMENT: Final = {"direction": "in", "amount_minor": 0, "fee_minor": 0, "status": "completed"}
 ISO_DATES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
 _HOUR_MS: Final = 3_600_000
-_LUSAKA_MS: Final = 2 * _HOUR_MS
 
 
 class Rows(NamedTuple):
@@ -524,12 +526,11 @@ def read_rows(
     release_unused()
     absent = dates.local == ABSENT
     utc = dates.local - (0 if dates.by.has_zone else offset_ms)
-    days = pa.array((utc + _LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent)
+    days = pa.array((utc + LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent)
     made |= {"statement": fields.all_are(found.cell_rows.name), "account": fields.all_are(account)}
     made["business_date"] = further.pop("day", days.cast(pa.int32())).cast(pa.date32())
     # A day without a time is not a moment.
-    is_day = dates.without_time if dates.by.has_time else True
-    made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | is_day)
+    made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | dates.are_days)
     otherwise = pc.if_else(is_reversal, types, None)
     table = compact(made | {"account": further.pop("account", made["account"])}, STATEMENT_ROW)
     for name, values in further.items():
@@ -546,21 +547,25 @@ def _body_of(found: Found) -> tuple[Body, list[int]]:
     for place in np.flatnonzero(is_stray).tolist():
         is_stray[place] = all(cell == "" or error_in(cell) for cell in body.row(place))
     body = body.only(~is_stray)
+    ends = tuple(map(heading_key, (*layout.footers, *layout.openings)))
     if layout.sections:
-        body = _of_sections(body, [places[name] for name in ("amount", "debit", "credit") if name in places])
+        body = _of_sections(body, [places[name] for name in ("amount", "debit", "credit") if name in places], ends)
     if "description" not in places:
         return body, []
-    ends = tuple(map(heading_key, (*layout.footers, *layout.openings)))
     return _continued(body, places["description"], ends)
 
 
-def _of_sections(body: Body, moves: Iterable[int]) -> Body:
-    """The rows with an amount in the columns `moves`, each with the account of its section in its first cell."""
+def _of_sections(body: Body, moves: Iterable[int], ends: tuple[str, ...]) -> Body:
+    """The rows with an amount in the columns `moves`, each with the account of its section in its first cell.
+
+    A first cell that begins with one of `ends` is a total or a balance, and no section.
+    """
     titles, *others = body.columns
     texts = ["", *(text_of(cell).strip() for cell in titles.cells())]
     codes = np.append(0, titles.codes + 1)
     is_row = np.array([not text for text in texts])[codes]
-    above = np.maximum.accumulate(np.where(is_row, 0, np.arange(len(is_row))))
+    begins = np.array([bool(text) and not heading_key(text).startswith(ends) for text in texts])[codes]
+    above = np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
     account = Column(texts, codes[above][1:])
     is_moved = np.any([~body.columns[place].has("") for place in moves], axis=0)
     return Body(body.lines, [account, *others], body.odd).only(is_row[1:] & is_moved)

@@ -441,7 +441,7 @@ CHARGE: Final = r"(?i)\b(?:fees?|charges?|commissions?|levy|excise|maintenance)\
 INTEREST: Final = r"(?i)\binterest\b"
 """A pattern that is found in the narrative of interest."""
 OPENING: Final = re.compile(
-    r"\W*(?:(?:opening|closing|brought forward|carried forward|previous|start(?:ing)?|final) bal(?:ance)?"
+    r"\W*(?:(?:opening|closing|brought forward|carried forward|previous|start(?:ing)?|beginning|final) bal(?:ance)?"
     r"|(?:bal(?:ance)?\.? *)?(?:[bc]/?f(?:wd)?\b|brought forward|carried forward)"
     r"|saldovortrag|(?:anfangs|end|schlu(?:ss|ß)|alter |neuer )saldo|(?:alter |neuer )kontostand"
     r"|(?:ancien|nouveau) solde|solde (?:initial|final|pr[eé]c[eé]dent|ant[eé]rieur|report[eé])|report (?:à|a) nouveau"

@@ -168,9 +168,6 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     moments are read as days, as those of a file of days, if all of them are midnights. `account`, `date_format`,
     `currency` and `phone_key` are as for `read_statement`.
 
-    The carry-forward goes by the rows' `number`, such as the id that a database counts up. Without numbers, the next
-    run does not read a row that is booked after the closing date and dated before it.
-
     An address is `postgresql://user@host/database`, its password in PGPASSWORD, or `sqlite:///path`. The query is run
     alone, in a transaction that only reads.
 
@@ -501,6 +498,8 @@ def _declared_opening(
 
 _MOST_REASONS: Final = 20
 _HINTS: Final = {
+    "account '": "Name each account under [accounts] in the layout. For a line that is no account, such as a beginning "
+    "balance, give the words with which it begins: openings = ['Beginning Balance'].",
     " is none of ": "Words of your own are declared in a layout: statuses = {Paid = 'completed'}, or in the query.",
     " has more decimals than ": "Round what was worked out, and check its sum: df['amount'].round(2) in pandas or "
     "Polars, CAST(round(amount, 2) AS NUMERIC(18, 2)) in SQL, with as many decimals as the currency has.",
@@ -563,8 +562,9 @@ def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings:
 
 def _nth(codes: Whole, order: Whole) -> Whole:
     """The rank of each row among the rows of its code, from 0, if the rows are taken in the order `order`."""
-    nth = np.empty_like(order)
-    nth[order] = pd.Series(codes[order]).groupby(codes[order], sort=False).cumcount()
+    nth = np.zeros_like(order)
+    several = order[pd.Series(codes).duplicated(keep=False).to_numpy()[order]]
+    nth[several] = pd.Series(codes[several]).groupby(codes[several], sort=False).cumcount()
     return nth
 
 
@@ -574,6 +574,8 @@ def _balances(rows: pa.Table, codes: Whole, order: Whole, openings: Sequence[Any
     A balance follows from the last known one of its code, else from the next one, else from the code's opening balance
     in `openings`; without any of them it is null.
     """
+    if rows["balance_minor"].null_count == len(rows) and not any(opening is not None for opening in openings):
+        return pa.nulls(len(rows), pa.int64())
     told: pd.Series = rows["balance_minor"].to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get).iloc[order]
     by = pd.Series(codes).iloc[order]
     moved = pd.Series(effects_of(rows)[0]).iloc[order].groupby(by).cumsum()

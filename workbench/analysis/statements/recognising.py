@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -67,7 +68,7 @@ def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
     # A reading that fails below the header of its layout is the right one; reading its rows raises the failure.
     fits = [found for head in heads for layout in layouts if (found := _header(head, layout, named=named))]
     if not fits:
-        raise _unreadable(heads) or _misread(heads, layouts, named=named) or _unknown(path, heads, layouts)
+        raise _failure(heads, layouts, named=named) or _unknown(path, heads, layouts)
     # A layout that the caller gives goes before a shipped one with the same headings.
     fits = [found for found in fits if LAYOUTS.get(found.layout.name) is not found.layout] or fits
     if len(fits) > 1:
@@ -92,14 +93,14 @@ def head_of(cell_rows: CellRows) -> Head:
     return Head(cell_rows, lines)
 
 
-def _header(head: Head, layout: Layout, *, named: bool, encoding: str | None = None) -> Found | None:
+def _header(head: Head, layout: Layout, *, named: bool) -> Found | None:
     """The file with its header, the first line that has the layout's headings; None without such a line.
 
-    A header may have further headings only if the layout is `named`. `encoding` replaces the layout's own.
+    A header may have further headings only if the layout is `named`.
     """
     if head.cell_rows.kind not in layout.kinds or head.cell_rows.delimiter not in (None, layout.delimiter):
         return None
-    if head.cell_rows.encoding not in (None, encoding or layout.encoding):
+    if head.cell_rows.encoding not in (None, layout.encoding):
         return None
     known = layout.known_headings
     for place, (line, cells) in enumerate(head.lines):
@@ -147,26 +148,23 @@ def _check(name: str, found: Found) -> None:
             raise refused(name, text, hint="Move the header to the top.", line=line, header=found.line)
 
 
-def _unreadable(heads: Sequence[Head]) -> StatementRefused | None:
-    """The failure to cut the file into cells; None if a reading without a failure has lines of several cells."""
-    if any(head.is_cut and not head.failure for head in heads):
-        return None
-    is_unread = not any(head.lines for head in heads)
-    return next((head.failure for head in heads if head.failure and (head.is_cut or is_unread)), None)
+def _failure(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool) -> StatementRefused | None:
+    """The failure to cut the file into cells, or to read it in the encoding of a layout that has its headings.
 
-
-def _misread(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool) -> StatementRefused | None:
-    """The failure to read the file as its layout says, if the file has a layout's headings in another encoding.
-
-    `named` is true for a layout that the caller named. None if there is no such failure.
+    None if a reading without a failure has lines of several cells and no layout has its headings, or if the reading of
+    the layout with its headings has no failure. `named` is true for a layout that the caller named.
     """
-    for head in heads:
-        for layout in layouts:
-            if _header(head, layout, named=named, encoding=head.cell_rows.encoding):
-                meant = (layout.encoding, layout.delimiter)
-                readings = {(other.cell_rows.encoding, other.cell_rows.delimiter): other for other in reversed(heads)}
-                return readings[meant].failure if meant in readings else None
-    return None
+    if not any(head.is_cut and not head.failure for head in heads):
+        is_unread = not any(head.lines for head in heads)
+        if failures := [head.failure for head in heads if head.failure and (head.is_cut or is_unread)]:
+            return failures[0]
+    readings = {(head.cell_rows.encoding, head.cell_rows.delimiter): head.failure for head in reversed(heads)}
+    of_headings = (
+        layout for head in heads for layout in layouts
+        if _header(head, replace(layout, encoding=head.cell_rows.encoding or layout.encoding), named=named)
+    )  # fmt: skip
+    layout = next(of_headings, None)
+    return readings.get((layout.encoding, layout.delimiter)) if layout else None
 
 
 def _unknown(path: Path, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> StatementRefused:

@@ -56,6 +56,8 @@ class Statement(Tabular):
     """The number of rows whose balance was compared with the one before; the first row counts too."""
     joined: tuple[int, ...] = ()
     """The lines with only a narrative, which was joined to the row above."""
+    repeated: tuple[int, ...] = ()
+    """The lines that repeat the row above, its balance too, and were left out."""
     layout_sha256: str | None = None
     match: MatchRules = ()
     """The rules by which the rows are matched, if the layout declares any."""
@@ -65,7 +67,7 @@ class Statement(Tabular):
         """The file's rows, bad ones too, with the columns of `analysis.shapes.STATEMENT_ROW`."""
         return typed([self.table], STATEMENT_ROW)
 
-    @property
+    @cached_property
     def days(self) -> dict[int, int]:
         """Business day, as days since 1970 → the number of its usable rows."""
         told = self.table["business_date"].filter(self.table["problem"].is_null()).drop_null().cast(pa.int32())
@@ -90,11 +92,17 @@ class Statement(Tabular):
         )
 
     @property
-    def continued(self) -> str:
-        """The lines that were joined to rows above them, as a sentence; empty without any."""
-        few = ", ".join(map(str, self.joined[:_SHOWN_FINDINGS])) + ", …" * (len(self.joined) > _SHOWN_FINDINGS)
-        lines = f"Line {few} has" if len(self.joined) == 1 else f"Lines {few} have"
-        return f"{lines} a narrative alone: it was added to the row above." if self.joined else ""
+    def remarks(self) -> list[str]:
+        """Sentences about lines that are no rows: those joined to the row above, and those that repeat it."""
+        kinds = (
+            (self.joined, ("has", "have"), "a narrative alone: it was added to the row above."),
+            (self.repeated, ("repeats", "repeat"), "the row above, the balance too: such a row counts once."),
+        )
+        made = []
+        for lines, (one, many), text in kinds:
+            few = ", ".join(map(str, lines[:_SHOWN_FINDINGS])) + ", …" * (len(lines) > _SHOWN_FINDINGS)
+            made += [f"Line {few} {one} {text}" if len(lines) == 1 else f"Lines {few} {many} {text}"] if lines else []
+        return made
 
     @property
     def follows(self) -> str:
@@ -150,14 +158,17 @@ def follow(
     def between_ends(values: Whole | Mask, first: object = 0, last: object = 0) -> Whole:
         return np.concatenate([[first], values[::step], [last]]).astype(np.int64)
 
+    is_told = mask_of(rows["balance_minor"].is_valid())
+    at = np.flatnonzero(between_ends(is_told, *(end is not None for end in ends)))
+    if is_back is None and not at.size:
+        nothing = np.zeros(count, bool)
+        return Followed(None, None, dict.fromkeys(FINDING, at), nothing, nothing)
     effects, known, turns = effects_of(rows)
     accounts = Column.of(rows["account"]).coded()
     # No balance goes on from one account to the next.
     is_next = np.diff(accounts[::step], prepend=accounts[::step][:1])[::step] != 0
     effects, unread = between_ends(effects), between_ends(~known | is_next)
     balances = between_ends(whole_of(rows, "balance_minor"), *(end or 0 for end in ends))
-    is_told = mask_of(rows["balance_minor"].is_valid())
-    at = np.flatnonzero(between_ends(is_told, *(end is not None for end in ends)))
 
     def between(values: Whole) -> Whole:
         """The sums of the rows between each known balance and the next."""
@@ -266,13 +277,22 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     said, closing_line, account, whole_currency = declared(found, account, currency)
     formats = [date_format] if date_format else found.layout.dates
     rows, _, local, is_opening, otherwise, joined = read_rows(found, formats, whole_currency, key, account)
+    repeated: tuple[int, ...] = ()
     currencies = sorted(rows["currency"].unique().drop_null().to_pylist())
     if (currency or said.currency) and currencies and whole_currency not in currencies:
         text = f"was declared to be in {whole_currency}, but its rows are in {' and '.join(currencies)}."
         raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
-    is_back = mask_of(otherwise.is_valid())
-    followed = partial(follow, rows, said, closing_line, is_back=is_back, negative=found.layout.negative)
-    is_turned, balance = newest_first(local, followed)
+    followed = partial(follow, said=said, closing_line=closing_line, negative=found.layout.negative)
+    is_turned, balance = newest_first(local, partial(followed, rows, is_back=mask_of(otherwise.is_valid())))
+    wrong, has_opening = balance.findings["line"], said.opening_minor is not None
+    again = _repeats(rows, wrong, newest_first=is_turned, has_opening=has_opening)
+    if again.any():
+        once, apart = pa.array(~again), otherwise.filter(pa.array(~again))
+        without = followed(rows.filter(once), is_back=mask_of(apart.is_valid()), newest_first=is_turned)
+        # The balances prove it: without the repeated rows, nothing but their findings is gone.
+        if len(without.findings["line"]) == len(wrong) - again.sum():
+            repeated, balance = tuple(whole_of(rows, "line")[again].tolist()), without
+            rows, otherwise, is_opening = rows.filter(once), apart, is_opening[~again]
     if balance.is_ordinary.any():
         # A supposed reversal that is an ordinary row goes the other way.
         turns, ways = pa.array(balance.is_ordinary), rows["direction"].combine_chunks()
@@ -297,9 +317,26 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         findings=pd.DataFrame(balance.findings).astype(FINDING),
         followed=int((balance.is_compared & ~is_opening).sum()),
         joined=joined,
+        repeated=repeated,
         layout_sha256=found.layout.sha256,
         match=found.layout.match,
     )
+
+
+def _repeats(rows: pa.Table, findings: Whole, *, newest_first: bool, has_opening: bool) -> Mask:
+    """Marks rows that equal the row before in every column, the balance too, although they move money.
+
+    Only the later row's balance is wrong then; its line is one of `findings`. The balance of the row before is known to
+    be right only if another balance comes before, or the file has an opening balance: a bank that shows each day's
+    closing balance in all of its rows repeats nothing.
+    """
+    order, marks = slice(None, None, -1 if newest_first else 1), np.zeros(len(rows), bool)
+    if len(findings):
+        columns = [Column.of(rows[name]).coded()[order] for name in rows.column_names if name != "line"]
+        is_wrong = np.isin(whole_of(rows, "line"), findings)[order]
+        marks[1:] = np.all([np.diff(column) == 0 for column in columns], axis=0) & is_wrong[1:] & ~is_wrong[:-1]
+        marks[:2] &= has_opening
+    return marks[order]
 
 
 def newest_first(local: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
