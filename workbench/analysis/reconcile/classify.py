@@ -318,10 +318,11 @@ def with_fees(rows: pa.Table, by_amount: Collection[str]) -> pa.Table:
             if mine and (there or any(row["fee"] for row in others) or not (others or group[0] in by_amount)):
                 moved[group] = moved.get(group, len(ours) + len(theirs)) - len(mine)
                 fees |= mine
-    lines, columns = rows.select(OF_SIDE), {name: rows[name].to_pylist() for name in ("amount", "fee", "signed")}
+    lines = iter(rows.select(OF_SIDE).take(pa.array([*chain(*fees.items())], pa.int64())).to_pylist())
+    columns = {name: rows[name].to_pylist() for name in ("amount", "fee", "signed")}
     parts: list[str | None] = [None] * len(rows)
     for payment, fee in fees.items():
-        parts[payment] = json.dumps(lines.take(pa.array([payment, fee])).to_pylist())
+        parts[payment] = json.dumps([next(lines), next(lines)])
         columns["fee"][payment] = columns["amount"][fee]
         columns["signed"][payment] -= columns["amount"][fee]
     of, gone = [*zip(*(rows[name].to_pylist() for name in GROUP), strict=True)], {*fees.values()}
