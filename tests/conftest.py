@@ -24,9 +24,12 @@ from typing import Any, NamedTuple
 import httpx
 import psutil
 import pytest
+from click.testing import CliRunner, Result
 from hypothesis import settings
 
 from workbench import Workbench
+from workbench.cli import app
+from workbench.resources import course
 
 # A worker of xdist has COLUMNS, by which commands would wrap what they print.
 os.environ.pop("COLUMNS", None)
@@ -39,6 +42,10 @@ DOORS = ("in_process", "served")
 _NUMBERS = itertools.count(1_000_001)
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 """The metadata of a notebook for Python."""
+
+
+SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
+"""The signing secret of an endpoint that no sandbox has registered."""
 
 
 class Server(NamedTuple):
@@ -108,7 +115,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-generators", action="store_true", help="Fail, rather than skip, without a generator.")
     parser.addoption("--require-postgresql", action="store_true", help="Fail, rather than skip, without PostgreSQL.")
     parser.addoption("--pictures", action="store_true", help="Write the README's pictures anew, into fixtures/.")
-    parser.addoption("--shots", help="The folder in which browser tests leave pictures; their own unless named.")
     parser.addoption("--seed", type=int, default=None, help="The seed of that load, to see a run again.")
 
 
@@ -384,6 +390,27 @@ def refusal(answer: httpx.Response) -> tuple[int, str, str | None]:
     """Status, code and field of a response that refuses."""
     body = answer.json()
     return answer.status_code, body["code"], body.get("param")
+
+
+def invoke(*arguments: object) -> Result:
+    """The command `workbench` in this process, which is a second faster than in one of its own."""
+    return CliRunner(catch_exceptions=False).invoke(app, [*map(str, arguments)], prog_name="workbench")
+
+
+def cells_of(slug: str) -> list[dict[str, Any]]:
+    """The cells of a notebook of the course, each with its source as one text."""
+    cells = json.loads(course()[slug].path.read_text("utf-8"))["cells"]
+    return [{**cell, "source": "".join(cell["source"])} for cell in cells]
+
+
+def prose_of(slug: str) -> str:
+    """The texts of a notebook of the course."""
+    return "\n".join(cell["source"] for cell in cells_of(slug) if cell["cell_type"] == "markdown")
+
+
+def code_of(slug: str) -> list[str]:
+    """The code cells of a notebook of the course."""
+    return [cell["source"] for cell in cells_of(slug) if cell["cell_type"] == "code"]
 
 
 def free_port() -> str:

@@ -46,7 +46,8 @@ def test_the_sandbox_starts_in_the_runners_shell_and_takes_a_payment(tmp_path: P
 
 
 def test_the_notebooks_are_run_with_options_that_there_are_and_what_came_out_is_kept_even_if_one_failed():
-    job = yaml.safe_load(fixture("notebooks-workflow.yml").read_text("utf-8"))["jobs"]["notebooks"]
+    text = fixture("notebooks-workflow.yml").read_text("utf-8")
+    job = yaml.safe_load(text)["jobs"]["notebooks"]
     assert job["timeout-minutes"] <= 15
     *_, ran, kept = job["steps"]
     program, name, *arguments = ran["run"].split()
@@ -54,3 +55,7 @@ def test_the_notebooks_are_run_with_options_that_there_are_and_what_came_out_is_
     asked = app.commands[name].make_context(name, arguments).params
     assert asked["parameter"] == (), "a copy runs notebooks without parameters too"
     assert (kept["if"], kept["with"]["path"]) == ("always()", str(asked["out"]))
+    (example,) = re.findall("add for example: (.*)", text)
+    assert app.commands[name].make_context(name, [*arguments, *example.split()]).params["parameter"] == (
+        ("amount", "87.35"),
+    )

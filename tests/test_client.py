@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from workbench import PaymentsClient, Workbench, resources
+from workbench import PaymentsClient, Workbench
 from workbench.domain.masking import Secret
 from workbench.domain.wire.keys_and_events import Token
-from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import (
     ApiError,
     InvalidRequest,
@@ -416,16 +415,3 @@ def test_what_a_method_reads_is_what_its_operation_responds_with(call: Callable[
     offered = [row for row in table if row.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", row.path), path)]
     assert len(offered) == 1
     assert {row.response for row in offered} <= ({shape} if call not in ANY_TOKEN else {Token})
-
-
-def test_the_console_calls_operations_of_the_tables():
-    paths = {row.path for row in (*operations.OPERATIONS, *controls.OPERATIONS)}
-    scripts = [*resources.console("").glob("*.js")]
-    called = {
-        re.sub(r"\$\{[^}]*$", "", path).strip()
-        for script in scripts
-        for path in re.findall(r"""[`"'](/(?:v1|sandbox)/[^`"'?]*)""", script.read_text("utf-8"))
-    } - {DASHBOARD}
-    assert len(called) > len(scripts)
-    patterns = {path: re.compile(re.sub(r"\$?\{[^}]*\}", "[^/]+", path)) for path in called}
-    assert [path for path, pattern in patterns.items() if not any(map(pattern.fullmatch, paths))] == []

@@ -13,10 +13,10 @@ from typing import Any
 
 import psutil
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.conftest import invoke
 from workbench import process
-from workbench.cli import app
 
 Each = Callable[..., Result]
 Words = tuple[str, ...]
@@ -24,68 +24,54 @@ PYTHON = (sys.executable, "shop.py")
 
 SHOP = '''
 """A shop with its tests, each of which takes something for granted that no documentation says."""
-import base64, hashlib, hmac, json, os, threading, time, urllib.error, urllib.request
+import json, os, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from xml.sax.saxutils import quoteattr
+from workbench import Workbench, verify
+from workbench.errors import PaymentDeclined
 
+PHONE = "+260961234567"
+bench = Workbench.connect(os.environ["PAYMENTS_BASE_URL"], os.environ["PAYMENTS_SECRET_KEY"])
 prompted, paid = set(), []
 
 class Webhooks(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        key = base64.b64decode(os.environ["PAYMENTS_WEBHOOK_SECRET"].removeprefix("whsec_"))
-        signed = b".".join([self.headers["webhook-id"].encode(), self.headers["webhook-timestamp"].encode(), body])
-        mac = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+        verify(body, self.headers, [os.environ["PAYMENTS_WEBHOOK_SECRET"]], now_s=int(time.time()))
         event = json.loads(body)
-        if f"v1,{mac}" in self.headers["webhook-signature"].split():
-            if event["type"] == "payment_intent.requires_action":
-                prompted.add(event["data"]["object"]["id"])
-            if event["type"] == "payment_intent.succeeded" and event["data"]["object"]["id"] in prompted:
-                paid.append(event["data"]["object"]["id"])
+        if event["type"] == "payment_intent.requires_action":
+            prompted.add(event["data"]["object"]["id"])
+        if event["type"] == "payment_intent.succeeded" and event["data"]["object"]["id"] in prompted:
+            paid.append(event["data"]["object"]["id"])
         self.send_response(200)
         self.end_headers()
 
     def log_message(self, *_):
         pass
 
-def call(method, path, body=None, key=""):
-    request = urllib.request.Request(os.environ["PAYMENTS_BASE_URL"] + path, method=method,
-                                     data=json.dumps(body).encode() if body else None)
-    request.add_header("Content-Type", "application/json")
-    request.add_header("Authorization", "Bearer " + os.environ["PAYMENTS_SECRET_KEY"])
-    if key:
-        credentials = base64.b64encode((os.environ["PAYMENTS_SECRET_KEY"] + ":").encode()).decode()
-        request.headers |= {"Idempotency-key": key, "Authorization": "Basic " + credentials}
-    try:
-        with urllib.request.urlopen(request) as response:
-            return response.status, json.load(response)
-    except urllib.error.HTTPError as error:
-        return error.code, json.load(error)
-
 def charge(phone):
-    return call("POST", "/v1/charges", {"amount": 10000, "currency": "zmw", "type": "mobile_money", "channel": "mtn",
-                                        "phone": phone, "reference": "r"}, key=phone)
+    bench.client.charges.create(amount=10000, channel="mtn", phone=phone, reference="r", idempotency_key=phone)
 
 def test_amount_is_in_ngwee():
-    charge("+260961234567")
-    assert call("GET", "/sandbox/ledger/accounts")[1]["data"][0]["debit_minor"] == 10000
+    charge(PHONE)
+    assert bench.control.get("ledger/accounts", dict)["data"][0]["debit_minor"] == 10000
 
 def test_declined_is_402():
-    assert charge("+260960000002")[0] == 402
-
-def pays():
-    _, intent = call("POST", "/v1/payment_intents", {"amount": 5, "currency": "ZMW",
-                                                     "payment_method_types": ["mobile_money"]})
-    call("POST", f"/v1/payment_intents/{intent['id']}/confirm", {
-        "payment_method": {"type": "mobile_money", "mobile_money": {"phone": "+260961234567", "provider": "mtn"}}})
-    call("POST", "/sandbox/phones/+260961234567/input", {"text": "1234"})
-    until = time.monotonic() + 0.6
-    while intent["id"] not in paid and time.monotonic() < until:
-        time.sleep(0.02)
-    return intent["id"]
+    try:
+        charge("+260960000002")
+    except PaymentDeclined as declined:
+        assert declined.status == 402
+    else:
+        raise AssertionError("not declined")
 
 def test_ships_after_the_prompt():
-    assert pays() in paid
+    intent = bench.client.payment_intents.create(amount=5)
+    bench.client.payment_intents.confirm(intent.id, phone=PHONE, provider="mtn")
+    bench.phone(PHONE).enter_pin("1234")
+    until = time.monotonic() + 0.6
+    while intent.id not in paid and time.monotonic() < until:
+        time.sleep(0.02)
+    assert intent.id in paid
 
 def test_ships_once():
     time.sleep(0.2)
@@ -128,7 +114,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Each:
     def ran(source: str, *options: str, rows: str = "", command: Words = PYTHON) -> Result:
         (tmp_path / "shop.py").write_text(textwrap.dedent(source))
         named = [option for row in rows.split() for option in ("--row", row)]
-        return CliRunner().invoke(app, ["each", *named, *options, "--", *command], catch_exceptions=False)
+        return invoke("each", *named, *options, "--", *command)
 
     return ran
 

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import INTENT, Caller, bearer, charge_of, method_on
+from tests.conftest import INTENT, Caller, bearer, charge_of, invoke, method_on
 from workbench import Workbench
-from workbench.cli import app
 from workbench.domain.gaps import REGISTER, Gaps, written
 from workbench.domain.signs import Other, Value
 from workbench.errors import TrafficRefused
@@ -207,10 +205,6 @@ def switched(found: Evidence) -> dict[str, Value]:
     return Gaps.chosen({**found.values, **partly(found)}).changed()
 
 
-def run(*arguments: object, command: str = "fit") -> Result:
-    return CliRunner().invoke(app, [command, *map(str, arguments)], prog_name="workbench")
-
-
 @pytest.fixture(scope="module")
 def default(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return recording(tmp_path_factory.mktemp("default") / "default.har")
@@ -263,7 +257,7 @@ def test_an_alternative_is_found_alone_where_traffic_shows_it(values: dict[str, 
 
 def test_the_command_writes_the_rows_and_a_letter_that_asks_to_confirm_them(several: Path, tmp_path: Path):
     rows, letter = tmp_path / "rows.toml", tmp_path / "letter.md"
-    table = run(several, "--out", rows, "--letter", letter)
+    table = invoke("fit", several, "--out", rows, "--letter", letter)
     assert table.exit_code == 0
     assert [line for line in table.stdout.splitlines() if len(line) > 80] == []
     assert "major (several.har #" in table.stdout
@@ -310,7 +304,7 @@ def test_two_values_of_a_row_contradict_each_other_and_a_foreign_one_is_told(tmp
     told = fit(file).toml
     assert '# operator_ids = "short"  # a.har #1: contradicted' in told
     assert '# event_types = "payment.done"  # a.har #3: none of ours' in told
-    assert "none of ours: payment.done" in run(file).stdout
+    assert "none of ours: payment.done" in invoke("fit", file).stdout
     assert {"operator_ids", "event_types"}.isdisjoint(read_toml(told.encode()))
     assert fit(file).seen["event_types"] == "payment.done. Is that right?"
     assert fit(file).seen["operator_ids"].endswith("Which is right?")
@@ -545,7 +539,7 @@ def test_secrets_and_numbers_are_masked_before_anything_looks(tmp_path: Path):
     assert [each for each in SECRETS if each in told] == []
     assert posted.request.text == "grant=a&client_secret=••••&phone=096••••567"
     assert "Bearer sk_" in told
-    shown = repr(fit(file)) + fit(file).toml + run(file).stdout
+    shown = repr(fit(file)) + fit(file).toml + invoke("fit", file).stdout
     assert [each for each in SECRETS if each in shown] == []
 
 
@@ -667,7 +661,7 @@ def test_of_many_small_exchanges_the_first_are_looked_at(tmp_path: Path, monkeyp
 def test_what_is_no_recording_is_refused_with_what_to_do(text: str, told: str, tmp_path: Path):
     file = tmp_path / "x.har"
     file.write_text(text)
-    done = run(file)
+    done = invoke("fit", file)
     assert (done.exit_code, told in done.stderr, "Traceback" in done.stderr) == (2, True, False)
 
 
@@ -679,7 +673,7 @@ def test_another_services_recording_a_folder_of_nothing_and_no_file_are_refused(
     for place, told in places.items():
         with pytest.raises(TrafficRefused, match=told):
             fit(tmp_path / place)
-    assert run("--out", "rows.toml").exit_code == 2
+    assert invoke("fit", "--out", "rows.toml").exit_code == 2
 
 
 def test_every_row_has_a_sign_or_a_reason_in_its_entry():

@@ -1,15 +1,13 @@
 """What pages and notebooks say of a rule is what the product's own tables say."""
 
 import ast
-import json
 import re
 
-import phonenumbers
 import pytest
-from phonenumbers import PhoneNumberType, carrier
 
+from tests.conftest import code_of, prose_of
 from workbench import resources
-from workbench.domain.gaps import REGISTER, Gaps
+from workbench.domain.gaps import Gaps
 from workbench.domain.payments import ADVICE, FAILURES, offer_again_s
 from workbench.domain.phones import OPERATORS, WITHOUT_WALLET
 from workbench.domain.scenarios import OF_PAYOUTS, TEST_NUMBERS, UNKNOWN
@@ -27,12 +25,6 @@ def rows_of(page: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def prose_of(slug: str) -> str:
-    """The texts of a notebook, each on one line."""
-    cells = json.loads(resources.course()[slug].path.read_text("utf-8"))["cells"]
-    return "\n".join("".join(each["source"]) for each in cells if each["cell_type"] == "markdown")
-
-
 def test_every_failure_of_a_payment_has_an_advice():
     assert {*ADVICE} == {*FAILURES} - {*OF_PAYOUTS}
 
@@ -48,8 +40,7 @@ def test_the_pages_give_the_advice_of_the_table(page: str, field: str):
 
 
 def test_the_notebook_on_failures_gives_the_advice_of_the_table():
-    cells = json.loads(resources.course()["when_payments_fail"].path.read_text("utf-8"))["cells"]
-    (source,) = [text for each in cells if (text := "".join(each["source"])).startswith("TO_DO = {")]
+    (source,) = [each for each in code_of("when_payments_fail") if each.startswith("TO_DO = {")]
     to_do = ast.literal_eval(source[source.index("{") : source.index("}") + 1])
     # An intent has no failure code while its operator has not answered.
     told = {UNKNOWN if each == "processing" else each: advice for each, advice in to_do.items()}
@@ -69,23 +60,6 @@ def test_ten_minutes_count_from_the_last_prompt_and_one_number_stays_undecided()
         assert f"{unanswered}" in text, page
         assert "however long you wait" in text, page
     assert "ten minutes after the last prompt" in prose_of("confirm_with_ussd")
-
-
-def test_a_payer_meets_a_daily_limit():
-    texts = [*(each.read_text("utf-8") for each in GUIDE.values()), *ADVICE["limit_reached"], FAILURES["limit_reached"]]
-    assert not [text for text in texts if re.search("balance limit", text)]
-    assert "daily limit" in ADVICE["limit_reached"].customer
-
-
-def test_79_is_a_valid_number_without_a_known_operator_wherever_it_is_told():
-    number = phonenumbers.parse("+260791234567", None)
-    assert phonenumbers.is_valid_number_for_region(number, "ZM")
-    assert phonenumbers.number_type(number) == PhoneNumberType.MOBILE
-    assert carrier.name_for_number(number, "en") == ""
-    assert WITHOUT_WALLET["79"] == "operator not known"
-    (row,) = [each for each in REGISTER if each.name == "zed_mobile"]
-    assert "valid numbers whose operator is not known (79)" in row.says
-    assert "| no operator known | `+26079` |" in prose_of("start_here")
 
 
 def test_the_first_notebook_has_the_operators_and_the_beginnings_of_their_numbers():

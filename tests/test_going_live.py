@@ -9,15 +9,14 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.conftest import code_of, invoke, prose_of
 from workbench import Workbench
 from workbench.certify.report import Report, Row
-from workbench.cli import app
 from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.going_live import AT_STAKE, BY_HAND, DONE, OPEN, Checklist, checklist, read_exam, read_trace
-from workbench.resources import course
 
 PHONE = "+260961234567"
 ROWS, EXAM = "What is still guessed", "The exam"
@@ -60,7 +59,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["check-live", *arguments], prog_name="workbench")
+    return invoke("check-live", *arguments)
 
 
 @pytest.mark.usefixtures("folder")
@@ -236,11 +235,6 @@ def test_what_cannot_be_read_or_written_is_refused_in_a_line(line: str):
 # What the notebook tells of rows and items
 
 
-def texts_of(slug: str, kind: str) -> str:
-    cells = json.loads(course()[slug].path.read_text("utf-8"))["cells"]
-    return "\n".join("".join(each["source"]) for each in cells if each["cell_type"] == kind)
-
-
 BY_NAME = {row.name: row for row in REGISTER}
 NOT_ROWS = {"next_action", *CODES}
 """A field and the codes of errors, which the notebooks' prose names besides rows."""
@@ -248,13 +242,13 @@ NOT_ROWS = {"next_action", *CODES}
 
 @pytest.mark.parametrize("slug", ["going_live", "tokens_and_plants"])
 def test_each_row_that_a_notebook_names_is_in_the_register(slug: str):
-    named = {*re.findall(r"`([a-z]+(?:_[a-z]+)+)`", texts_of(slug, "markdown"))} - NOT_ROWS
+    named = {*re.findall(r"`([a-z]+(?:_[a-z]+)+)`", prose_of(slug))} - NOT_ROWS
     assert named
     assert named - {*BY_NAME} == set()
 
 
 def test_an_order_is_stale_after_twice_the_time_that_its_last_prompt_waits():
-    prose, code = texts_of("going_live", "markdown"), texts_of("going_live", "code")
+    prose, code = prose_of("going_live"), "\n".join(code_of("going_live"))
     assert "stale after twice the time that a prompt waits, counted from its last prompt" in prose
     for wait_s in (Gaps().prompt_timeout_s, *BY_NAME["prompt_timeout_s"].alternatives):
         alerts = [each.what for each in checklist({"prompt_timeout_s": wait_s}) if "pending for more than" in each.what]
@@ -266,12 +260,3 @@ def test_an_order_is_stale_after_twice_the_time_that_its_last_prompt_waits():
     settled = ast.literal_eval(re.findall(r"^settled = (\{.*\})$", code, re.MULTILINE)[0])
     assert Gaps.chosen(settled)
     assert [name for name, value in settled.items() if value == getattr(Gaps(), name)] == ["charge_amount_unit"]
-
-
-def test_what_the_repairs_suppose_of_rows_is_so():
-    assert BY_NAME["confirm_response"].alternatives["accepted"] == "202 with only id and status"
-    assert "wrong" in BY_NAME["token_credentials"].says
-    assert "each refresh ends the old pair" in BY_NAME["refresh_request"].says
-    assert "A token lasts 86,400 seconds" in texts_of("tokens_and_plants", "markdown")
-    with Workbench(seed=7) as bench:
-        assert bench.client.auth.token(email="shop@example.com", password="x").expires_in == 86_400

@@ -1,12 +1,10 @@
 """The rules of the house, each as one test."""
 
 import ast
-import importlib
 import itertools
 import json
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -125,69 +123,3 @@ def test_no_output_of_a_notebook_holds_a_secret_or_a_whole_number():
         shown = [text for text in texts if not text.startswith("iVBOR")]
         assert shown, notebook.stem
         assert [line for text in shown for line in text.splitlines() if mask(line) != line] == [], notebook.stem
-
-
-FINDS_A_NUMBER = {
-    "workbench.domain.masking", "workbench.domain.phones",
-    # How a party is written, and a pattern that a draft offers: neither hides anything.
-    "workbench.analysis.statements.draft",
-}  # fmt: skip
-LONG_NUMBERS = ("+254712345678", "+263 77 123 4567", "0961234567", "254712345678")
-NO_LONG_NUMBER = ("1500.00", "2026", "12345678", "abcdefghijklmnop", "+1500.00", "order-81")
-
-
-def patterns_in(value: object) -> Iterator[re.Pattern[str]]:
-    if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
-        yield value
-    elif isinstance(value, tuple | list | set | frozenset):
-        yield from itertools.chain.from_iterable(map(patterns_in, value))
-    elif isinstance(value, dict):
-        yield from itertools.chain.from_iterable(map(patterns_in, value.values()))
-
-
-def finds_a_number(pattern: re.Pattern[str]) -> bool:
-    """Whether it finds a customer's number in a sentence, and nothing in texts without a long one."""
-    found = [pattern.search(f"to {number} now") for number in LONG_NUMBERS]
-    whole = [each for each in found if each and sum(map(str.isdigit, each[0])) > len("20261031")]
-    return bool(whole) and not any(map(pattern.search, NO_LONG_NUMBER))
-
-
-@pytest.mark.thorough
-def test_what_is_masked_stands_in_one_table():
-    """A second pattern for customers' numbers would mask others than the first; a second mark would not be known."""
-    finds: set[str] = set()
-    for path in modules("."):
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        if name != "workbench.__main__" and any("re.compile(" in line for line in path.read_text("utf-8").splitlines()):
-            kept = patterns_in([*vars(importlib.import_module(name)).values()])
-            finds |= {name} if any(map(finds_a_number, kept)) else set()
-    assert finds == FINDS_A_NUMBER
-    marks = {
-        named(path) for path in modules(".") for node in ast.walk(parsed(path))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch("•{2,}", node.value)
-    }  # fmt: skip
-    assert marks == set(), "import MARK"
-
-
-def is_of_formulas(texts: Iterable[object]) -> bool:
-    """Whether these, each a text of no letters, are signs with which formulas begin."""
-    signs = "".join(each for each in texts if isinstance(each, str))
-    return {"=", "+", "-", "@"} <= set(signs) and not re.search(
-        "[A-Za-z0-9]{3}|[/:]", re.sub(r"\\u\w{4}|\\.", "", signs)
-    )
-
-
-@pytest.mark.thorough
-def test_what_begins_a_formula_stands_in_one_table():
-    found = []
-    for path in modules("."):
-        nodes = [*ast.walk(parsed(path))]
-        groups = [[node] for node in nodes] + [
-            node.elts for node in nodes if isinstance(node, ast.Tuple | ast.List | ast.Set)
-        ]
-        texts = [[each.value for each in group if isinstance(each, ast.Constant)] for group in groups]
-        found += [named(path) for each in texts if is_of_formulas(each)]
-    for path in [*PACKAGE.rglob("*.js"), *PACKAGE.rglob("*.html")]:
-        classes = re.findall(r"\[((?:[^\]\\\n]|\\.)+)\]", path.read_text("utf-8"))
-        found += [named(path) for each in classes if is_of_formulas([each])]
-    assert found == ["workbench/visible.py"]

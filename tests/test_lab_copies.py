@@ -5,11 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.cli import app
+from tests.conftest import invoke
 from workbench.errors import LabRefused
 from workbench.lab.server import Copies, bring
 from workbench.resources import course, former_names
@@ -182,7 +181,7 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing_behind(
 
 def test_a_port_that_is_taken_and_a_folder_that_is_a_file_are_said(folder: Path):
     def lab(port: str) -> str:
-        done = CliRunner().invoke(app, ["lab", str(folder), "--port", port, "--no-browser"])
+        done = invoke("lab", folder, "--port", port, "--no-browser")
         assert done.exit_code == 2
         return " ".join(done.output.split())
 

@@ -3,15 +3,12 @@
 import re
 import shlex
 import tomllib
-from datetime import date
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
-from workbench.analysis import files
-from workbench.analysis.frames import frame
-from workbench.analysis.shapes import LEDGER_MOVEMENT
 from workbench.analysis.statements import read_statement
 from workbench.cli import app
 from workbench.errors import StatementRefused
@@ -33,7 +30,11 @@ BANK = "Number,On,Money\nB1,2026-10-31,99.00\n"
 BANK_TOML = (
     'account = "bank:settlement"\ndates = ["%Y-%m-%d"]\n[columns]\nkey = "Number"\nmoment = "On"\namount = "Money"\n'
 )
-ROWS = {"operator:mtn:float": (("A1", 31, 150_000), ("A2", 30, -2_050)), "bank:settlement": (("B1", 31, 9_900),)}
+BOOKED = [
+    ("operator:mtn:float", "A2", "2026-10-30", "-20.50"),
+    ("operator:mtn:float", "A1", "2026-10-31", "1500.00"),
+    ("bank:settlement", "B1", "2026-10-31", "99.00"),
+]
 
 
 def run(*arguments: str | Path) -> Result:
@@ -56,19 +57,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("ours/bank.toml", BANK_TOML),
     ):
         Path(name).write_text(text)
-    booked, balance, number = [], 0, 0
-    for account, rows in ROWS.items():
-        balance = 0
-        for key, day, signed in rows[::-1]:
-            balance, number = balance + signed, number + 1
-            booked.append(
-                dict.fromkeys(LEDGER_MOVEMENT)
-                | {"account": account, "key": key, "business_date": date(2026, 10, day), "number": number}
-                | {"direction": "in" if signed > 0 else "out", "amount_minor": abs(signed), "fee_minor": 0}
-                | {"currency": "ZMW", "status": "completed", "entry": f"je_{number}", "kind": "funds_secured"}
-                | {"state": "posted", "balance_minor": balance}
-            )
-    files.write(frame(booked, LEDGER_MOVEMENT), Path("ledger.parquet"), LEDGER_MOVEMENT)
+    pd.DataFrame(BOOKED, columns=["account", "key", "occurred_at", "amount"]).to_parquet("ledger.parquet")
     return tmp_path
 
 

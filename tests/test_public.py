@@ -72,10 +72,12 @@ COMMAND = "import sys; from workbench.cli import app; sys.exit = lambda *_: None
         (("import sys; import workbench; from workbench import exercises",), HEAVY | SERVER_SIDE),
         # The workbench, and a payment in process.
         ((f"import sys; from workbench import Workbench; {CHARGE}",), HEAVY | {"rich", "pygments"}),
+        # The plugin, in tests that do not use it.
+        (("import sys; import pytest; import workbench.pytest_plugin",), HEAVY | SERVER_SIDE),
         # The commands' help needs neither server nor client.
         ((COMMAND, "--help"), HEAVY | {"httpx"}),
     ],
-    ids=["the package", "a payment", "help"],
+    ids=["the package", "a payment", "the plugin", "help"],
 )
 def test_nothing_heavy_is_loaded(arguments: tuple[str, ...], unwanted: set[str]):
     assert not loaded_by(*arguments) & unwanted

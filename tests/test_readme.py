@@ -17,11 +17,11 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import click
 import pytest
-from click.testing import CliRunner
 
+from tests.conftest import invoke
 from tests.test_recipes import VERIFIER
 from workbench import Receiver, Workbench, resources
-from workbench.cli import COMMANDS, app
+from workbench.cli import COMMANDS
 from workbench.domain.scenarios import ASKABLE, TEST_NUMBERS
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.sandbox import operations
@@ -213,9 +213,7 @@ def test_the_commands_of_going_live_are_taken(tmp_path: Path, monkeypatch: pytes
     Path("exam.json").write_text(json.dumps(exam), "utf-8")
     Path("answers.toml").write_text("prompt_timeout_s = 60", "utf-8")
     lines = [line for each in blocks(GUIDE["going-live"].read_text("utf-8")) for line in each.text.splitlines()]
-    ended = {
-        line: CliRunner().invoke(app, shlex.split(line)[1:]).exit_code for line in lines if line.startswith("workbench")
-    }
+    ended = {line: invoke(*shlex.split(line)[1:]).exit_code for line in lines if line.startswith("workbench")}
     assert {*ended.values()} == {0, 1}, ended
     assert [line for line, status in ended.items() if status] == [lines[-1]], "guesses are left open"
 

@@ -1,6 +1,5 @@
 """The receiver as a merchant takes it home: four files and the standard library."""
 
-import base64
 import io
 import json
 import re
@@ -16,11 +15,11 @@ import httpx
 import pytest
 
 import workbench
+from tests.conftest import SECRET
 from workbench import Receiver, Workbench
 from workbench.domain.signatures import headers_for
 from workbench.merchant.receiver import MAX_BODY_BYTES, Event
 
-SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
 NOW_S = 1_767_592_800
 PACKAGE = Path(workbench.__file__).parent
 TAKEN = ("merchant/receiver.py", "errors.py", "visible.py", "domain/signatures.py")

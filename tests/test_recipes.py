@@ -1,6 +1,5 @@
 """The recipes for other languages, and the shops in several frameworks, each run as its first line says."""
 
-import base64
 import importlib.util
 import json
 import os
@@ -16,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import free_port
+from tests.conftest import SECRET, free_port
 from workbench.certify.checks import CHECKS
 from workbench.certify.shop import ShopOrder, Target, output_of, read_orders, running
 from workbench.domain.signatures import headers_for
@@ -36,7 +35,6 @@ OF_NODE = (
 OF_PYTHON = ("python shop.py checkout", "python shop.py orders")
 
 
-SECRET = "whsec_" + base64.b64encode(b"the signing secret of a shop").decode()
 VERIFIER = """
 import { createHmac } from "node:crypto";
 

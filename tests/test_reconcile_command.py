@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shlex
 from contextlib import chdir
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +22,6 @@ from workbench.analysis.shapes import BREAK, CARRIED, LEDGER_MOVEMENT, Columns
 from workbench.analysis.statements import LAYOUTS, write_statement
 from workbench.cli import app
 
-LIMIT_S = 120
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 OUTS = ("b.csv", "b.HTML", "b.xlsx", "b.parquet")
 
@@ -133,24 +133,11 @@ def texts_of(path: Path) -> list[str]:
 
 
 class TestOutcome:
-    def test_clean_books_end_with_0_and_a_layout_of_ones_own_stands_in_a_file(self, tmp_path: Path):
-        clean = written(tmp_path)
-        (tmp_path / "mine.toml").write_text(
-            'account = "operator:mtn:float"\ndates = ["%d.%m.%Y"]\ndelimiter = ";"\ndecimal = ","\n'
-            '[columns]\nkey = "Ref"\nmoment = "Day"\namount = "In"\nfee = "Cost"\n'
-        )
-        lines = [
-            f"{row['key']};{row['business_date']:%d.%m.%Y};100,{row['amount_minor'] - 10_000:02};1,00" for row in BOTH
-        ]
-        mine = tmp_path / "mine.csv"
-        mine.write_text("\n".join(["Ref;Day;In;Cost", *lines]))
-        done = clean.run_with(clean.ledger, str(mine), "--layout", str(tmp_path / "mine.toml"))
+    def test_clean_books_end_with_0(self, tmp_path: Path):
+        done = written(tmp_path).run()
         assert (done.exit_code, done.stderr) == (0, ""), done.stdout
         assert done.stdout.startswith("Nothing to settle. The proof holds")
         assert "what to do" not in done.stdout
-        unknown = clean.run_with(clean.ledger, str(mine))
-        assert unknown.exit_code == 2
-        assert ".toml" in unknown.stderr
 
     def test_breaks_end_with_1_and_are_summed_net_of_fees(self, done: tuple[Case, Result]):
         _, result = done
@@ -296,25 +283,12 @@ class TestForAPerson:
 
     @pytest.mark.thorough
     def test_what_does_not_add_up_is_said_with_by_how_much(self, tmp_path: Path):
-        done, _ = of_the_shop(tmp_path, changed=("3699.97", "3709.97"))
+        done, _ = of_the_shop(tmp_path, changed=("3699.97", "3689.97"))
         said = " ".join(done.stdout.split())
         assert "The proof does not hold for MTN wallet." in said
-        assert "it does not prove: -K10.00 is not explained; the running balance of mtn_portal.csv" in said
-        assert "in line 40: K3,699.97 expected, K3,709.97 found" in said
-
-    @pytest.mark.thorough
-    def test_what_was_booked_late_is_named_and_pairs_with_the_break_that_waits_for_it(self, tmp_path: Path):
-        of_the_shop(tmp_path, "--carry-to", "kept")
-        late = "30/10/2026 14:19,MTN wallet,26100100913,order-1028,0961234567,470.50,4.70\n"
-        (tmp_path / "books.csv").write_text((SHOP / "books/books.csv").read_text("utf-8") + late, "utf-8")
-        head, *_, last = (tmp_path / "mtn_portal.csv").read_text("utf-8").splitlines()
-        (tmp_path / "next.csv").write_text(f"{head}\n{last.replace('10-31', '11-02').replace('101152', '101160')}\n")
-        layout = ("--ledger-layout", str(SHOP / "books/books.toml"))
-        with chdir(tmp_path):
-            given = ["reconcile", "books.csv", "next.csv", *layout, "--carry-forward", "kept"]
-            done = CliRunner(catch_exceptions=False).invoke(app, given)
-        said = "MTN wallet: 1 row of the ledger is booked after the close of 2026-10-31, and read now: 26100100913 of"
-        assert said in done.stdout
+        assert "it does not prove: +K10.00 is not explained; the running balance of mtn_portal.csv" in said
+        assert "Not explained: books less statement, both adjusted 10.00" in said
+        assert "in line 40: K3,699.97 expected, K3,689.97 found" in said
 
     def test_a_hint_names_options_and_not_what_is_passed_in_python(self, tmp_path: Path):
         odd, case = tmp_path / "odd.csv", written(tmp_path)
@@ -484,65 +458,46 @@ class TestForASpreadsheet:
 
 
 UNUSABLE = {
-    "no such ledger": (["nowhere.parquet", "{statement}"], "nowhere.parquet"),
-    "an ending": (["{ledger}", "{statement}", "--out", "b.pdf"], ".xlsx, .html, .csv, .parquet"),
-    "no ending": (["{ledger}", "{statement}", "--out", "b"], "ends in nothing"),
-    "a workbook for a spreadsheet": (["{ledger}", "{statement}", "--out", "b.xlsx", "--excel"], "--out *.csv"),
-    "no such folder": (["{ledger}", "{statement}", "--out", "nowhere/b.csv"], "no folder"),
-    "over an input": (["{ledger}", "{statement}", "--out", "{statement}"], "an input"),
-    "twice": (["{ledger}", "{statement}", "--out", "b.csv", "--out", "./b.csv"], "named twice"),
-    "the same statement": (["{ledger}", "{statement}", "{statement}"], "mtn.csv"),
-    "a statement as ledger": (["{statement}", "{statement}"], "ledger"),
-    "no parquet": (["{text}", "{statement}"], "text.parquet"),
-    "a ledger as statement": (["{ledger}", "{ledger}"], "column"),
-    "the two changed round": (["{statement}", "{ledger}"], "give the ledger first"),
-    "a ledger that is not there": (["nowhere.csv", "{statement}"], "nowhere.csv cannot be read: there is no such file"),
-    "a layout": (["{ledger}", "{statement}", "--layout", "mtm"], "mtm"),
-    "another account": (["{ledger}", "{statement}", "--account", "nobody"], "nobody"),
-    "a date format": (["{ledger}", "{statement}", "--date-format", "%q"], "%q"),
-    "a tolerance": (
-        ["{ledger}", "{statement}", "--tolerance", "time", "1"],
-        "none of amount, fee.",
-    ),
-    "half a ngwee": (["{ledger}", "{statement}", "--tolerance", "fee", "0.005"], "0.005"),
-    "days": (["{ledger}", "{statement}", "--tolerance", "days", "3"], 'match = [{ on = ["key"], days = 3 }]'),
-    "minutes": (["{ledger}", "{statement}", "--tolerance", "minutes", "9"], '["amount", "phone"], minutes = 9 }'),
-    "fields": (["{ledger}", "{statement}", "--pair-by", "amount,day"], '{ on = ["amount"], days = 1 }'),
+    "no such ledger": ("nowhere.parquet {statement}", "nowhere.parquet"),
+    "an ending": ("{ledger} {statement} --out b.pdf", ".xlsx, .html, .csv, .parquet"),
+    "no ending": ("{ledger} {statement} --out b", "ends in nothing"),
+    "a workbook for a spreadsheet": ("{ledger} {statement} --out b.xlsx --excel", "--out *.csv"),
+    "no such folder": ("{ledger} {statement} --out nowhere/b.csv", "no folder"),
+    "over an input": ("{ledger} {statement} --out {statement}", "an input"),
+    "twice": ("{ledger} {statement} --out b.csv --out ./b.csv", "named twice"),
+    "the same statement": ("{ledger} {statement} {statement}", "mtn.csv"),
+    "a statement as ledger": ("{statement} {statement}", "ledger"),
+    "no parquet": ("{text} {statement}", "text.parquet"),
+    "a ledger as statement": ("{ledger} {ledger}", "column"),
+    "the two changed round": ("{statement} {ledger}", "give the ledger first"),
+    "a ledger that is not there": ("nowhere.csv {statement}", "nowhere.csv cannot be read: there is no such file"),
+    "a layout": ("{ledger} {statement} --layout mtm", "mtm"),
+    "another account": ("{ledger} {statement} --account nobody", "nobody"),
+    "a date format": ("{ledger} {statement} --date-format %q", "%q"),
+    "a tolerance": ("{ledger} {statement} --tolerance time 1", "none of amount, fee."),
+    "half a ngwee": ("{ledger} {statement} --tolerance fee 0.005", "0.005"),
+    "days": ("{ledger} {statement} --tolerance days 3", 'match = [{ on = ["key"], days = 3 }]'),
+    "minutes": ("{ledger} {statement} --tolerance minutes 9", '["amount", "phone"], minutes = 9 }'),
+    "fields": ("{ledger} {statement} --pair-by amount,day", '{ on = ["amount"], days = 1 }'),
     "more fields": (
-        ["{ledger}", "{statement}", "--pair-by", "phone, fee, time"],
-        '{ on = ["amount", "phone", "fee"], minutes = 15 }]',
+        "{ledger} {statement} --pair-by 'phone, fee, time'", '{ on = ["amount", "phone", "fee"], minutes = 15 }]',
     ),
-    "where a rule is written": (
-        ["{ledger}", "{statement}", "--pair-by", "phone"],
-        "under [match] in the file of",
-    ),
-    "no day": (["{ledger}", "{statement}", "--as-of", ""], "'' is not a day"),
-    "a cut-off": (["{ledger}", "{statement}", "--cut-off", "-1"], "--cut-off"),
+    "where a rule is written": ("{ledger} {statement} --pair-by phone", "under [match] in the file of"),
+    "no day": ("{ledger} {statement} --as-of ''", "'' is not a day"),
+    "a cut-off": ("{ledger} {statement} --cut-off -1", "--cut-off"),
     "over the period before": (
-        ["{ledger}", "{statement}", "--carry-forward", ".", "--carry-to", "./"],
-        "give each period its own folder",
+        "{ledger} {statement} --carry-forward . --carry-to ./", "give each period its own folder",
     ),
-    "nothing carried": (["{ledger}", "{statement}", "--carry-forward", "nowhere"], "--carry-to"),
-    "a journal that is a workbook": (["{ledger}", "{statement}", "--journal", "j.xlsx"], "A journal is a .csv file"),
-    "a journal's account": (
-        ["{ledger}", "{statement}", "--out", "b.csv", "--journal", "j.csv", "--journal-account", "7901"],
-        "NAME=CODE",
-    ),
+    "nothing carried": ("{ledger} {statement} --carry-forward nowhere", "--carry-to"),
+    "a journal that is a workbook": ("{ledger} {statement} --journal j.xlsx", "A journal is a .csv file"),
+    "a journal's account": ("{ledger} {statement} --journal j.csv --journal-account 7901", "NAME=CODE"),
     "a journal's account twice": (
-        [
-            "{ledger}",
-            "{statement}",
-            "--journal",
-            "j.csv",
-            "--journal-account",
-            "charges=1",
-            "--journal-account",
-            "charges=2",
-        ],
+        "{ledger} {statement} --journal j.csv --journal-account charges=1 --journal-account charges=2",
         "charges is given twice",
     ),
-    "no statement": (["{ledger}"], "STATEMENT"),
-}
+    "no statement": ("{ledger}", "STATEMENT"),
+}  # fmt: skip
+"""The arguments of the command, as a shell would cut them, and what it says."""
 
 
 def test_what_cannot_be_used_ends_with_2_and_says_why(tmp_path: Path):
@@ -551,8 +506,8 @@ def test_what_cannot_be_used_ends_with_2_and_says_why(tmp_path: Path):
     text.write_text("no table")
     given = {"ledger": case.ledger, "statement": case.statement, "text": str(text)}
 
-    def refused(name: str, expected: str, *arguments: str) -> None:
-        done = case.run_with(*(each.format(**given) for each in arguments))
+    def refused(name: str, arguments: str, expected: str) -> None:
+        done = case.run_with(*(each.format(**given) for each in shlex.split(arguments)))
         assert (done.exit_code, done.stdout) == (2, ""), name
         assert expected in done.stderr, name
         assert done.stderr.splitlines()[-1].startswith("Error: "), name
@@ -560,7 +515,7 @@ def test_what_cannot_be_used_ends_with_2_and_says_why(tmp_path: Path):
         assert list(case.here.iterdir()) == [], name
 
     for name, (arguments, expected) in UNUSABLE.items():
-        refused(name, expected, *arguments)
+        refused(name, arguments, expected)
     for content in ("", "Id,Date\n", "\xff\xfe\x00"):
         Path(case.statement).write_text(content, "latin-1")
-        refused(repr(content), "mtn.csv", case.ledger, case.statement)
+        refused(repr(content), "{ledger} {statement}", "mtn.csv")

@@ -9,15 +9,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.conftest import invoke
 from tests.doors.choices import BROKE, COMES_LATE, PHONE, Looks
 from tests.sandbox import test_openapi_holds as holds
 from workbench import Workbench
-from workbench.cli import app
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.errors import GapRefused
-from workbench.register import GapRows, letter, written
+from workbench.register import GapRows, letter
 from workbench.resources import course, interface, notebook_name, read_toml
 from workbench.sandbox.exchange import Responder
 from workbench.sandbox.messages import Request, Response
@@ -27,10 +26,6 @@ from workbench.sandbox.store import Transaction
 NAMES = [gap.name for gap in REGISTER]
 PACKAGE = Path(holds.exchange.__file__).parents[1]
 WIDTH = 80
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments, prog_name="workbench")
 
 
 # The columns
@@ -57,35 +52,6 @@ def test_the_modules_of_a_row_are_there_and_one_reads_it_and_its_notebook_mentio
         assert not gap.notebook or re.search(rf"\b{gap.name}\b", texts[gap.notebook]), gap.name
 
 
-DESCRIBE = {
-    "sandbox/openapi/document.py", "session.py",
-    *(f"domain/wire/{path.name}" for path in (PACKAGE / "domain/wire").glob("*.py")),
-}  # fmt: skip
-"""What describes bodies and operations, and lets the client follow what is in force."""
-ELSEWHERE = {
-    ("pictures.py", "retry_schedule_s"), ("pictures.py", "delivery_success"),
-    *(("pictures.py", each) for each in ("prompt_timeout_s", "idempotency_keeps_errors",
-                                                       "reused_key_status")),
-    ("certify/checks.py", "prompt_timeout_s"), ("certify/checks.py", "signature_scheme"),
-    ("certify/checks.py", "delivery_timeout_s"), ("sandbox/openapi/pages.py", "zed_mobile"),
-    ("analysis/simulate/month.py", "prompt_timeout_s"),
-    ("domain/payments.py", "prompt_timeout_s"),
-    *(("going_live.py", each) for each in ("late_success", "signature_tolerance_s", "retry_schedule_s",
-                                           "endpoint_disable_after_s")),
-}  # fmt: skip
-"""Pictures, exams, the simulation and the checklist, which follow the values in force. A new row needs none of them."""
-
-
-def test_a_row_is_one_entry_and_the_branches_that_apply_it():
-    texts = {each.relative_to(PACKAGE).as_posix(): each.read_text("utf-8") for each in PACKAGE.rglob("*.py")}
-    applied = {(module, gap.name) for gap in REGISTER for module in gap.code}
-    read = {(module, name) for module, text in texts.items() for name in NAMES_READ.findall(text) if name in NAMES}
-    assert {each for each in read if each[0] not in {"domain/gaps.py", *DESCRIBE}} - applied == ELSEWHERE
-
-
-NAMES_READ = re.compile(r"(?<=gaps\.)\w+|(?:(?<=rows\[\")|(?<=gaps\[\")|(?<=chosen\[\")|(?<=in_force\[\"))\w+(?=\"\])")
-
-
 def test_what_relies_on_a_row_and_what_shows_it_stand_in_its_entry():
     known = (PACKAGE / "sandbox/provenance.py").read_text("utf-8")
     assert {*re.findall(r'"(\w+)"', known)} & {*NAMES} == set()
@@ -97,14 +63,14 @@ def test_what_relies_on_a_row_and_what_shows_it_stand_in_its_entry():
 
 
 def test_the_command_prints_a_table_of_80_columns_and_a_row_in_full():
-    table = run("gaps").stdout
+    table = invoke("gaps").stdout
     assert [line for line in table.splitlines() if len(line) > WIDTH] == []
     assert re.findall(r"^[\d.]+ +(\w+)$", table, re.MULTILINE) == NAMES
     assert all(gap.says.split()[-1] in table for gap in REGISTER), "no text is cut off"
     ends = "  daily: all available money at 00:00 Africa/Lusaka, automatically; until then\n    on request\n2.1  "
     assert ends in table, "a further line of a cell does not look like the next cell"
-    assert "0, 48 × 1800 s" in run("gaps", "retry_schedule_s").stdout  # noqa: RUF001  as it is written
-    card = run("gaps", "charge_amount_unit").stdout
+    assert "0, 48 × 1800 s" in invoke("gaps", "retry_schedule_s").stdout  # noqa: RUF001  as it is written
+    card = invoke("gaps", "charge_amount_unit").stdout
     for told in (
         "Is the amount of a charge in ngwee or in kwacha?",
         "(default)",
@@ -117,15 +83,15 @@ def test_the_command_prints_a_table_of_80_columns_and_a_row_in_full():
 
 
 def test_rows_are_looked_up_as_json_and_as_a_file_that_serve_takes():
-    assert [row["name"] for row in json.loads(run("gaps", "--json").stdout)] == NAMES
+    assert [row["name"] for row in json.loads(invoke("gaps", "--json").stdout)] == NAMES
     names = ("prompt_timeout_s", "retry_schedule_s")
-    assert [row["name"] for row in json.loads(run("gaps", *names, "--json").stdout)] == [*names]
+    assert [row["name"] for row in json.loads(invoke("gaps", *names, "--json").stdout)] == [*names]
     for chosen in ((), names):
-        made = run("gaps", *chosen, "--toml").stdout
+        made = invoke("gaps", *chosen, "--toml").stdout
         assert Gaps.chosen(read_toml(made.encode())) == Gaps()
         assert [*read_toml(made.encode())] == [*(chosen or NAMES)]
     assert "prompt_timeout_s = 300  # or: 60, 180, 600" in made
-    done = run("gaps", "erorr_format")
+    done = invoke("gaps", "erorr_format")
     assert (done.exit_code, "error_format" in done.stderr) == (2, True)
 
 
@@ -146,12 +112,6 @@ def test_a_bench_has_them_as_rows_and_html():
     assert (row["name"], row["value"], gaps["pin_attempts"]) == ("pin_attempts", 1, row)
     assert page.count("<tr>") == len(NAMES) + 1
     assert '<a href="interface.md#section-2.5">2.5</a>' in page
-
-
-def test_a_schedule_is_counted_where_it_repeats():
-    assert [written(each) for each in ((0,), [0, 5, 5], [7, 7, 7, 8], "minor", 3)] == [
-        "0 s", "0, 5, 5 s", "3 × 7, 8 s", "minor", "3",  # noqa: RUF001  as it is written
-    ]  # fmt: skip
 
 
 # What a run relied on
@@ -313,26 +273,26 @@ def test_each_section_and_row_has_its_place_on_the_page_and_each_link_leads_to_o
 def test_the_command_prints_writes_and_opens_it_and_the_shipped_file_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    printed = run("docs", "interface").stdout
+    printed = invoke("docs", "interface").stdout
     assert interface().read_text("utf-8") == printed, "workbench docs interface --out notebooks/interface.md"
     assert re.findall(r'id="(\w+)"', printed) == NAMES
     assert sorted(re.findall(r'id="(\w+)"', printed)) == sorted(NAMES)
-    assert run("docs", "interface", "--out", str(tmp_path / "a.md")).stdout == ""
+    assert invoke("docs", "interface", "--out", str(tmp_path / "a.md")).stdout == ""
     assert (tmp_path / "a.md").read_text("utf-8") == printed
-    assert run("docs", "python", "--out", str(tmp_path / "a.html")).exit_code == 0
+    assert invoke("docs", "python", "--out", str(tmp_path / "a.html")).exit_code == 0
     page = (tmp_path / "a.html").read_text("utf-8")
     assert not re.search(r'(?:src|href)="(?!#|data:)', page), "a page that is alone loads nothing"
     opened: list[str] = []
     monkeypatch.setattr("click.launch", opened.append)
     monkeypatch.setattr("tempfile.mkdtemp", lambda **_: str(tmp_path))
-    assert run("docs", "interface", "--open").exit_code == 0
+    assert invoke("docs", "interface", "--open").exit_code == 0
     assert opened == [str(tmp_path / "interface.html")]
     linked = set(re.findall(r'href="([\w-]+\.html)', (tmp_path / "index.html").read_text("utf-8")))
     assert linked
     assert all((tmp_path / each).is_file() for each in linked)
     for place in ("a.txt", "none/a.md"):
-        assert run("docs", "--out", str(tmp_path / place)).exit_code == 2
-    assert "index, code" in run("docs", "nowhere").stderr
+        assert invoke("docs", "--out", str(tmp_path / place)).exit_code == 2
+    assert "index, code" in invoke("docs", "nowhere").stderr
 
 
 # What a response names

@@ -13,13 +13,11 @@ from xml.etree import ElementTree as ET
 
 import nbformat
 import pytest
-from click.testing import CliRunner
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 import workbench
-from tests.conftest import KERNEL, is_true_soon
+from tests.conftest import KERNEL, invoke, is_true_soon
 from workbench import resources
-from workbench.cli import app
 from workbench.notebook_runs import unwrapped
 
 LIMIT_S = 300
@@ -67,6 +65,8 @@ NO_NOTEBOOKS = {
     "no_source": json.dumps({**EMPTY, "cells": [{name: CELL[name] for name in CELL if name != "source"}]}),
     "no_cells": json.dumps(EMPTY),
 }
+OLDER = {**EMPTY, "nbformat_minor": 4, "cells": [{name: CELL[name] for name in CELL if name != "id"}]}
+"""A notebook as programs write it that give their cells no ids."""
 
 
 class Run(NamedTuple):
@@ -143,7 +143,7 @@ def mixed(run: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> 
         write(folder, "shop", "# Shop", tagged(PARAMETERS, "parameters"), SHOWN, metadata={}),
         write(folder, "exercises", f"print('untouched')\n{SETUP}", tagged(BLANK, "exercise")),
     ]
-    for name, text in NO_NOTEBOOKS.items():
+    for name, text in {"older": json.dumps(OLDER), **NO_NOTEBOOKS}.items():
         notebooks.append(folder / f"{name}.ipynb")
         notebooks[-1].write_text(text)
     given = ("-p", "amount", "20.00", "-p", "count", "3", "-p", "paid", "yes", "-p", "name", 'it\'s "q" \\n ✓')
@@ -181,7 +181,7 @@ def test_the_rest_still_runs_a_failed_notebook_is_written_up_to_its_failure_and_
     assert passed in shown
     assert failed in shown
     assert [row[0] for row in shown if row[3:4] == ["s"]] == [*mixed.suites], "in their order"
-    assert f"3 passed, 9 failed; see {mixed.out}".split() in shown
+    assert f"4 passed, 9 failed; see {mixed.out}".split() in shown
     assert mixed.printed("failing") == "before\n"
     assert len(mixed.notebook("raises").cells) == 2, "with no note of a failure"
     assert "plants" in mixed.page("failing")
@@ -195,10 +195,10 @@ def test_the_rest_still_runs_a_failed_notebook_is_written_up_to_its_failure_and_
 def test_junit_has_a_suite_for_each_notebook_in_their_order_and_a_case_for_each_cell(mixed: Run):
     paths = ("testcase", "testcase/failure", "testcase/skipped")
     counted = {name: [len(suite.findall(each)) for each in paths] for name, suite in mixed.suites.items()}
-    assert list(counted.items())[:9] == [
+    assert list(counted.items())[:10] == [
         ("failing", [3, 1, 1]), ("dead", [3, 1, 1]), ("asserts", [len(ASSERTS) + 2, 1, 0]), ("raw", [5, 1, 1]),
         ("raises", [2, 0, 0]), ("raises_more", [2, 1, 0]), ("shop", [2, 0, 0]), ("exercises", [2, 0, 0]),
-        ("not_json", [1, 1, 0]),
+        ("older", [1, 0, 0]), ("not_json", [1, 1, 0]),
     ]  # fmt: skip
     assert list(counted)[-len(NO_NOTEBOOKS) :] == list(NO_NOTEBOOKS)
     for name, suite in mixed.suites.items():
@@ -336,7 +336,7 @@ def test_what_is_refused_is_said_in_a_line_before_anything_runs(
     before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
     notebooks = {"there", "shop", "empty", "nowhere", "more/there"}
     given = [f"{each}.ipynb" if each in notebooks else each for each in arguments]
-    done = CliRunner().invoke(app, ["run", *(() if "--out" in given else ("--out", "out")), *given])
+    done = invoke("run", *(() if "--out" in given else ("--out", "out")), *given)
     assert done.exit_code == 2
     said = " ".join(done.output.split())
     assert all(each in said for each in words), said

@@ -5,11 +5,7 @@ the tests after it are the tasks themselves.
 """
 
 import inspect
-import json
 import re
-import shutil
-import subprocess
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
@@ -18,12 +14,9 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from tests.conftest import COMMAND
+from tests.conftest import cells_of, invoke
 from workbench import Receiver, Workbench, read_statement, reconcile, resources
-from workbench.cli import app
-from workbench.errors import PaymentDeclined
 
 ROOT = Path(__file__).resolve().parents[1]
 PHONE = "+260961234567"
@@ -96,19 +89,6 @@ PLACES = {
         Place("reconcile_and_settle", "Settle the rest", "bench.settle(each)"),
         Place("reconcile", "In a notebook", ".is_clean"),
     ),
-    "an_own_notebook_in_ci": (
-        Place(README, "Where to go next", "workbench/docs/notebooks.md#your-own-notebooks-in-ci", is_code=False),
-        Place("notebooks", "Your own notebooks in CI", "fixtures/notebooks-workflow.yml", is_code=False),
-        Place("notebooks", "Your own notebooks in CI", "http.md#install-and-start", is_code=False),
-        Place("http", "Install and start", "pip wheel --no-deps -w vendor .", is_code=False),
-        Place("your_own_notebooks", "The parameters cell", '{"tags": ["parameters"]}'),
-        Place("your_own_notebooks", "Each night, in CI", 'fixture("notebooks-workflow.yml")'),
-        Place("your_own_notebooks", "The results for machines", 'iter("testcase")'),
-    ),
-    "a_shop_in_another_language": (
-        Place(README, "Where to go next", "workbench/docs/http.md", is_code=False),
-        Place("http", "Install and start", "node --test payments.test.mjs"),
-    ),
     "a_bank_without_keys": (
         Place(README, "Where to go next", "workbench/docs/reconcile.md", is_code=False),
         Place("reconcile", "Your own files", "workbench layout FILE --out mine.toml", is_code=False),
@@ -116,18 +96,13 @@ PLACES = {
         Place("reconcile", "How rows are matched", "days = 3 }"),
         Place("reconcile", "How rows are matched", "result.matched_by", is_code=False),
     ),
-    "a_letter_to_the_provider": (
-        Place(README, "Where to go next", "workbench/docs/going-live.md", is_code=False),
-        Place("going-live", "What your code relies on", "bench.gaps.questions()"),
-    ),
 }
 
 
 def section(page: str, heading: str) -> str:
     """What stands under a heading of the second level; of a notebook, texts and code alike."""
     if page in resources.course():
-        cells = json.loads(resources.course()[page].path.read_text("utf-8"))["cells"]
-        text = "\n".join("".join(cell["source"]) for cell in cells)
+        text = "\n".join(cell["source"] for cell in cells_of(page))
     else:
         text = (ROOT / "README.md" if page == README else resources.guide()[page]).read_text("utf-8")
     found = re.search(rf"^## (?:\d+\. )?{re.escape(heading)}$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
@@ -247,37 +222,6 @@ def test_a_statement_with_three_breaks_to_clean(bench: Workbench, tmp_path: Path
     assert (again.breaks.empty, again.proof["holds"].all(), again.is_clean) == (True, True, True)
 
 
-@pytest.mark.thorough
-def test_an_own_notebook_in_ci(tmp_path: Path):
-    sources = ['amount: str = "150.00"  # ZMW', "print(amount)", 'assert amount == "87.35"']
-    empty = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-    cells = [{**empty, "source": source} for source in sources]
-    cells[0]["metadata"] = {"tags": ["parameters"]}
-    notebook = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": cells}
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "notebooks/nightly.ipynb").write_text(json.dumps(notebook))
-
-    workflow = resources.fixture("notebooks-workflow.yml").read_text("utf-8")
-    (parameters,) = re.findall("add for example: (.*)", workflow)
-    (line,) = re.findall(r"run: (workbench run .*)", workflow)
-    command = ["/bin/sh", "-c", f"PATH={Path(COMMAND).parent}:$PATH {line} {parameters}"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603  our own line
-
-    assert done.returncode == 0, done.stderr
-    assert {each.name for each in (tmp_path / "results").iterdir()} == {"junit.xml", "nightly.html", "nightly.ipynb"}
-    assert [len(case) for case in ET.parse(tmp_path / "results/junit.xml").iter("testcase")] == [0, 0, 0]  # noqa: S314  our own
-
-
-@pytest.mark.thorough
-def test_a_shop_in_another_language(tmp_path: Path):
-    if shutil.which("node") is None:
-        pytest.skip("Node is not installed.")
-    shutil.copy(resources.fixture("recipes/payments.test.mjs"), tmp_path)
-    command = ["/bin/sh", "-c", f"PATH={Path(COMMAND).parent}:$PATH node --test payments.test.mjs"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603  our own line
-    assert done.returncode == 0, done.stdout
-
-
 BOOKS = """account,key,occurred_at,amount
 bank:settlement,INV-1,2026-10-01T10:00:00+02:00,1250.00
 bank:settlement,INV-2,2026-10-02T10:00:00+02:00,-300.00
@@ -298,20 +242,10 @@ def test_a_bank_without_keys(tmp_path: Path):
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     books, bank, rules, mine = (str(tmp_path / name) for name in (*files, "mine.toml"))
-    drafted = CliRunner().invoke(app, ["layout", bank, "--out", mine])
+    drafted = invoke("layout", bank, "--out", mine)
     assert (drafted.exit_code, "makes_keys = true" in Path(mine).read_text()) == (0, True)
     given = ["--layout", f"{bank}={mine}", "--account", f"{bank}=bank:settlement", "--rules", rules]
-    done = CliRunner().invoke(app, ["reconcile", books, bank, *given])
+    done = invoke("reconcile", books, bank, *given)
     assert done.exit_code == 1
     assert "2 breaks to settle. The proof holds to the last ngwee." in done.stdout
     assert "matched without a common key: 2 by amount within 3 days" in " ".join(done.stdout.split())
-
-
-def test_a_letter_to_the_provider(bench: Workbench):
-    with pytest.raises(PaymentDeclined):
-        bench.client.charges.create(
-            amount=1205, channel="mtn", phone="+260960000002", reference="ORDER-1", idempotency_key="order-1"
-        )
-    letter = bench.gaps.questions()
-    assert "Which status does the response to a declined charge have?" in letter
-    assert len(re.findall(r"^## \d\. ", letter, re.MULTILINE)) == 5

@@ -3,7 +3,6 @@
 import os
 import pty
 import re
-import socket
 import subprocess
 import sys
 from collections import Counter
@@ -13,15 +12,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.conftest import KERNEL
+from tests.conftest import KERNEL, free_port, invoke
 from tests.test_certify import SHOP
 from workbench import Workbench, commands
-from workbench.cli import app
 from workbench.domain.gaps import rows_named
 from workbench.resources import fixture, guide
 from workbench.text.render import Column, Table, table
@@ -120,8 +117,7 @@ LONG = {"run", "certify", "reconcile", "month", "simulate"}
     "name", [pytest.param(each, marks=[pytest.mark.thorough] if each in LONG else []) for each in COMMANDS]
 )
 def test_no_line_is_wider_than_the_terminal_and_no_word_of_a_pipe_is_lost(name: str, folder: Path):
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
+    port = free_port()
     piped, *seen = shown(folder, *(each.replace("PORT", port) for each in COMMANDS[name]))
     for width, text in zip(WIDTHS, seen, strict=True):
         # A command is there to be pasted.
@@ -156,9 +152,9 @@ def test_where_columns_would_be_too_narrow_a_row_is_a_record_below_headings_of_t
 
 @pytest.mark.parametrize("page", [*guide(), "interface"])
 def test_a_link_is_shown_as_the_command_that_prints_its_page_and_no_file(page: str, monkeypatch: pytest.MonkeyPatch):
-    piped = CliRunner().invoke(app, ["docs", page]).stdout
+    piped = invoke("docs", page).stdout
     monkeypatch.setattr(commands, "terminal_width", lambda **_: 100)
-    seen = CliRunner().invoke(app, ["docs", page]).stdout
+    seen = invoke("docs", page).stdout
     # What stands in a block of code is there to be copied.
     text = re.sub(r"^```.*?^```$", "", seen, flags=re.MULTILINE | re.DOTALL)
     assert not re.search(r"\]\(|!\[|<!--", text)
@@ -182,8 +178,7 @@ def test_columns_overrides_the_width(folder: Path):
 
 @pytest.mark.parametrize("name", ["gaps", "reconcile", pytest.param("certify", marks=pytest.mark.thorough)])
 def test_columns_is_the_width_of_a_pipe_too_and_markdown_stays_markdown(name: str, folder: Path):
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
+    port = free_port()
     piped, *_ = shown(folder, *(each.replace("PORT", port) for each in COMMANDS[name]), widths=(), COLUMNS="90")
     assert 80 < max(map(len, piped.splitlines())) <= 90
     markdown = [shown(folder, *COMMANDS["check-live"], widths=(), **each) for each in ({}, {"COLUMNS": "90"})]

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import invoke
 from workbench import Workbench
-from workbench.cli import app
 from workbench.errors import NotFound, WorkbenchError
 from workbench.merchant.receiver import Event, EventData, Events
 from workbench.notebook_runs import CellFailure
@@ -106,7 +105,7 @@ def test_a_refusal_of_the_command_line_quotes_no_control(tmp_path: Path, monkeyp
         ("gaps", name), (f"--{name}",), (name,), ("serve", "--store", f"{name}/x/store.db"), ("serve", "--gaps", name),
         ("run", f"{name}.ipynb"), ("reconcile", f"{name}.parquet", f"{name}.csv"), ("openapi", "--out", f"{name}/x"),
     ):  # fmt: skip
-        output = CliRunner(catch_exceptions=False).invoke(app, arguments).output
+        output = invoke(*arguments).output
         assert "owned" in output
         assert raw_in(output) == []
 

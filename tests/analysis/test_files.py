@@ -68,15 +68,6 @@ def test_what_is_written_is_read(tmp_path: Path, name: str, ending: str, data: s
         assert back[column].isna().tolist() == [row[column] is None for row in rows]
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_awkward_text_is_not_taken_for_something_else(tmp_path: Path, ending: str):
-    columns, path = {"key": "string", "n": "Int64"}, tmp_path / f"t{ending}"
-    files.write(frame([{"key": text, "n": None} for text in AWKWARD], columns), path, columns)
-    back = files.read(path, columns)
-    assert back["key"].tolist() == AWKWARD
-    assert back["n"].isna().all()
-
-
 def test_a_csv_tells_an_empty_text_from_none_and_any_reader_takes_it(tmp_path: Path):
     columns = {"key": "string", "note": "string", "amount_minor": "int64"}
     rows = [{"key": "007", "note": None, "amount_minor": 15_000}, {"key": "", "note": "a, b", "amount_minor": -1}]

@@ -146,9 +146,11 @@ class TestByAmount:
             ("P2", "missing_in_statement"), ("S4", "missing_in_ledger"),
         ]  # fmt: skip
 
-    def test_what_differs_in_net_amount_direction_or_currency_is_no_match(self):
-        ours = [on(0, "a", 100, fee_minor=1), on(0, "b", 200), on(0, "c", 300, phone="0961234567"), on(0, "d", 7)]
-        theirs = [on(0, "w", 100), on(0, "x", 200, direction="out"), on(0, "y", 300, phone="0961234568"), on(0, "z", 7)]
+    def test_what_differs_in_net_amount_direction_customer_or_currency_is_no_match(self):
+        ours = [on(0, "a", 100, fee_minor=1), on(0, "b", 200), on(0, "c", 300, phone="0961234567"), on(0, "d", 7),
+                on(0, "e", 400)]  # fmt: skip
+        theirs = [on(0, "w", 100), on(0, "x", 200, direction="out"), on(0, "y", 300, phone="0961234568"), on(0, "z", 7),
+                  on(0, "v", 400, currency="USD")]  # fmt: skip
         assert pairs_of(matched(ours, theirs, within(3))) == {("d", "z")}
 
     @pytest.mark.parametrize("missing", [(0.0, 0.0), (0.1, 0.0), (0.0, 0.1)])
@@ -282,6 +284,11 @@ class TestInNarratives:
         assert matched(ours, theirs, {"on": ["key in narrative"], "days": 5}).matched_by == {"key in narrative": 1}
 
 
+def movement_of(row: Row) -> int:
+    """The number of the movement of a world that a row of either side tells."""
+    return int(row["key"].strip("P").removeprefix("made-"))
+
+
 @settings(max_examples=4)
 @given(
     seed=st.integers(0, 10**6),
@@ -300,17 +307,16 @@ def test_periods_end_as_one_run_does(seed: int, cuts: list[int], overlap: int):
     drawn = Random(seed)  # noqa: S311  a model
     amount_of = {}
     for row in [*made.ledger, *made.statement]:
-        day, name = (row["business_date"] - FIRST).days, int(row["key"].strip("P").removeprefix("made-"))
+        day = (row["business_date"] - FIRST).days
         if any(abs(day - cut) <= 4 * days + 2 * lag for cut in cuts):
-            amount_of[name] = 10_000 + name
+            amount_of[movement_of(row)] = 10_000 + movement_of(row)
     ours, theirs = (
         [
-            {**row, "direction": "in", "amount_minor": amount_of.get(int(row["key"].strip("P").removeprefix("made-")),
-                                                                     row["amount_minor"])}
+            {**row, "direction": "in", "amount_minor": amount_of.get(movement_of(row), row["amount_minor"])}
             for row in sorted(side, key=lambda row: row["business_date"])
         ]
         for side in (made.ledger, made.statement)
-    )  # fmt: skip
+    )
     last = FIRST + timedelta(days=90 + lag)
     rules = {"match": [within(days)], "as_of": last}
     whole = reconcile(*tables(ours, [{**row, "line": n} for n, row in enumerate(theirs, 2)]), **rules)

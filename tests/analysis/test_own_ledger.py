@@ -59,7 +59,6 @@ EXACT = TEXTS.assign(amount=TEXTS["amount"].map(Decimal), occurred_at=MOMENTS)
 MINOR = TEXTS.drop(columns="amount").assign(
     amount_minor=[15_000, 8_550, -6_000, 120_000], occurred_at=MOMENTS.dt.tz_localize("Africa/Lusaka")
 )
-ROW = "operator:mtn:float,7712345678,2026-10-30 08:15:00,150.00"
 
 
 def csv_of(folder: Path, text: str, name: str = "books.csv", encoding: str = "utf-8") -> Path:
@@ -262,12 +261,6 @@ def test_a_word_with_a_semicolon_is_refused_in_one_reason(tmp_path: Path):
     path = csv_of(tmp_path, "Account,Key,Day,Amount\nA; B,k1,2026-01-02,1.00\n")
     with pytest.raises(StatementRefused, match=r"Account 'A; B' is none of MTN \(1 row, line 2\)"):
         read_ledger(path, layout=layout)
-
-
-def test_a_balance_that_is_not_told_follows_from_the_one_before(tmp_path: Path):
-    rows = ("k1,2026-10-29,1.00,1.00", "k2,2026-10-30,2.00,", "k3,2026-10-31,3.00,60.00", "k4,2026-10-31,4.00,")
-    text = "\n".join(["key,occurred_at,amount,balance", *rows])
-    assert read_ledger(csv_of(tmp_path, text), account="a").rows["balance_minor"].tolist() == [100, 300, 6_000, 6_400]
 
 
 def test_a_made_key_is_the_same_whatever_the_rows_of_other_accounts(tmp_path: Path):

@@ -19,10 +19,8 @@ import pytest
 
 from workbench import Workbench
 from workbench.analysis import shapes
-from workbench.analysis.break_codes import BREAK_CODES
 from workbench.analysis.frames import python_rows, untyped
 from workbench.analysis.reconcile import BUCKETS, CarryForward, Reconciliation, Tolerance, reconcile
-from workbench.analysis.report.captions import headline
 from workbench.analysis.shapes import CARRIED, CLOSED, INPUTS, LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.analysis.statements import Statement, read_statement
 from workbench.errors import ReconcileRefused
@@ -118,12 +116,15 @@ def facts(result: Reconciliation, account: str) -> dict[str, object]:
     frames = (result.breaks, result.matches, result.summary, result.proof)
     breaks, matches, summary, proof = (frame[frame["account"] == account] for frame in frames)
     carried = result.carry_forward.of([account])
+    bodies = [body for each in breaks["proposal"].dropna() for body in json.loads(each)]
     return {
         **{name: [None if pd.isna(each) else each for each in breaks[name]] for name in shapes.BREAK},
         **proof.to_dict("records")[0],
         "codes": codes(breaks),
-        "recipes": [body["recipe"] for each in breaks["proposal"].dropna() for body in json.loads(each)],
-        "proposed of": [body["entry"] for each in breaks["proposal"].dropna() for body in json.loads(each)],
+        "recipes": [body["recipe"] for body in bodies],
+        "proposed": [body["amount_minor"] for body in bodies],
+        "proposed of": [body["entry"] for body in bodies],
+        "proposed under": [body["reference"] for body in bodies],
         "rules": matches["rule"].tolist(),
         "told again": summary.loc[summary["code"] == "told_again", "statement_rows"].sum(),
         "read": summary[["ledger_rows", "statement_rows"]].sum().tolist(),
@@ -341,6 +342,36 @@ SINGLE: dict[str, tuple[Case, Row]] = {
                                                                    related="a", fee_minor=1))]),
         {"codes": [("r", "reversed_unmatched")], "recipes": ["unknown_debit"]},
     ),
+    "a payment that was larger is booked as a debit": (
+        (ledger_of(movement("k", 500, **OUT)), [statement_of(movement("k", 700, **OUT))]),
+        {"codes": [("k", "amount_mismatch")], "recipes": ["unknown_debit"], "proposed": [200]},
+    ),
+    "a charge is booked together with its fee": (
+        (ledger_of(A), [statement_of(A, movement("k", 500, fee_minor=5, type="fee", **OUT))]),
+        {"codes": [("k", "missing_in_ledger")], "recipes": ["fee_raised"], "proposed": [505]},
+    ),
+    "what failed in the ledger alone is booked": (
+        (ledger_of(movement("k", 500, status="failed"), A), [statement_of(movement("k", 500), A)]),
+        {"codes": [("k", "status_mismatch")], "recipes": ["unknown_credit"], "proposed": [500]},
+    ),
+    "a batch that only the statement has is booked as one sum": (
+        (ledger_of(A), [statement_of(A, P, Q)]),
+        {"codes": [("b", "missing_in_ledger")], "recipes": ["unknown_credit"], "proposed": [150]},
+    ),
+    "an entry of another date is redated": (
+        (ledger_of(movement("k", 500, day=1)), [statement_of(movement("k", 500, day=7))]),
+        {"codes": [("k", "date_mismatch")], "recipes": ["redated"], "proposed of": ["je_1"], "age_days": [6]},
+    ),
+    "a payout that the bank did not pay comes back under its reference": (
+        (ledger_of(movement("k", 500, day=1, kind="payout_paid", **OUT), C), [statement_of(C)]),
+        {"codes": [("k", "payout_unpaid")], "recipes": ["payout_returned"], "proposed under": ["k"]},
+    ),
+    "under another reference a lower fee is booked too": (
+        (ledger_of(movement("k", 500, fee_minor=5, phone="p")),
+         [statement_of(movement("l", 500, fee_minor=4, phone="p"))]),
+        {"codes": [("l", "wrong_reference")], "recipes": ["reversed", "reposted", "fee_lowered"],
+         "proposed": [500, 500, 1]},
+    ),
     "the figures stand in the reason": (
         (ledger_of(movement("k", 123_450)), [statement_of(movement("k", 23_450, fee_minor=5))]),
         {"reason": [("k is K1,234.50 gross in the ledger and K234.50 gross on the statement: K1,000.00 apart; "
@@ -363,23 +394,11 @@ def test_of_one_period_it_says(name: str, kind: str):
     assert {each: found[each] for each in expected} == expected
 
 
-@cache
-def apart() -> Reconciliation:
-    """Without files that overlap no row is looked for in another file."""
-    return together({name: case for name, (case, _) in SINGLE.items() if len(case[1]) == 1})
-
-
-@pytest.mark.parametrize("name", [name for name, (case, _) in SINGLE.items() if len(case[1]) == 1])
-def test_of_files_that_do_not_overlap_it_says_the_same(name: str):
-    found, expected = facts(apart(), name), SINGLE[name][1]
-    assert {each: found[each] for each in expected} == expected
-
-
 class TestTheResult:
     def test_what_agrees_leaves_nothing_and_tells_what_went_in(self, tmp_path: Path):
         LEDGER.to_parquet(tmp_path / "ledger.parquet")
         STATEMENT.to_parquet(tmp_path / "mtn.parquet")
-        result = reconcile(tmp_path / "ledger.parquet", tmp_path / "mtn.parquet")
+        result = reconcile(tmp_path / "ledger.parquet", str(tmp_path / "mtn.parq*"))
         assert result.is_clean
         assert result.breaks.empty
         assert list(result.matches["rule"]) == ["key"] * 4
@@ -431,9 +450,6 @@ class TestTheResult:
         for key in keys:
             (body,) = json.loads(texts[key])
             assert (body["reference"], json.dumps([body])) == (key, texts[key])
-
-    def test_every_code_has_its_texts(self):
-        assert all(row.meaning and row.reason and row.settlement for row in BREAK_CODES.values())
 
 
 def wrong_types(result: Reconciliation) -> list[str]:
@@ -585,6 +601,12 @@ TWO_PERIODS: dict[str, tuple[Case, Row, Case, Row]] = {
         (ledger_of(SUSPENDED), [statement_of(movement("z2", 1, day=10), opening=101, name="next.csv")]),
         {"codes": [("z", "missing_in_ledger"), ("z2", "timing")]},
     ),
+    "a batch is open since its first row was carried": (
+        (ledger_of(A, P), [statement_of(A)]), {"codes": [("b", "missing_in_statement")]},
+        (ledger_of(A, P, movement("q", 50, day=3, batch="b")), [statement_of(C, opening=100, name="n.csv")]),
+        {"codes": [("b", "missing_in_statement"), ("c", "timing")], "rows": [2, 1],
+         "since_date": [date(2026, 1, 5), None]},
+    ),
     "a line of a batch that is told again is added once too": (
         (ledger_of(CREDIT), [statement_of(P)]), {"codes": [("b", "batch_mismatch")]},
         (ledger_of(CREDIT, C), [statement_of(P, Q, C)]), {"codes": [], "told again": 1, "holds": True},
@@ -607,26 +629,17 @@ class TestCarryForward:
             assert {each: found[each] for each in expected} == expected
 
     @pytest.mark.thorough
-    def test_what_was_matched_is_gone_for_good_and_refused_when_it_is_told_again(self):
+    def test_accounts_that_a_run_does_not_look_at_are_carried_as_they_were(self):
         name = "what was matched ahead of the closing date is not opened again"
-        first, again = two_periods()
+        _, again = two_periods()
         following = statement_of(movement("d", 7, day=9), opening=150, name="next.csv")
         last = together({name: (AHEAD_OF_CLOSING, [following])}, carry_forward=again.carry_forward)
         assert last.breaks.empty
         assert last.proof.loc[0, "holds"]
         kept = last.carry_forward
         assert kept.of([name]).ahead.empty
-        assert set(kept.closed["account"]) == set(TWO_PERIODS), "what is not looked at stays as it was"
+        assert set(kept.closed["account"]) == set(TWO_PERIODS)
         assert len(kept.rows) == len(again.carry_forward.rows)
-        twice = [statement_of(B50, movement("d", 7, day=9), opening=100, name="next.csv")]
-        settings = {"carry_forward": first.carry_forward}
-        with pytest.raises(ReconcileRefused, match=r"reported again: next\.csv, 1 line from line 2.*--skip-set"):
-            together({name: (AHEAD_OF_CLOSING, twice)}, **settings)
-        skipped = together({name: (AHEAD_OF_CLOSING, twice)}, skip_settled=True, **settings)
-        expected = {"codes": [], "rules": ["told_again", "key", "key"], "told again": 1, "holds": True}
-        assert {each: facts(skipped, name)[each] for each in expected} == expected
-        assert "1 line repeated" in headline(skipped)
-        assert skipped.rates.loc[0, ["by_count", "by_value"]].tolist() == [1.0, 1.0]
 
 
 NUMBERS = "0961234567, +260 96 123 4567, 254712345678, +44 7700 900123, FRI:254712345678/MSISDN"
@@ -694,16 +707,11 @@ class TestNarratives:
         for ledger in (ours.drop(columns="description"), ours.iloc[5:]):
             assert dict(python_rows(later(made(ledger)).breaks, "key", "description")) == found
 
-    @pytest.mark.thorough
-    def test_a_group_is_as_old_as_its_oldest_row_and_lines_without_a_number_are_told_apart_by_their_keys(self):
-        lines = statement_of({**P, **SAID}, {**C, "description": "of c"}).assign(line=0)
-        found = python_rows(reconcile(ledger_of(A), lines).breaks, "key", "description")
-        assert dict(found) == {"b": KEPT_OF_IT[0], "c": "of c", "a": None}
-        first = reconcile(ledger_of(A, P), statement_of(A))
-        earlier = movement("q", 50, day=3, batch="b")
-        second = reconcile(ledger_of(A, P, earlier), statement_of(C, opening=100), carry_forward=first.carry_forward)
-        found = python_rows(second.breaks, "key", "rows", "since_date")
-        assert list(found) == [("b", 2, date(2026, 1, 5)), ("c", 1, None)]
+
+def test_lines_without_a_number_are_told_apart_by_their_keys():
+    lines = statement_of({**C, "description": "of c"}, {**OUT_AGAIN, "description": "of d"}).assign(line=0)
+    found = python_rows(reconcile(LEDGER, lines).breaks, "key", "description")
+    assert dict(found) == {"c": "of c", "d": "of d", "a": None, "b": None}
 
 
 def test_a_carry_forward_shows_itself_as_text_and_as_html():
@@ -714,72 +722,8 @@ def test_a_carry_forward_shows_itself_as_text_and_as_html():
     assert '<td style="text-align:right">K11.50</td>' in left._repr_mimebundle_()["text/html"]
 
 
-def settled(ledger: pd.DataFrame, proposal: str) -> pd.DataFrame:
-    """The ledger with the entries that a proposal asks for, as the sandbox shows them on the account."""
-    rows = ledger.drop(columns="balance_minor").to_dict("records")
-    for body in json.loads(proposal):
-        number = len(rows) + 1
-        named = next((row for row in rows if row["entry"] == body["entry"]), None)
-        batch = body["reference"]
-        if body["recipe"] in {"reversed", "payout_returned"}:
-            batch = batch or (named["key"] if pd.isna(named["batch"]) else named["batch"])
-        amount = settled_effect(body, named)
-        rows.append(
-            movement(
-                f"je_{number}", abs(amount), direction="in" if amount >= 0 else "out", batch=batch,
-                entry=f"je_{number}", number=number, kind=body["recipe"],
-                reverses=body["entry"] if body["recipe"] == "reversed" else None,
-            )
-        )  # fmt: skip
-    return ledger_of(*({name: None if pd.isna(value) else value for name, value in row.items()} for row in rows))
-
-
-def settled_effect(body: dict, named: dict | None) -> int:
-    amount, fee = body["amount_minor"], body["fee_minor"]
-    plain = {
-        "unknown_credit": amount - fee, "unknown_debit": -amount - fee, "fee_raised": -amount, "fee_lowered": amount,
-        "rounded_up": amount, "rounded_down": -amount, "redated": 0,
-    }  # fmt: skip
-    assert not fee or body["recipe"] not in {"fee_raised", "fee_lowered", "rounded_up", "rounded_down", "redated"}
-    if body["recipe"] in plain:
-        return plain[body["recipe"]]
-    return effect(named) if body["recipe"] == "reposted" else -effect(named)
-
-
-BASE = movement("base", 100, fee_minor=3, day=8)
 K500 = movement("k", 500)
 WITHOUT_ENTRY = {"ambiguous", "currency_mismatch", "timing", "invalid_row"}
-OPEN: dict[str, tuple[list[Row], list[Row]]] = {
-    "amount_mismatch": ([K500], [movement("k", 700)]),
-    "an amount that goes out": ([movement("k", 500, **OUT)], [movement("k", 700, **OUT)]),
-    "rounding": ([K500], [movement("k", 499)]),
-    "fee_mismatch": ([movement("k", 500, fee_minor=5)], [movement("k", 500, fee_minor=2)]),
-    "amount and fee": ([movement("k", 500, fee_minor=5)], [movement("k", 900, fee_minor=9)]),
-    "direction_mismatch": ([movement("k", 500, fee_minor=5)], [movement("k", 500, fee_minor=5, direction="out")]),
-    "status_mismatch": ([movement("k", 500, fee_minor=5)], [movement("k", 500, fee_minor=5, status="failed")]),
-    "date_mismatch": ([movement("k", 500, day=1, fee_minor=5)], [movement("k", 500, day=7, fee_minor=5)]),
-    "missing_in_statement": ([movement("k", 500, day=1)], []),
-    "a batch that is missing": ([movement("je_1", 500, day=1, batch="stl")], []),
-    "payout_unpaid": ([movement("k", 500, day=1, direction="out", kind="payout_paid")], []),
-    "missing_in_ledger": ([], [movement("k", 500, day=1, fee_minor=5)]),
-    "a debit": ([], [movement("k", 500, day=1, fee_minor=5, direction="out")]),
-    "a fee": ([], [movement("k", 500, day=1, direction="out", type="fee")]),
-    "batch_mismatch": ([movement("je_1", 500, batch="stl")], [movement("stl", 800)]),
-    "wrong_reference": ([movement("k", 500, fee_minor=5, phone="p")], [movement("l", 500, fee_minor=4, phone="p")]),
-    "reversed_unmatched": ([], [movement("r", 100, direction="out", type="reversal", related="base", fee_minor=1)]),
-    "a second line": ([K500], [K500, K500]),
-    "a second entry": ([K500, K500], [K500]),
-}
-
-
-@cache
-def found_and_settled() -> tuple[Reconciliation, Reconciliation]:
-    """A run over what is open, and another once all that it proposes is booked."""
-    cases = {name: (ledger_of(*ours, BASE), [statement_of(*theirs, BASE)]) for name, (ours, theirs) in OPEN.items()}
-    found = together(cases)
-    proposed = dict(zip(found.breaks["account"], found.breaks["proposal"], strict=True))
-    booked = {name: (settled(ledger, proposed[name]), theirs) for name, (ledger, theirs) in cases.items()}
-    return found, together(booked)
 
 
 def test_a_charge_of_the_bank_is_to_be_booked_and_other_money_to_be_found_out():
@@ -795,12 +739,6 @@ def test_a_shops_own_payments_may_be_of_any_type():
 
 
 class TestSettling:
-    @pytest.mark.parametrize("case", OPEN)
-    def test_the_proposed_entries_make_the_next_run_clean(self, case: str):
-        before, after = (facts(result, case)["codes"] for result in found_and_settled())
-        assert len(before) == 1
-        assert after == []
-
     def test_of_two_entries_the_further_one_is_reversed_and_late_money_comes_from_suspense(self):
         found = reconcile(ledger_of({**K500, "state": "in_suspense"}, A, A), statement_of(K500, A))
         bodies = {body["recipe"]: body for proposal in found.breaks["proposal"] for body in json.loads(proposal)}
@@ -808,15 +746,6 @@ class TestSettling:
             "suspense_settled": "je_1", "reversed": "je_3",
         }  # fmt: skip
         assert bodies["suspense_settled"]["amount_minor"] == 500
-
-    def test_a_duplicate_that_is_settled_is_open_no_more(self):
-        first = reconcile(TWICE, statement_of(A, B50, B50))
-        assert not first.is_clean
-        ledger = TWICE
-        for proposal in first.breaks["proposal"]:
-            ledger = settled(ledger, proposal)
-        nothing = without_rows(200, name="empty.csv")
-        assert reconcile(ledger, nothing, carry_forward=first.carry_forward).breaks.empty
 
 
 @pytest.mark.thorough
@@ -853,15 +782,6 @@ def test_what_two_spellings_left_open_does_not_agree_by_being_fewer_when_nothing
     again = reconcile(ledger_of(*ours), without_rows(30), carry_forward=first.carry_forward)
     for result in (first, again):
         assert codes(result.breaks) == [("K1", "amount_mismatch"), ("K1", "timing")]
-
-
-@pytest.mark.thorough
-def test_a_second_export_in_another_order_has_the_same_breaks():
-    theirs = [movement("k", 100), movement("k", 70), movement("m", 12, fee_minor=1), movement("m", 12)]
-    ours = ledger_of(movement("k", 80), movement("m", 10))
-    found = [reconcile(ours, statement_of(*rows, opening=None)) for rows in (theirs, theirs[::-1])]
-    told = [sorted(zip(each.breaks["id"], each.breaks["code"], strict=True)) for each in found]
-    assert told[0] == told[1]
 
 
 def line(key: str, amount: int, **more: object) -> Row:

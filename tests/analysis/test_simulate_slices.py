@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 PAYMENTS, DAYS = 150, 9
 TRAFFIC = Traffic(late_per_100k=4_000, unknown_per_100k=4_000, refunds_per_100k=15_000)
 Tables = dict[str, Counter[tuple[Any, ...]]]
-Call = tuple[str, str]
 CALLS = {("POST", "charges"), ("POST", "payment_intents"), ("POST", "refunds"), ("POST", "payouts"), ("GET", "balance")}
 """What a month leaves no row of in the log of calls: nobody called."""
 OF_CALLS = {"ctl", "sim"}

@@ -1,11 +1,9 @@
 """The layouts that ship, on files as operators and banks export them; amounts, dates and keys as these are written."""
 
-import csv
 import itertools
 import re
 from dataclasses import replace
 from datetime import date
-from io import StringIO
 from pathlib import Path
 
 import pandas as pd
@@ -35,17 +33,6 @@ def text_of(name: str) -> str:
     return (EXPORTED / f"{name}.csv").read_text("utf-8")
 
 
-def turned(name: str) -> str:
-    """The rows in the other order; what stands above and below them stays."""
-    layout, lines = LAYOUTS[name], list(csv.reader(StringIO(text_of(name)), delimiter=LAYOUTS[name].delimiter))
-    begins = next(place for place, cells in enumerate(lines) if layout.columns["balance"] in cells) + 1
-    ends = next((place for place in range(begins, len(lines)) if not any(lines[place])), len(lines))
-    made = StringIO()
-    rows = [*lines[:begins], *lines[begins:ends][::-1], *lines[ends:]]
-    csv.writer(made, delimiter=layout.delimiter).writerows(rows)
-    return made.getvalue()
-
-
 def same(read: Statement) -> pd.DataFrame:
     rows = read.rows.drop(columns=OF_THE_FILE)
     # Line breaks within quotes are the file's own.
@@ -53,29 +40,20 @@ def same(read: Statement) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_each_encoding_each_order_and_a_workbook_of_texts_are_the_same_rows(name: str, tmp_path: Path):
+def test_it_is_recognised_and_read_with_its_balances_keys_and_days_in_either_encoding(name: str, tmp_path: Path):
     told = read_statement(EXPORTED / f"{name}.csv")
     is_made = told.rows["key"].str.startswith("made-")
     came = int(told.rows["amount_minor"][(told.rows["direction"] == "in") & (told.rows["status"] == "completed")].sum())
     assert told.layout == name
+    assert (told.findings.empty, told.rows["problem"].isna().all()) == (True, True)
     assert (len(told.rows), told.opening_minor, told.closing_minor, int(is_made.sum()), came) == TOLD[name][:-1]
     assert told.period is not None
     assert tuple(map(str, told.period)) == TOLD[name][-1]
     assert told.rows["key"].notna().all()
     assert told.rows["key"][is_made].is_unique
-    path = tmp_path / "other.csv"
-    orders = itertools.cycle([(turned(name), -1), (text_of(name), 1)])
-    for encoding, (text, step) in zip(("utf-8", "utf-8-sig", "utf-16", "cp1252"), orders, strict=False):
-        path.write_bytes(text.encode(encoding))
-        read = read_statement(path)
-        assert (read.layout, len(read.findings), read.rows["problem"].notna().sum()) == (name, 0, 0), encoding
-        assert (read.opening_minor, read.closing_minor, read.period) == (*TOLD[name][1:3], told.period)
-        pd.testing.assert_frame_equal(same(read)[::step].reset_index(drop=True), same(told))
-    with xlsxwriter.Workbook(tmp_path / "other.xlsx") as book:
-        sheet = book.add_worksheet()
-        for place, cells in enumerate(csv.reader(StringIO(text_of(name)), delimiter=LAYOUTS[name].delimiter)):
-            sheet.write_row(place, 0, [cell or None for cell in cells])
-    pd.testing.assert_frame_equal(same(read_statement(tmp_path / "other.xlsx")), same(told))
+    # A spreadsheet saves it in the code page of its machine.
+    (tmp_path / "other.csv").write_bytes(text_of(name).encode("cp1252"))
+    pd.testing.assert_frame_equal(same(read_statement(tmp_path / "other.csv")), same(told))
 
 
 def test_what_the_rows_of_each_say():

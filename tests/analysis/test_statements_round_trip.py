@@ -113,19 +113,6 @@ def test_what_is_written_is_read(name: str, kind: str, rows: list[dict[str, obje
     assert read.rows["business_date"].tolist() == days
 
 
-@pytest.mark.parametrize(("name", "kind"), EVERY)
-def test_what_was_read_is_written_again_as_it_was(name: str, kind: str, tmp_path: Path):
-    rows = [row(), row(key="0002", direction="out", phone=None, balance_minor=None, description=None)]
-    first, second = tmp_path / f"first.{kind}", tmp_path / f"second.{kind}"
-    day = date(2026, 1, 5)
-    write_statement([{**told(LAYOUTS[name], each), "business_date": day} for each in rows], first, LAYOUTS[name])
-    read = read_statement(first)
-    assert read.rows["problem"].isna().all()
-    assert write_statement(read.rows.to_dict("records"), second, LAYOUTS[name]) == 2
-    again = read_statement(second).rows.drop(columns="statement")
-    pd.testing.assert_frame_equal(again, read.rows.drop(columns="statement"))
-
-
 def test_the_preamble_is_read_and_holds_for_the_file(tmp_path: Path):
     days = date(2026, 1, 1), date(2026, 1, 31)
     preamble = Preamble("bank:settlement", "ZMW", *days, 0, 12_340)

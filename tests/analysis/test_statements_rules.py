@@ -205,16 +205,6 @@ def test_a_balance_that_does_not_follow_is_a_finding(
     assert not findings or f"does not agree in {many}: {where}" in repr(read)
 
 
-def test_failed_and_pending_rows_move_nothing_and_fees_lower_the_balance(tmp_path: Path):
-    path, own = tmp_path / "mtn.csv", "FRI:shop/USER"
-    paid = [f"{status},Payment,,{own},10.00,1.00,9.00" for status in ("Successful", "Failed", "Pending")]
-    rows = [f"1,2026-01-05 08:00:00,{row}" for row in [*paid, f"Completed,Refund,{own},,5.00,1.00,3.00"]]
-    path.write_text("\n".join([HEADER, *rows]))
-    read = read_statement(path)
-    assert read.findings.empty
-    assert (read.opening_minor, read.closing_minor) == (0, 300)
-
-
 def aggregated(folder: Path, *above: str) -> Path:
     path, header = folder / "aggregator.csv", ",".join(LAYOUTS["aggregator"].columns.values())
     row = "T1,,2026/01/08 00:00:00,x,Settlement,Booked,CR,5.00,0.00,5.00,ZMW,,"
@@ -300,17 +290,6 @@ footers = ["Summe"]
 columns = {key = "Ref", moment = "Day", amount = "Betrag", status = "S", balance = "Saldo"}
 statuses = {ok = "completed", offen = "pending"}
 """
-
-
-def test_a_layout_in_a_file_is_the_same_table(tmp_path: Path):
-    declared, path = tmp_path / "corner.toml", tmp_path / "corner.csv"
-    declared.write_text(IN_A_FILE)
-    path.write_text("Ref;Day;Betrag;S\nA1;05.01.2026;1,50;ok\nA2;06.01.2026;-2,00;Offen\nSumme;;-0,50;\n")
-    for layout in (declared, str(declared)):
-        read = read_statement(path, layout=layout)
-        assert (read.layout, read.account) == ("corner", "bank:settlement")
-        assert read.rows["amount_minor"].tolist() == [150, 200]
-        assert read.rows["status"].tolist() == ["completed", "pending"]
 
 
 @pytest.mark.parametrize(

@@ -414,24 +414,18 @@ class Lab:
         pytest.fail("the keyboard does not get there")
 
     def axe(self, where: "Locator | str") -> list[str]:
-        if not self.page.evaluate("() => Boolean(window.axe)"):
-            self.page.add_script_tag(path=self._request.getfixturevalue("tools").axe)
-        found = self._at(where).evaluate(AXE)
-        return [
-            f"{each['id']}: {each['help']}: {node['html'][:200]} {node.get('failureSummary', '')}"
-            for each in found for node in each["nodes"]
-        ]  # fmt: skip
+        place = self.page.locator(where) if isinstance(where, str) else where
+        return flaws(place, self._request.getfixturevalue("tools"))
 
-    def shot(self, where: "Locator | str", name: str) -> Path:
-        """A picture of an element, in the folder of --shots or in the test's own."""
-        chosen = self._request.config.getoption("--shots") or os.environ.get("WORKBENCH_SHOTS")
-        folder = Path(chosen or self._request.getfixturevalue("tmp_path"))
-        folder.mkdir(parents=True, exist_ok=True)
-        self._at(where).screenshot(path=folder / f"{name}.png", animations="disabled")
-        return folder / f"{name}.png"
 
-    def _at(self, where: "Locator | str") -> "Locator":
-        return self.page.locator(where) if isinstance(where, str) else where
+def flaws(place: "Locator", tools: Tools) -> list[str]:
+    """What the accessibility checker finds in an element: each rule that is broken, and by which HTML."""
+    if not place.page.evaluate("() => Boolean(window.axe)"):
+        place.page.evaluate(tools.axe.read_text("utf-8"))
+    return [
+        f"{each['id']}: {each['help']}: {node['html'][:200]} {node.get('failureSummary', '')}"
+        for each in place.evaluate(AXE) for node in each["nodes"]
+    ]  # fmt: skip
 
 
 def made_of(cells: Sequence[str]) -> nbformat.NotebookNode:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import AXE, Tools, Watch, keep
+from tests.browser.conftest import Tools, Watch, flaws, keep
 from tests.conftest import bearer
 from tests.test_certify import listening
 from workbench import Workbench
@@ -1029,15 +1029,12 @@ def test_no_view_has_a_finding_of_the_accessibility_checker(console: Console, to
     console.bench.clock.advance(seconds=400)
     console.sell()
     console.open(size=LAPTOP)
-    console.page.evaluate(tools.axe.read_text("utf-8"))
-    root = console.page.locator("html")
 
     def check(what: str) -> None:
         console.settle(150)
         for scheme, media in SCHEMES.items():
             console.page.emulate_media(**{"color_scheme": "light", "forced_colors": "none"} | media)
-            flaws = [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in root.evaluate(AXE)]
-            assert flaws == [], (what, scheme)
+            assert flaws(console.page.locator("html"), tools) == [], (what, scheme)
 
     for route in [*VIEWS, "payments/new", "money/operator:mtn:float"]:
         console.go(route)

@@ -74,7 +74,6 @@ def test_a_first_payment_is_a_click_and_five_keys_in_each_theme(lab: "Lab"):
         expect(console.root).to_have_attribute("data-theme", "light" if theme == "light" else "dark")
         # Of both dark themes the console's own colours are the same.
         found += [f"{theme}: {each}" for each in lab.axe(console.root)] if theme != "dark" else []
-        lab.shot("#main", f"console-in-lab-{theme}")
     assert found == []
     # Each view is there, and what the kernel did is on the one that is looked at.
     for view in ("Webhooks", "Requests", "Money", "Sandbox"):
@@ -93,7 +92,6 @@ def test_in_jupyter_notebook_it_is_live_too(notebook: "Notebook"):
     console.first.click()
     console.pays()
     assert notebook.axe(console.root) == []
-    notebook.shot("#main", "console-in-notebook-7")
     assert notebook.run("[each.status for each in pay.payment_intents.list().data]") == "['succeeded']"
 
 
@@ -203,4 +201,3 @@ def test_opened_again_it_is_live_and_without_a_kernel_a_record_with_a_sentence(l
     expect(record).to_contain_text(GONE, timeout=60_000)
     expect(record).to_contain_text("/v1/payment_intents")
     expect(record.locator(".wb-console")).to_have_count(0)
-    lab.shot(record, "console-record")

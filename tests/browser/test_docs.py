@@ -7,19 +7,17 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import Tools, flaws
 from workbench import Workbench
 from workbench.resources import guide
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from tests.browser.conftest import Tools
-
 GUIDE = [f"/docs/guide/{name}" for name in sorted(guide().keys() - {"index"})]
 PAGES = ("/", "/docs", "/docs/errors", "/docs/test-numbers", "/docs/guide", *GUIDE, "/docs/interface")
 WIDTHS = (360, 900, 1440, 1600)
 LOOKED_AT: dict[int, Literal["light", "dark"]] = {360: "light", 1440: "dark"}
-FINDINGS = "(found) => found.violations.map((each) => [each.id, each.nodes.map((node) => node.html.slice(0, 120))])"
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -39,18 +37,17 @@ def page(browser: "Browser") -> Iterator["Page"]:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_is_whole_at_every_width_and_axe_finds_nothing(
-    browser: "Browser", tools: "Tools", address: str, path: str
+    browser: "Browser", tools: Tools, address: str, path: str
 ):
-    page = browser.new_page(bypass_csp=True)
+    page = browser.new_page()
     page.goto(address + path)
-    page.add_script_tag(path=tools.axe)
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate(WIDER) <= 0, width
         # Of the two widths and the two schemes, each is looked at once: what one hides, the other shows.
         if scheme := LOOKED_AT.get(width):
             page.emulate_media(color_scheme=scheme)
-            assert page.evaluate(f"axe.run(document, {{resultTypes: ['violations']}}).then({FINDINGS})") == []
+            assert flaws(page.locator("html"), tools) == []
     page.close()
 
 

@@ -36,10 +36,8 @@ def test_a_question_is_answered_by_the_keyboard_and_a_loop_without_end_is_stoppe
     lab.page.keyboard.press("Space")
     expect(question.get_by_role("status")).to_have_text("Your choice: c")
     assert lab.axe(question) == []
-    lab.shot(question, "question")
     lab.run_cell(2)
-    expect(lab.output(2)).to_contain_text("You predicted c) 200, with another pair. It is a) 401.")
+    expect(lab.output(2)).to_contain_text("✗ You predicted c) 200, with another pair. It is a) 401.")
     lab.run_cell(3)
     expect(lab.output(3)).to_contain_text("Your code had not ended after 1 seconds")
     expect(lab.output(3)).to_contain_text("of may_leave: ")
-    lab.shot(lab.cell(3), "stopped")

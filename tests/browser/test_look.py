@@ -9,10 +9,11 @@ import nbformat
 import pytest
 from nbformat.v4 import new_markdown_cell, new_notebook
 
-from tests.browser.conftest import AXE, Tools
+from tests.browser.conftest import Tools, flaws
 from tests.browser.test_docs import PAGES as DOCUMENTATION
-from tests.conftest import KERNEL
-from tests.test_certify import SECRET, listening
+from tests.browser.test_docs import WIDER
+from tests.conftest import KERNEL, SECRET
+from tests.test_certify import listening
 from workbench.resources import console, fixture
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ LOOK = """(names) => {
     ground: getComputedStyle(ground).backgroundColor,
   };
 }"""
-WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 VISIBLE = "(selector) => [...document.querySelectorAll(selector)].filter((each) => each.checkVisibility()).length"
 UNSTYLED = "[...document.links].filter((each) => getComputedStyle(each).color === 'rgb(0, 0, 238)').length"
 BOOKS = "books/books.csv", "statements/mtn_portal.csv", "books/books.toml"
@@ -72,7 +72,7 @@ def test_every_page_has_the_same_head_mark_and_colours_and_nobody_is_kept_out(
 ):
     names = sorted({*re.findall(r"(--[\w-]+): light-dark", SHEET.read_text("utf-8"))})
     assert {"--ink", "--link", "--good", "--bad"} <= {*names}
-    seen, context = dict[tuple[str, str], object](), browser.new_context(bypass_csp=True)
+    seen, context = dict[tuple[str, str], object](), browser.new_context()
     with serving("--port", "0", "--json", "--seed", "7") as server:
         served = {each: server.address["base_url"] + each for each in SERVED}
         # The console's link lets in: what is shown to strangers is looked at before.
@@ -80,7 +80,6 @@ def test_every_page_has_the_same_head_mark_and_colours_and_nobody_is_kept_out(
             page = context.new_page()
             page.goto(address)
             page.locator(".brand svg").first.wait_for()
-            page.evaluate(tools.axe.read_text("utf-8"))
             for scheme in SCHEMES:
                 page.emulate_media(media="screen", color_scheme=scheme)
                 for width in (360, 720, 768, 900, 1440):
@@ -89,8 +88,7 @@ def test_every_page_has_the_same_head_mark_and_colours_and_nobody_is_kept_out(
                 seen[scheme, kind] = page.evaluate(LOOK, names)
                 assert page.evaluate(UNSTYLED) == 0, kind
                 if kind not in DOCUMENTATION:  # its own test has the checker look at it
-                    flaws = [(each["id"], each["nodes"][0]["html"]) for each in page.locator("html").evaluate(AXE)]
-                    assert flaws == [], (kind, scheme)
+                    assert flaws(page.locator("html"), tools) == [], (kind, scheme)
                 if kind != "console":
                     page.emulate_media(media="print")
                     assert page.evaluate(VISIBLE, ".contents, .head nav, .head fieldset") == 0, kind

@@ -11,6 +11,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image
 from playwright.sync_api import expect
 
+from tests.browser.conftest import Tools, flaws
 from tests.conftest import KERNEL
 from workbench.notebook_runs import HIDDEN, write_notebook_page
 from workbench.resources import notebooks
@@ -18,7 +19,7 @@ from workbench.resources import notebooks
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from tests.browser.conftest import Lab, Tools
+    from tests.browser.conftest import Lab
 
 PAPER_PX = 680
 """What A4 has between the margins."""
@@ -119,17 +120,13 @@ def shown(browser: "Browser", written: Path) -> Iterator["Page"]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nobody_is_kept_out(shown: "Page", tools: "Tools", request: pytest.FixtureRequest, scheme: str):
+def test_nobody_is_kept_out(shown: "Page", tools: Tools, scheme: str):
     shown.emulate_media(color_scheme=scheme)
-    shown.evaluate(Path(tools.axe).read_text("utf-8"))
     for width in (1440, 900, 360):
         shown.set_viewport_size({"width": width, "height": 900})
-        if folder := request.config.getoption("--shots"):
-            shown.screenshot(path=Path(folder) / f"page-{width}-{scheme}.png", full_page=True, animations="disabled")
         for fold in shown.locator("details:not([open]) > summary:visible").all()[::-1]:
             fold.click()
-        found = shown.evaluate("axe.run().then(({violations}) => violations.map(({id, nodes}) => [id, nodes[0].html]))")
-        assert found == [], width
+        assert flaws(shown.locator("html"), tools) == [], width
 
 
 def test_contents_stay_at_the_side_or_are_folded_and_the_keyboard_reaches_them_and_the_folds(shown: "Page"):
@@ -212,7 +209,6 @@ def test_in_the_lab_a_trace_and_a_phone_stay_as_they_were_in_the_colours_of_its_
     expect(lab.output(2)).to_contain_text("This is a record. bench.console() shows payments as they happen.")
     grounds = {}
     for theme in lab.themes():
-        lab.shot(lab.cell(2), f"record-{theme}")
         grounds[theme] = record.evaluate("(each) => getComputedStyle(each).backgroundColor")
         assert lab.axe(lab.output(2)) == []
         assert record.evaluate(DRAWN)["over"] == []
@@ -229,7 +225,6 @@ def test_the_lab_folds_what_the_page_folds_and_runs_it(lab: "Lab", tmp_path: Pat
     lab.open(notebook=path)
     editor = lab.cell(0).locator(".jp-InputArea-editor")
     expect(editor).to_be_hidden()
-    lab.shot(lab.cell(0), "lab-folded")
     lab.run_all()
     expect(lab.output(0)).to_contain_text("42")
     expect(lab.output(1)).to_contain_text("after")

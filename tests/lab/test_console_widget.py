@@ -10,8 +10,7 @@ import pytest
 
 from tests.conftest import INTENT, Serving, charge_of, is_true_soon
 from workbench import Workbench
-from workbench.lab.console_widget import Console, files
-from workbench.resources import console as console_file
+from workbench.lab.console_widget import Console
 
 Ask = Callable[..., dict[str, Any]]
 
@@ -59,14 +58,6 @@ def test_what_a_page_does_is_what_a_script_does_and_what_it_reads_leaves_no_trac
 def test_nothing_but_this_sandbox_is_reached(ask: Ask, path: str):
     answered = ask("GET", path)
     assert answered.get("status") == 404 or answered["failed"]
-
-
-def test_a_page_gets_the_files_that_a_served_sandbox_has():
-    assert {"app.js", "jupyter.js", "look.css", "console.css", "vendor/preact.js"} <= {*files()}
-    for name, text in files().items():
-        assert text == console_file(name).read_text("utf-8")
-        # Each can be put into a page of others: what it imports stands beside it.
-        assert "import.meta" not in text or name == "jupyter.js"
 
 
 def told(bench: Workbench) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.conftest import cells_of
 from workbench import Workbench, exercises, resources
 from workbench.errors import ApiError, ExerciseNotDone, InvalidRequest, PaymentDeclined, ServiceUnreachable
 from workbench.lab.exercises import EXERCISES, FILE_VARIABLE, check, progress
@@ -148,18 +149,14 @@ MISTAKES = {
         "buy:Monstera ring pin buy:Fern:35.50 attempt": "Another customer has paid for the Fern",
     },
     "second_try": {
-        "": "Not done yet: No intent with the description Basil is there.",
-        "buy:Basil": "Not done yet: The intent for the Basil is there, and no prompt was sent yet: confirm it.",
         "buy:Basil ring bad bad pin": "No attempt at the Basil has failed with wrong_pin",
         "buy:Basil ring bad bad bad": "at the Basil has failed with wrong_pin. Confirm the same intent again",
         "buy:Basil ring bad bad bad ring": "A prompt for the Basil waits on the phone.",
         "buy:Basil ring bad bad bad ring refuse": "has failed with declined_by_customer. Confirm the same intent again",
-        "buy:Basil ring bad bad bad annul": "The intent for the Basil was canceled: create another.",
         "buy:Basil ring bad bad bad buy:Basil ring": "and another was created. One intent should see both",
         "buy:Basil ring bad bad bad ring pin buy:Basil ring pin": "The customer has paid twice",
         "buy:Basil ring bad bad bad ring_at:1": "on the same number. seen: +26096••••001, +26096••••567 expected: one",
         "buy:Basil ring_at:3 ring pin": "Another customer has tried again",
-        "buy:Basil ring refuse ring pin": "seen: declined_by_customer, succeeded expected: wrong_pin, succeeded",
         "buy:Basil ring bad bad bad ring pin": "Done: One intent, 2 attempts: wrong_pin, and then paid.",
         "buy:Basil ring bad bad bad ring refuse ring pin": "Done: One intent, 3 attempts",
     },
@@ -178,15 +175,12 @@ MISTAKES = {
         "buy:Lily:80.00 ring pin refund buy:Lily:70.00 ring pin later:86400 pay_out refund": "Done: ",
     },
     "from_the_app": {
-        "": "Not done yet: No intent with the description Lily is there.",
-        "buy:Lily": "Not done yet: The intent for the Lily is there, and no prompt was sent yet: confirm it.",
         "buy:Lily ring refuse app pin": "The intent was confirmed with the secret key, which an app must not hold",
         "buy:Lily app_without_secret": "rejected: With a publishable key, client_secret is required. seen: 403",
         "buy:Lily app_with_another": "rejected: client_secret is of another intent. seen: 403 expected: 200",
         "buy:Lily app_with_token pin": "The intent was confirmed with an access token",
         "buy:Lily app": "A prompt for the Lily waits on the phone. Enter the PIN 1234 on it.",
         "buy:Lily app refuse": "The last attempt at the Lily has failed with declined_by_customer",
-        "buy:Lily annul": "The intent for the Lily was canceled: create another.",
         "buy:Lily app pin buy:Lily app pin": "The customer has paid twice: two intents for one Lily.",
         "buy:Lily app pin buy:Lily app": "Done: ",
         "buy:lily app pin": "seen: 'lily' expected: 'Lily'",
@@ -198,13 +192,7 @@ MISTAKES = {
         "outage:60 buy:Sage attempt later:300 attempt": "seen: 60 seconds expected: 300 seconds",
         "outage:300 buy:Sage attempt outage:0 attempt": "while the outage should have lasted",
         "outage:300 buy:Sage attempt later:300 buy:Sage attempt": "and another was created. One intent should",
-        "": "Not done yet: No intent with the description Sage is there.",
-        "outage:300 buy:Salvia attempt later:300 attempt": "seen: the newest has 'Salvia' expected: 'Sage'",
-        "outage:300 buy:sage attempt later:300 attempt": "seen: 'sage' expected: 'Sage'",
-        "outage:600 buy:Sage attempt later:600 attempt": "seen: 600 seconds expected: 300 seconds",
         "outage_of_airtel buy:Sage attempt": "begin the outage first",
-        "outage:300 buy:Sage attempt annul": "The intent for the Sage was canceled: create another. seen: canceled",
-        "outage:300 buy:Sage attempt later:300 ring": "Not done yet: A prompt for the Sage waits on the phone.",
         "outage:300 buy:Sage attempt later:300 ring refuse": "last attempt at the Sage has failed with declined",
         "outage:300 buy:Sage attempt later:300 ring_at:2": "at the Sage has failed with insufficient_funds",
         "outage:300 buy:Sage attempt later:100 ring_at:9 later:300 ring_at:9": "the operator was not down: a script or",
@@ -214,13 +202,9 @@ MISTAKES = {
         "outage:300 buy:Sage attempt later:300 attempt": "Done: One intent, 2 attempts",
     },
     "lost_and_found": {
-        "": "Not done yet: No intent with the description Rose is there.",
-        "buy:Rose": "The intent for the Rose is there, and no prompt was sent yet",
         "buy:Rose ring pin": "while its database was up",
         "deaf buy:Rose ring pin": "The shop was not told of the Rose",
         "down buy:Rose ring pin later:60": "let more time pass. seen: 2 failed attempts expected: 10",
-        "down buy:Rose ring refuse later:345600 up replay": "Not done yet: The last attempt at the Rose has",
-        "down buy:Lily ring pin later:345600 up replay": "seen: the newest has 'Lily' expected: 'Rose'",
         "down buy:Rose ring pin later:345600 replay": "Bring the database back, and have it replayed.",
         "down buy:Rose ring pin up replay_each": "before it was a dead letter. Keep the database down. seen: 1 failed",
         "down buy:Rose ring pin hurry up replay_each": "while the service still retried it. Let time pass, with",
@@ -258,7 +242,6 @@ CASES = [
         own(body=EVENT).replace("e(body, headers)", "e(body, {name.title(): each for name, each in headers.items()})"):
             "Done: The receiver accepted it",
         f"receiver.receive(*bench.sign({EVENT!r}))": "Done: The receiver accepted it",
-        f"receiver.receive(*bench.sign({EVENT!r}, 'future'))": "in the future",
     }.items()),
     *(("charge_surely", code, words) for code, words in {
         f"{SIGNATURE} pass": "Not done yet: The function has not charged anybody",
@@ -276,8 +259,6 @@ CASES = [
             "The customer has paid and the shop does not know. seen: 2 requests, then RuntimeError",
         SURELY.replace("**order", "**{**order, 'amount': 100}"): "seen: K1.00 expected: K25.00",
         SURELY.replace("**order", "**order | {'amount': 100 + _}"): "IdempotencyKeyReused: ",
-        SURELY.replace("range(5)", ENDLESS).replace(ALONE, "except Exception").replace("{order['reference']}", ""):
-            "The function has asked 100 times, and goes on",
         SURELY.replace(ALONE, "except ApiError"): "A response was lost and the function gave up",
         SURELY.replace(ALONE, "except (ServiceUnreachable, PaymentDeclined)"): "seen: 5 requests expected: 1 request",
         SURELY.replace(ALONE, "except (ServiceUnreachable, InvalidRequest)"):
@@ -289,7 +270,6 @@ CASES = [
         SURELY.replace(ALONE, "except PaymentDeclined as error:\n            return client.charges.retrieve("
             "error.facts['charge'])\n        except ServiceUnreachable"): "Done: ",
         SURELY.replace("RuntimeError", "ServiceUnreachable"): "Done: ",
-        SURELY.replace("RuntimeError(", "TimeoutError("): "Done: ",
         SURELY.replace("range(5)", "range(3)"): "Done: ",
         SURELY.replace("-attempt-1", ""): "Done: ",
         f"{SIGNATURE}\n    try:\n        return {AGAIN[:-3]}order['reference'])\n    {ALONE}:\n        for each in "
@@ -305,11 +285,11 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "code", "words"), CASES, ids=[f"{name}-{words[-20:]}" for name, _, words in CASES])
-def test_a_mistake_is_told(bench: Workbench, told_of: Said, name: str, code: str, words: str):
-    told = told_of(name, code, do(bench, "", exercises=exercises))
-    assert words in told
-    assert_names_its_fault(told)
-    assert (f'exercises.hint("{name}") helps.' in told) is not told.startswith("Done")
+def test_a_mistake_is_told(bench: Workbench, verdict_on: Said, name: str, code: str, words: str):
+    verdict = verdict_on(name, code, do(bench, "", exercises=exercises))
+    assert words in verdict
+    assert_names_its_fault(verdict)
+    assert (f'exercises.hint("{name}") helps.' in verdict) is not verdict.startswith("Done")
 
 
 @pytest.mark.parametrize(
@@ -321,7 +301,7 @@ def test_a_solution_is_right_and_may_be_run_again(bench: Workbench, said: Said, 
         assert said(check, name, bench).startswith("Done: ")
 
 
-def _at_the_shop(bench: Workbench, _: Path) -> dict[str, Any]:
+def _at_the_shop(bench: Workbench) -> dict[str, Any]:
     """A shop in this process that keeps its orders as the notebook's does."""
     orders: list[dict[str, Any]] = []
 
@@ -343,14 +323,14 @@ def _at_the_shop(bench: Workbench, _: Path) -> dict[str, Any]:
     return {"buy": buy, "shop": shop}
 
 
-def _of_two_weeks(bench: Workbench, _: Path) -> dict[str, Any]:
+def _of_two_weeks(bench: Workbench) -> dict[str, Any]:
     bench.simulate(payments=60, days=14)
     charges = bench.tables.charges
     paid = charges[charges["status"] == "succeeded"]
     return {"charges": charges, "paid": paid, "weekday": pd.to_datetime(paid["business_date"]).dt.day_of_week}
 
 
-def _reconciled(_: Workbench, __: Path) -> dict[str, Any]:
+def _reconciled(_: Workbench) -> dict[str, Any]:
     breaks = pd.DataFrame({
         "account": ["operator:mtn:float"] * 3 + ["bank:settlement"],
         "code": ["fee_mismatch", "amount_mismatch", "timing", "payout_unpaid"],
@@ -365,12 +345,11 @@ def _reconciled(_: Workbench, __: Path) -> dict[str, Any]:
     return {"result": whole, "second": whole, "breaks": breaks, "part": part}
 
 
-def _examined(_: Workbench, __: Path) -> dict[str, Any]:
+def _examined(_: Workbench) -> dict[str, Any]:
     """What the notebook defines above the exercise: its shops, and how it examines one."""
-    cells = json.loads(resources.course()["going_live"].path.read_text("utf-8"))["cells"]
-    code = [each for each in cells if each["cell_type"] == "code" and "exercise" not in str(each["metadata"])]
+    code = [each for each in cells_of("going_live") if "outputs" in each and "exercise" not in str(each["metadata"])]
     defining = (ast.Import, ast.ImportFrom, ast.AnnAssign, ast.ClassDef, ast.FunctionDef)
-    tree = [each for cell in code for each in ast.parse("".join(cell["source"])).body if isinstance(each, defining)]
+    tree = [each for cell in code for each in ast.parse(cell["source"]).body if isinstance(each, defining)]
     names: dict[str, Any] = {}
     exec(compile(ast.Module(tree, []), "going_live", "exec"), names)  # noqa: S102  our own cells
     return {name: names[name] for name in ("Shop", "Strict", "Forgetful", "examined")}
@@ -400,21 +379,15 @@ def Repaired(bench):
 
     return shop
 """
-TRIED = """try:
-            self.files[event.id] = self.subjects[subject]
-        except KeyError:
-            self.files[event.id] = "other"
-"""
 BLIND = "\nall_of_it = examined\ndef examined(make):\n    return all_of_it(make, with_orders=False)"
 TWICE = "\n    def fulfil(self, event):\n        self.fulfilled[event.data.object['id']] += 2"
 WEEKEND, OF_MTN = 'weekend_minor = {}.loc[{}, "amount_minor"].sum()', "breaks[breaks.account == 'operator:mtn:float']"
 READ_AGAIN = "\nbench.clock.advance(0)\nmint = shop.shown(mint['number'])"
 CANCEL = "\nbench.phone(phone).cancel()"
-ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, str]]] = {
+ANSWERS: dict[str, tuple[Callable[[Workbench], dict[str, Any]], dict[str, str]]] = {
     "refused_order": (_at_the_shop, {
         'mint = "Mint"': "mint is not the order as shop.shown returns it",
         'mint = buy("Mint")["intent"]': "seen: pi_",
-        'mint = {"intent": buy("Mint")["intent"]}': "mint is not the order as shop.shown returns it",
         'mint = {"number": 1, "plant": "Mint", "status": "open", "reason": "",\n'
         '        "intent": bench.client.payment_intents.create(amount=Decimal(150)).id}':
             "The shop has asked nobody for the money of this order.",
@@ -426,7 +399,6 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
             "did not refuse this payment. seen: prompt_timeout",
         f'mint = buy("Mint"){CANCEL}\nmint |= {{"status": "failed", "reason": "declined_by_customer"}}':
             "seen: failed, declined_by_customer expected: open, declined_by_customer",
-        f'mint = buy("Mint"){CANCEL}\nmint["reason"] = "refused"': "seen: open, refused expected: open, declined",
     }),
     "weekends": (_of_two_weeks, {
         WEEKEND.format("paid", "weekday >= 0"): "It counts all days of the month",
@@ -442,7 +414,6 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
         f"{WEEKEND.format('paid', 'weekday >= 5')} / 100": "a whole number of ngwee: an int. seen: float64",
         "weekend_minor = (paid.amount_minor - paid.refunded_minor)[weekday >= 5].sum()":
             "Your sum is after refunds; the task asks for the sum before refunds",
-        "weekend_minor = paid[weekday >= 5].amount_minor": "a whole number of ngwee: an int. seen: Series",
         "weekend_minor = int((weekday >= 5).sum())": "how many payments there are, not how much",
         "weekend_minor = 1": "Which charges count, and which days? seen: K0.01",
         "weekend_minor = sum(each.amount_minor for each in paid.itertuples() if each.business_date.weekday() > 4)":
@@ -458,22 +429,20 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
         "left_minor = breaks.groupby('account')['variance_minor'].sum()['operator:mtn:float']": "Done: ",
         "import duckdb\nleft_minor = duckdb.sql(\"select sum(variance_minor) from breaks where account like '%mtn%'\")"
         ".fetchall()[0][0]": "Done: ",
-        "left_minor = -825": "This is right, and it is typed", "left_minor = int(-825)": "and it is typed",
+        "left_minor = -825": "This is right, and it is typed",
         f"left_minor = -int({OF_MTN}.variance_minor.sum())": "The sign is the other way round",
         f"left_minor = int({OF_MTN}.variance_minor.abs().sum())": "This adds up the variances without their signs",
         "left_minor = int(breaks.variance_minor.sum())":
             "the sum over all accounts. seen: 9,175 ngwee expected: the sum",
         f"left_minor = len({OF_MTN})": "how many breaks are left, not their sum",
         "left_minor = -9": "This is in kwacha, and the tables count ngwee", "left_minor = -8": "Which rows count",
-        "left_minor = -8.25": "a whole number of ngwee: an int. seen: float", "left_minor = '-8'": "seen: str",
+        "left_minor = -8.25": "a whole number of ngwee: an int. seen: float",
         f"left_minor = {OF_MTN}.variance_minor": "seen: Series",
-        f"left_minor = {OF_MTN}.variance_minor.mean()": "seen: float64",
     }),
     "passes_the_exam": (_examined, {
         BY_NAME["passes_the_exam"].solution: "Done: All 30 examined checks are passed, orders included",
         LIKE_A_FUNCTION: "Done: ",
         REPAIRED.format("", '"*"', FILED.replace("get(subject", "get(event.type.split('.')[0]")): "Done: ",
-        REPAIRED.format("", '"*"', TRIED): "Done: ",
         "Repaired = Strict": "The shop fails 3 of 33 checks, the first of them: An event of a type that you do not",
         "Repaired = Strict(bench)": "a class, or a function, that takes a sandbox and returns a shop. seen: Strict",
         "Repaired = Shop": "The shop has no files any more. seen: NoneType",
@@ -482,8 +451,6 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
             "The shop fails 1 of 33 checks, the first of them: An event of a type that you do not know.",
         REPAIRED.format("", '"*"', FILED.replace(', "other"', "")):
             "of the type plant.watered and has not filed it under 'other'. seen: None expected: 'other'",
-        REPAIRED.format("", '"payment_intent.*", "charge.*", "refund.*", "payout.*"', FILED):
-            "plant.watered and has not",
         REPAIRED.format("", '"*"', "self.files[event.id] = 'other'"): "it under 'orders'. seen: 'other'",
         REPAIRED.format("", '"*"', f"{FILED}\n        self.files[event.type] = 'other'"):
             "more in its files than the events that it has accepted. seen:",
@@ -496,36 +463,35 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
 
 
 @pytest.fixture
-def told_of(run_cell: Said) -> Said:
+def verdict_on(run_cell: Said) -> Said:
     """Puts code above the check of an exercise, and returns what the check prints."""
 
-    def told_of(name: str, code: str, names: dict[str, Any]) -> str:
+    def verdict_on(name: str, code: str, names: dict[str, Any]) -> str:
         check = next(line for line in BY_NAME[name].written.cell.splitlines() if line.startswith("exercises.check("))
         return run_cell(f"{code}\n\n{check}\n", names)
 
-    return told_of
+    return verdict_on
 
 
-def test_an_order_that_was_left_on_the_phone_is_cleared_and_the_cell_run_again(
-    bench: Workbench, told_of: Said, tmp_path: Path
-):
-    names = do(bench, "", exercises=exercises, **_at_the_shop(bench, tmp_path))
+def test_an_order_that_was_left_on_the_phone_is_cleared_and_the_cell_run_again(bench: Workbench, verdict_on: Said):
+    names = do(bench, "", exercises=exercises, **_at_the_shop(bench))
     refused = f'mint = buy("Mint"){CANCEL}{READ_AGAIN}'
-    assert "prompt is still on the customer's phone" in told_of("refused_order", 'mint = buy("Mint")', names)
-    assert "Cancel every prompt" in told_of("refused_order", refused, names)
+    assert "prompt is still on the customer's phone" in verdict_on("refused_order", 'mint = buy("Mint")', names)
+    assert "Cancel every prompt" in verdict_on("refused_order", refused, names)
     bench.phone(PHONE).cancel()
     for _ in ("once", "again"):
-        assert told_of("refused_order", refused, names).startswith("Done: ")
+        assert verdict_on("refused_order", refused, names).startswith("Done: ")
 
 
 @pytest.mark.parametrize(
     ("name", "code", "words"), [(name, *row) for name, (_, rows) in ANSWERS.items() for row in rows.items()]
 )
-def test_an_answer_is_judged(bench: Workbench, told_of: Said, tmp_path: Path, name: str, code: str, words: str):
-    names = do(bench, "", exercises=exercises, **ANSWERS[name][0](bench, tmp_path))
-    told = told_of(name, code, names)
-    assert words in told
-    assert_names_its_fault(told)
+def test_an_answer_is_judged(bench: Workbench, verdict_on: Said, name: str, code: str, words: str):
+    names_of, _ = ANSWERS[name]
+    names = do(bench, "", exercises=exercises, **names_of(bench))
+    verdict = verdict_on(name, code, names)
+    assert words in verdict
+    assert_names_its_fault(verdict)
 
 
 @pytest.mark.parametrize(("checks", "is_cell"), [
@@ -552,17 +518,11 @@ def test_a_cell_that_is_run_again_may_sell_again_and_one_that_sells_twice_stays_
     assert told == ["Done", "Done", "Not right yet", "Not right yet", "Done", "Done"]
 
 
-@pytest.mark.parametrize("name", [name for name in ANSWERS if name != "passes_the_exam"])
-def test_the_solution_of_an_answer_is_right(bench: Workbench, told_of: Said, tmp_path: Path, name: str):
-    names = do(bench, "", exercises=exercises, **ANSWERS[name][0](bench, tmp_path))
-    assert told_of(name, BY_NAME[name].solution, names).startswith("Done: ")
-
-
-def assert_names_its_fault(told: str) -> None:
+def assert_names_its_fault(verdict: str) -> None:
     """What was seen and expected, or where the code stopped, and nothing of the inside of a check."""
-    assert told.startswith(("Done: ", "Not done yet: ", "Not right yet: "))
-    assert not told.startswith("Not right yet: ") or "expected: " in told or "code stopped with" in told
-    assert re.findall(r" at 0x|The check cannot use|Traceback|workbench/", told) == []
+    assert verdict.startswith(("Done: ", "Not done yet: ", "Not right yet: "))
+    assert not verdict.startswith("Not right yet: ") or "expected: " in verdict or "code stopped with" in verdict
+    assert re.findall(r" at 0x|The check cannot use|Traceback|workbench/", verdict) == []
 
 
 def test_every_task_has_eight_wrong_solutions():
@@ -715,9 +675,8 @@ def test_the_notebooks_cells_and_words_are_those_of_the_table_in_their_order():
     assert list(dict.fromkeys(each.notebook for each in EXERCISES)) == numbered
     assert len(BY_NAME) == len(EXERCISES)
     calls = []
-    for each in course.values():
-        cells = json.loads(each.path.read_text("utf-8"))["cells"]
-        sources = ["".join(each["source"]) for each in cells if "exercise" in each["metadata"].get("tags", ())]
+    for slug in course:
+        sources = [cell["source"] for cell in cells_of(slug) if "exercise" in cell["metadata"].get("tags", ())]
         calls += [re.findall(r'^exercises\.check\("(\w+)", ([\w, ]+)\)$', source, re.MULTILINE) for source in sources]
     wanted = [[(each.name, ", ".join(inspect.signature(each.check).parameters))] for each in EXERCISES]
     assert calls == wanted

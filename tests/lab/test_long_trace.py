@@ -1,10 +1,8 @@
 """A trace of tens of thousands of rows: read page by page, wherever it is looked at, and by every way of looking."""
 
-import json
 import os
 import subprocess
 import sys
-import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +11,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.conftest import Serving
 from workbench import Workbench
 from workbench.errors import CheckLiveRefused, NotFound
 from workbench.going_live import read_trace
@@ -24,7 +21,6 @@ from workbench.traffic.trace import PAGE, Trace
 
 LONGER = 3 * PAGE
 MANY = 50_000
-LATER = pytest.mark.thorough
 NUMBER = "+260960000001"
 
 
@@ -110,7 +106,7 @@ with Workbench(store=sys.argv[1]) as bench:
 """
 
 
-@LATER
+@pytest.mark.thorough
 def test_it_is_iterated_within_two_seconds_and_50_mb(longest: Path):
     """In a process of its own, by its CPU time, the least of three; on a busy machine all takes up to twice as long."""
     run = [sys.executable, "-c", MEASURED, str(longest)]
@@ -211,21 +207,3 @@ def test_rows_that_a_reset_has_deleted_are_told_as_gone(tmp_path: Path):
         assert trace[-1]["kind"] == "call"
         with pytest.raises(NotFound, match="reset"):
             trace[0]
-
-
-@LATER
-def test_a_served_sandbox_reads_its_trace_in_little_memory(serving: Serving, longest: Path):
-    with (
-        serving("--port", "0", "--json", "--store", str(longest)) as server,
-        Workbench.connect(**server.address) as bench,
-    ):
-        before = len(bench.trace)
-        tracemalloc.start()
-        count = sum(1 for _ in bench.trace)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert count >= before > MANY
-        assert peak < 50 * 2**20
-        assert json.loads(
-            bench.http.get("/sandbox/clock", headers={"Authorization": f"Bearer {bench.secret_key}"}).text
-        )

@@ -1,19 +1,16 @@
 """Predict first: what is asked, chosen and told, and that each question of a notebook is answered by its own run."""
 
-import json
 import re
-import sys
-from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import ipywidgets
 import pytest
 
+from tests.conftest import cells_of
 from workbench import exercises, resources
 from workbench.errors import InvalidRequest
 from workbench.lab.exercises.predictions import QUESTIONS, Question
-from workbench.lab.exercises.verdicts import State, html_of, tell
+from workbench.lab.exercises.verdicts import State, html_of
 
 ONE = QUESTIONS["float_amount"]
 
@@ -25,12 +22,11 @@ def _nobody_has_chosen() -> None:
 
 def sources(slug: str) -> list[tuple[str, str]]:
     """The code cells of a notebook, each with what it printed."""
-    cells = json.loads(resources.course()[slug].path.read_text("utf-8"))["cells"]
 
     def shown(cell: dict[str, Any]) -> str:
         return "\n".join("".join(each.get("text") or each["data"]["text/plain"]) for each in cell["outputs"])
 
-    return [("".join(each["source"]), shown(each)) for each in cells if each["cell_type"] == "code"]
+    return [(each["source"], shown(each)) for each in cells_of(slug) if each["cell_type"] == "code"]
 
 
 def test_each_notebook_asks_two_and_its_own_run_shows_one_of_the_choices():
@@ -104,22 +100,12 @@ def test_a_choice_is_marked_once_the_run_has_shown_which_is_right(monkeypatch: p
 
 
 @pytest.mark.parametrize("state", State)
-def test_a_verdict_has_a_sign_and_a_colour_that_is_read_on_any_ground(
-    state: State, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    colour, shown = state.colour, html_of(["<Done>", "line 2"], state)
-    assert f'{colour};color:#fff;padding:0 .4em;border-radius:.3em">{state.sign}</span> &lt;Done&gt;<br>line 2' in shown
-    displayed: list[object] = []
-    display = SimpleNamespace(display=lambda bundle, *, raw: displayed.append((bundle, raw)))
-    for runs, printed in ((False, "<Done>\nline 2\n"), (True, "")):
-        ipython = SimpleNamespace(get_ipython=partial(bool, runs), display=display)
-        monkeypatch.setitem(sys.modules, "IPython", ipython)
-        tell("<Done>", "line 2", state=state)
-        assert capsys.readouterr().out == printed
-    assert displayed == [({"text/plain": "<Done>\nline 2", "text/html": shown}, True)]
-    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in (red, green, blue)]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+def test_a_verdict_has_a_sign_and_a_colour_that_is_read_on_any_ground(state: State):
+    badge = f'{state.colour};color:#fff;padding:0 .4em;border-radius:.3em">{state.sign}</span>'
+    assert f"{badge} &lt;Done&gt;<br>line 2" in html_of(["<Done>", "line 2"], state)
+    channels = (int(state.colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels)
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     assert 1.05 / (luminance + 0.05) >= 4.5, "white text on it"
     assert (luminance + 0.05) / 0.05 >= 3, "it, on black"
 

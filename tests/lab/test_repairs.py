@@ -47,16 +47,6 @@ _BY_MERGE = """def net_by_operator(charges, refunds):
     paid = paid.assign(back=paid["id"].map(back).fillna(0).astype("int64"))
     return paid.groupby("provider")["amount_minor"].sum() - paid.groupby("provider")["back"].sum()
 """
-_BY_LOOP = """def net_by_operator(charges, refunds):
-    net = {}
-    for each in charges.itertuples():
-        if each.status == "succeeded":
-            net[each.provider] = net.get(each.provider, 0) + each.amount_minor
-    sent = refunds[refunds["status"] == "succeeded"].merge(charges[["id", "provider"]], left_on="charge", right_on="id")
-    for each in sent.itertuples():
-        net[each.provider] -= each.amount_minor
-    return pd.Series(net)
-"""
 _KEYS_BY_SQL = """import duckdb
 def one_sided(ledger, statement):
     return [key for (key,) in duckdb.sql('''
@@ -130,11 +120,10 @@ def _whole(name: str, arguments: str, body: str) -> tuple[str, str]:
 
 # By the exercise's name: functions that do what is asked in another way than the solution.
 RIGHT: dict[str, list[tuple[str, str]]] = {
-    "net_by_operator": [("", _BY_SQL), ("", _BY_MERGE), ("", _BY_LOOP)],
+    "net_by_operator": [("", _BY_SQL), ("", _BY_MERGE)],
     "one_sided": [
         ("", _KEYS_BY_SQL),
         ("", _KEYS.format("sorted(set(ledger['key'].dropna()) ^ set(statement['key'].dropna()))")),
-        ("", _KEYS.format("sorted({key for key in {*ledger['key']} ^ {*statement['key']} if pd.notna(key)})")),
     ],
     "lets_go": [
         _whole("collect", "attempt, wait", ("for pause in (60, 60, 60, 60, None):\n        outcome = attempt()\n"
@@ -168,10 +157,6 @@ RIGHT: dict[str, list[tuple[str, str]]] = {
          "    if status == 'paid' or event_type == 'charge.succeeded':\n        return 'paid'\n"
          "    if status == 'settle' or event_type == 'charge.late_success':\n        return 'settle'\n"
          "    return 'open'")),
-        _whole("next_status", "status, event_type", ("if event_type == 'refund.succeeded':\n        return 'refunded'\n"
-         "    if event_type == 'charge.succeeded' and status != 'refunded':\n        return 'paid'\n"
-         "    if event_type == 'charge.late_success' and status not in ('paid', 'refunded'):\n        return 'settle'\n"
-         "    return status")),
         _whole("next_status", "status, event_type",
                ("table = {'open': {'charge.succeeded': 'paid', 'charge.late_success': 'settle', "
          "'refund.succeeded': 'refunded'}, 'settle': {'charge.succeeded': 'paid', 'refund.succeeded': 'refunded'}, "
@@ -253,7 +238,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "charges K0.50 for a price of 5 ngwee. seen: K0.50 expected: K0.05"),
         ("    return pay", ("    pay.payment_intents.create(amount=Decimal(5))\n    price_minor /= Decimal(100)\n"
          "    return pay"), "has created two intents for one order. seen: 2 expected: 1"),
-        ("amount=price_minor,", "amount=Decimal(price_minor) / 10,", "seen: K873.50"),
         ("return pay", "pay", "order has no return with a value, so it returns None. seen: None"),
         ('price_minor,\n        description="Orchid",\n        metadata={"order": order_number}',
          'Decimal(price_minor) / 100, description="Orchid", metadata={"order": "A-17"}',
@@ -283,8 +267,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('timeout_s=60)\n    except WaitExpired:\n        return "failed"',
          'timeout_s=0)\n    except WaitExpired:\n        return "unknown"',
          "The function returns 'unknown' while the intent is requires_action. seen: 'unknown' expected: 'paid'"),
-        ("intent = pay.wait(intent_id, timeout_s=60)", "intent = pay.payment_intents.retrieve(intent_id)",
-         "approves. The function returns 'failed' while the intent is requires_action"),
         ('else "failed"', 'else "unknown"',
          "presses cancel. The function returns 'unknown' while the intent is requires_payment_method"),
         ('return "paid" if', '"paid" if', "approves. The function returns None while the intent is succeeded"),
@@ -302,11 +284,9 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     "split_to_the_ngwee": [
         ("max(1, round(gross_minor * 0.025))", "(gross_minor * 250 + 5000) // 10000", "do not add up to the payment"),
         ("return net, fee", "return net", "Return two integers: the merchant's share and the fee. seen: 9750"),
-        ("return net, fee", "return [net, fee]", "seen: [9750, 250] expected: two int"),
         ("", _SPLIT.format("max(1, int(gross_minor * 0.025 + 0.5))"), "A floating-point number holds 15 digits"),
         ("", _SPLIT.format("-(-gross_minor * 250 // 10000)"), "K87.35 is rounded half up to a ngwee"),
         ("", _SPLIT.format("(gross_minor * 250 + 5000) // 10000"), "seen: K0.00 expected: K0.01"),
-        ("", _SPLIT.format("max(1, (gross_minor * 100 + 5000) // 10000)"), "seen: K1.00 expected: K2.50"),
         ("", _SPLIT.format("round(Decimal(gross_minor) * Decimal('0.025'), 0)"), "(Decimal('9750'), Decimal('250'))"),
         ("",
          ("def split(gross_minor):\n    fee = max(1, (gross_minor * 25 + 500) // 1000)\n"
@@ -314,7 +294,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "The share comes first, and then the fee. seen: K2.50 expected: K97.50 line 3: return fee"),
         ("", "def split(gross_minor):\n    print((gross_minor * 25 + 500) // 1000)",
          "split prints its result and returns None. seen: print expected: return line 2: print("),
-        ("round(gross_minor * 0.975)", "gross_minor * 0.975", "Return two integers"),
     ],
     # verify_webhooks
     "genuine_messages": [
@@ -360,12 +339,10 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("", AGAIN.format("240 / 2**asked", ENDS), "get shorter, so the operator gets more requests."),
         ("", AGAIN.format("30 * 86400", ENDS), "more than an hour. seen: 2592000 expected: 3600 seconds"),
         ("", AGAIN.format("float('nan')", ENDS), "A pause lets no time pass"),
-        ("", AGAIN.format("float('inf')", ENDS), "The customer waits for more than an hour."),
         ("", AGAIN.format("'60'", ENDS), "takes a number of seconds. seen: '60' expected: a number"),
         ("", AGAIN.format("60); wait(60", ENDS), "There should be one pause between two attempts, and none"),
         ("", AGAIN.format("60", ENDS).replace("    outcome = attempt()\n", "    wait(1)\n    outcome ="
          " attempt()\n", 1), "none before the first or after the last. seen: 1 calls of wait, 1 attempts"),
-        ("", AGAIN.format("60", ENDS).replace("return outcome", "return None"), "seen: None expected:"),
     ],
     # retries_dead_letters_and_replay
     "remembered": [
@@ -389,7 +366,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "seen: 1 shipped expected: 2 shipped"),
         ("", SHIPS.format("ship(order)\n    handled.add(event.id)").replace("payment_intent.s", "charge.s"),
          "ship was not called for a paid order. seen: no call"),
-        ("", SHIPS.format("ship(event)\n    handled.add(event.id)"), "ship was called with something other than"),
     ],
     # idempotency
     "looks_first": [
@@ -408,7 +384,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # your_own_backend
     "any_order": [
         ('return "open"', "return status", "charge.late_success. seen: 'settle' expected: 'paid' line 5:"),
-        ('return "open"', 'return "failed"', "order: charge.failed. seen: 'failed' expected: 'open'"),
         ('return "refunded"', "return status", "seen: 'open' expected: 'refunded'"),
         ("", _STATUS.format(_HIGHER).replace('"paid", "refunded"', '"refunded", "paid"'),
          "seen: 'paid' expected: 'refunded'"),
@@ -434,7 +409,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("", _BY_MERGE.replace("].groupby", '].drop_duplicates(["charge", "amount_minor"]).groupby', 1),
          "K25.00 and K25.00 of them went back. One of two refunds is not subtracted"),
         ("return both", "both", "has no return with a value"),
-        ("both.groupby", "-both.groupby", "seen: -K150.00"),
         ("", _NET.format("charges"), "A charge that failed counts too. seen: K67.00 expected: K60.00"),
         ("", _NET.format(_OF_PAID).replace(".groupby", ".div(100).groupby"), "count ngwee. seen: K0.50"),
         ("", _NET.format(_OF_PAID).replace(".groupby", ".mul(1.0).groupby"), "makes floats of them. seen: float64"),
@@ -443,8 +417,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("", _NET.format(_OF_PAID).replace(".sum()", ".sum().to_dict()"), "seen: dict expected: Series"),
         ("", 'def net_by_operator(charges, refunds):\n    return pd.Series({"mtn": 5000, "airtel": 6000})',
          "K300.00 were paid; K90.00 and K60.00 of them went back. seen: K50.00 expected: K150.00"),
-        ("", 'def net_by_operator(charges, refunds):\n    return charges["amount_minor"].sum()',
-         "seen: int64 expected: Series"),
         ("    paid = charges", "    charges['net'] = 0\n    paid = charges",
          "changes charges, which belongs to whoever"),
     ],
@@ -455,14 +427,11 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('!= "both"', '== "both"', "Both sides have A1: compare the keys alone. seen: ['A1', 'A2']"),
         ('both.loc[both["_merge"] != "both", "key"]', "{'A3', 'A4'}, reverse=True", "The keys are not in order"),
         ("return sorted", "return len", "should return a list of keys. seen: int"),
-        ("return sorted", "return set", "should return a list of keys. seen: set"),
         ("", 'def one_sided(ledger, statement):\n    return ["A3", "A4"]', "B3 is on the statement alone and is not"),
-        ('on="key", how="left"', 'how="outer"', "Both sides have A1: compare the keys alone"),
         ("", _KEYS.format("sorted(pd.concat([ledger, statement]).groupby('key').filter(lambda x: len(x) == 1)['key'])"),
          "C3 is on the statement alone, twice, and is not reported"),
         ("", _KEYS.format("sorted(set(ledger['key']) ^ set(statement['key']))"), "A row without a key stopped your"),
         ("", _KEYS.format("sorted(set(ledger['key']) ^ set(statement['key']), key=str)"), "without a key is reported."),
-        ("", _KEYS.format("sorted({*map(str, ledger['key'])} ^ {*map(str, statement['key'])})"), "without a key"),
     ],
     # going_live
     "either_way": [

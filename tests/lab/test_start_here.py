@@ -1,16 +1,13 @@
 """The first notebook: it robs nobody of the PIN, whatever is run in whatever order."""
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from workbench import resources
+from tests.conftest import code_of
 
-CELLS = json.loads(resources.notebooks()[0].read_text("utf-8"))["cells"]
-CODE = ["".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "code"]
-PARAMETERS, SETUP, ASK, RING, PIN, LOOK = CODE[:6]
+PARAMETERS, SETUP, ASK, RING, PIN, LOOK = code_of("start_here")[:6]
 
 
 @pytest.fixture
