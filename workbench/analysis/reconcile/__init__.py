@@ -296,7 +296,8 @@ def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
     named = " ".join(f"when {engine.text(name)} then {most}" for name, most in days.items())
     most = max(days.values())
     apart = f"case account {named} end" if len({*days.values()}) > 1 else f"{most}"
-    run.allowed = Allowed(tolerance.amount_minor, tolerance.fee_minor, apart, most)
+    by_amount = {name for name, rules in run.rules.items() if any(rule.has_window for rule in rules)}
+    run.allowed = Allowed(tolerance.amount_minor, tolerance.fee_minor, apart, most, by_amount)
     run.ledger = carrying.ledger_read(engine, run.everything, run.carried, run.key)
     if not run.carried.is_first:
         theirs = engine.keep(both(theirs, carrying.rows_open(engine, run.carried, STATEMENT)))
@@ -370,7 +371,7 @@ def _result(run: Run, found: Broken) -> Reconciliation:
     gone, rows = rows.filter(pc.is_valid(rows["group"])), rows.filter(pc.is_null(rows["group"]))
     opened, proven = shown[~done].reset_index(drop=True), frame(lines, PROOF)
     kept = deciding.carried_on(decisions, shown.loc[done, "id"], run.brought.decisions)
-    by_rule = Counter(sorted(rule for rule in found.settled["rule"].to_pylist() if rule != KEY))
+    by_rule = Counter(sorted(rule for _, rule in found.matched.elements() if rule != KEY))
     later = run.classified.settled_later(run.engine, run.ends_before(STATEMENT))
     settled = carrying.lines_settled(run.carried, found.settled, gone, later)
     waiting = carrying.carried_rows(rows, run.closing)
@@ -479,7 +480,7 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
     """
     books, closing, files = run.inputs.ledger.read_from, run.closing, run.inputs.reported.values()
     names = books.account_names if books else {}
-    yield from _matched(run.rules, found.settled, names)
+    yield from _matched(run.rules, found.matched, names)
     ruled_for = dict.fromkeys([*run.decided.match, *(rule.account for rule in run.decided.rules if rule.account)])
     if idle := [name for name in ruled_for if not any(fnmatchcase(account, name) for account in run.accounts)]:
         yield f"No account here is named {' or '.join(idle)}, as a rule says; there are {', '.join(run.accounts)}."
@@ -515,22 +516,23 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
         yield f"{text}, but the numbers cannot be compared. {carrying.GIVE_THE_KEY}"
 
 
-def _matched(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[str, str]) -> Iterator[str]:
+def _matched(
+    rules: Mapping[str, MatchRules], matched: Counter[tuple[str, str]], names: Mapping[str, str]
+) -> Iterator[str]:
     """Yields a note for each account whose rules matched pairs without a key: the number of pairs by each rule.
 
-    `settled` has the pairs that rules matched; `names` is account → its name in the user's books. An account whose
+    `matched` counts the pairs by account and rule; `names` is account → its name in the user's books. An account whose
     statement has no keys, and for which no rules are declared, has a note even without such pairs.
     """
-    counted = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
     for account, declared in rules.items():
         told = [
             f"{many:,} by {rule.name}{' alone' if rule.on == (AMOUNT,) else ''}"
-            for rule in declared[1:] if (many := counted[account, rule.name])
+            for rule in declared[1:] if (many := matched[account, rule.name])
         ]  # fmt: skip
         called = names.get(account, account)
         # The default itself: rules that somebody declared need no hint on how to declare them.
         if declared is WITHOUT_KEYS:
-            many = counted[account, declared[-1].name]
+            many = matched[account, declared[-1].name]
             yield (
                 f"The statement of {called} has no keys, so its rows are matched by {declared[-1].name} alone: "
                 f"{captions.counted(many, 'pair')}. Another rule is declared with match, in its layout."

@@ -8,7 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
@@ -19,7 +19,15 @@ from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import arranged, day_of, typed, untyped, with_column
 from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.carry_forward import TOO_LATE, CarryForward
-from workbench.analysis.reconcile.classify import ONE_SIDED, TOLERATED, bare_in_sql, firsts, with_codes
+from workbench.analysis.reconcile.classify import (
+    ONE_SIDED,
+    TOLERATED,
+    bare_in_sql,
+    firsts,
+    has_parts,
+    parts_of,
+    with_codes,
+)
 from workbench.analysis.reconcile.engines import (
     NULL,
     UNIT,
@@ -44,18 +52,19 @@ from workbench.domain.phones import mask_column
 _PAIR: Columns = {
     "account": "string", "g": "string", "code": "string", "rows": "int64", "grouped": "bool",
     **{f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE},
+    **{f"{prefix}parts": "string" for prefix in PREFIX.values()},
     "reversed_entry": "string", "reversed_signed": "int64", "fits": "string",
 }  # fmt: skip
 """A ledger row beside its statement row. The missing side's columns are null.
 
-The columns OF_SIDE stand twice: as `l_…` for the ledger, as `s_…` for the statement. A `grouped` pair has the first row
-of each side, with the side's sum as `signed`. For a reversal on the statement, `reversed_entry` and `reversed_signed`
-are the ledger entry that the row reverses and its effect. `fits` is a text: the fields by which a row has candidates,
-and their names.
+The columns OF_SIDE and `parts` (see classify) stand twice: as `l_…` for the ledger, as `s_…` for the statement. A
+`grouped` pair has the first row of each side, with the side's sum as `signed`. For a reversal on the statement,
+`reversed_entry` and `reversed_signed` are the ledger entry that the row reverses and its effect. `fits` is a text: the
+fields by which a row has candidates, and their names.
 """
 _BROKEN: Columns = {
     **dict.fromkeys(("side", "account", "code"), "string"), "place": "int64", "first": "bool",
-    **{name: ROW[name] for name in OF_SIDE},
+    **{name: ROW[name] for name in OF_SIDE}, "parts": "string",
 }  # fmt: skip
 _TEXTS_AT_ONCE = 20_000
 """The most pairs for which texts are built at a time."""
@@ -67,14 +76,16 @@ class Broken(NamedTuple):
     `breaks` has the columns BREAK, in an order that depends only on its rows. `rows` has each row of either side that
     is part of a break (columns _BROKEN), with its narrative, the day `since` which it is carried forward, and as
     `place` the index of its break in `breaks`. `settled` has two kinds of pairs that are no breaks, each with its
-    `rule`: pairs that a rule without a key matched, and pairs that the ledger booked late (rule `key`). `tolerated` is
-    account → the sum of the differences within the tolerance. `unsure` counts the rows that have no partner only
+    `rule` and `group`: pairs that a rule without a key matched, and pairs that the ledger booked late (rule `key`); a
+    fee on a line of its own has a row of its own there. `matched` counts these pairs by account and rule. `tolerated`
+    is account → the sum of the differences within the tolerance. `unsure` counts the rows that have no partner only
     because their customers' numbers cannot be compared.
     """
 
     breaks: pd.DataFrame
     rows: pa.Table
     settled: pa.Table
+    matched: Counter[tuple[str, str]]
     tolerated: Counter[str]
     unsure: int
 
@@ -99,7 +110,22 @@ def breaks_of(run: Run) -> Broken:
     breaks, places = _frame(run, pairs, rows)
     rows = with_column(rows, "place", pc.index_in(rows["place"], places))
     tolerated = summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
-    return Broken(breaks, rows, settled, tolerated, unsure)
+    matched = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
+    return Broken(breaks, rows, _with_parts(settled), matched, tolerated, unsure)
+
+
+def _with_parts(settled: pa.Table) -> pa.Table:
+    """The pairs with their `group`; of a payment and its fee on two lines, the second line follows as a row alone."""
+    keys = (settled[name].fill_null("") for name in ("l_key", "l_entry", "s_key"))
+    settled = settled.append_column("group", pc.binary_join_element_wise(*keys, " "))
+    is_split = has_parts(settled)
+    names = [name for name in OF_SIDE if name != "fee"]
+    made = []
+    for pair in settled.filter(is_split).to_pylist():
+        for lines in zip_longest(*(parts_of(pair, prefix) for prefix in PREFIX.values()), fillvalue={}):
+            both = zip(PREFIX.values(), lines, strict=True)
+            made.append(pair | {f"{prefix}{name}": line.get(name) for prefix, line in both for name in names})
+    return pa.concat_tables([settled.filter(pc.invert(is_split)), pa.Table.from_pylist(made, settled.schema)])
 
 
 def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
@@ -164,7 +190,7 @@ def _alone(rows: pa.Table, code: Mapping[str, str], **more: object) -> pa.Table:
     made = []
     for side, prefix in PREFIX.items():
         mine = rows.filter(pc.equal(rows["side"], side))
-        shown = {f"{prefix}{name}": mine[name] for name in OF_SIDE}
+        shown = {f"{prefix}{name}": mine[name] for name in (*OF_SIDE, "parts") if name in mine.column_names}
         usual = {"rows": 1, "grouped": False, "g": mine["g"]}
         made.append(_pairs(len(mine), account=mine["account"], code=code[side], **shown, **{**usual, **more}))
     return pa.concat_tables(made)
@@ -348,6 +374,7 @@ def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
         pc.subtract(mapped(pairs["account"], run.closing.__getitem__, pa.int64()), day), 0, skip_nulls=False
     )
     theirs = pc.if_else(pc.equal(pairs["s_phone"], ""), None, pairs["s_phone"])
+    fees = (pc.is_valid(pairs[f"{prefix}parts"]).cast(pa.int64()) for prefix in PREFIX.values())
     is_charge = pc.and_(
         pc.equal(pairs["code"], codes.MISSING[STATEMENT]), pc.equal(pairs["s_kind"].fill_null(""), "fee")
     )
@@ -372,7 +399,7 @@ def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
         "age_days": age,
         "bucket": mapped(age, codes.bucket_of),
         "phone": mapped(pc.coalesce(theirs, pairs["l_phone"]), lambda phone: mask_column(phone) or None),
-        "rows": pairs["rows"],
+        "rows": pc.add(pairs["rows"], pc.add(*fees)),
         "settlement": pc.if_else(is_charge, codes.BOOK_IT.format("fee"), settlements),
     }
 
@@ -483,11 +510,18 @@ def _rows_of(pairs: pa.Table, members: pa.Table) -> pa.Table:
     single, made = pairs.filter(pc.invert(is_grouped)), []
     for side, prefix in PREFIX.items():
         mine = single.filter(pc.is_valid(single[f"{prefix}no"]))
-        shown = {name: mine[f"{prefix}{name}"] for name in OF_SIDE}
+        shown = {name: mine[f"{prefix}{name}"] for name in (*OF_SIDE, "parts")}
         shown |= {name: mine[name] for name in ("account", "code", "place")}
         made.append(shaped(_BROKEN, len(mine), side=side, first=True, **shown))
     groups = pairs.filter(is_grouped).select([*GROUP, "code", "place"])
-    return pa.concat_tables([*made, members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])
+    rows = pa.concat_tables([*made, members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])
+    is_whole = pc.is_null(rows["parts"])
+    lines = [
+        {**row, **line, "problem": row["problem"], "first": first, "parts": None}
+        for row in rows.filter(pc.invert(is_whole)).to_pylist()
+        for line, first in zip(parts_of(row), (True, False), strict=True)
+    ]
+    return pa.concat_tables([rows.filter(is_whole), pa.Table.from_pylist(lines, rows.schema)])
 
 
 _LINE: Columns = {"account": "string", "statement": "string", "line": "int64", "key": "string", "entry": "string"}
@@ -565,6 +599,8 @@ def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> 
     returned with the new codes.
     """
     of_statement = pc.and_(pc.equal(rows["side"], STATEMENT), pc.equal(rows["code"], codes.TIMING))
+    # The fee of a payment waits with it.
+    of_statement = pc.and_(of_statement, rows["first"])
     if not pc.any(of_statement).as_py():
         return pairs, rows
     waits = rows.filter(of_statement).rename_columns({"signed": "statement_minor"}).to_pandas()

@@ -433,6 +433,7 @@ def lines_settled(carried: CarryForward, settled: pa.Table, gone: pa.Table, late
     lines that agree but are dated after the closing date.
     """
     decided = gone.filter(pc.equal(gone["side"], STATEMENT))
+    settled = settled.filter(pc.is_valid(settled["s_no"]))
     of_rule, of_row = ("account", "s_key", "s_day", "s_signed"), ("account", "key", "day", "signed")
     found = [
         arranged(dict(zip(TOLD, part.select(names).columns, strict=True)), TOLD)

@@ -4,19 +4,31 @@ If several rows of a group have one key, the engine pairs equal rows and finds g
 remaining rows are open, and this module pairs them.
 """
 
+import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import break_codes as codes
-from workbench.analysis.reconcile.engines import Engine, Frame, apart, arrow_schema, both, conform, listed, same
+from workbench.analysis.frames import with_column
+from workbench.analysis.reconcile.engines import (
+    Engine,
+    Frame,
+    among,
+    apart,
+    arrow_schema,
+    both,
+    conform,
+    listed,
+    same,
+)
 from workbench.analysis.reconcile.inputs import GROUP, LEDGER, OF_SIDE, PREFIX, ROW, SIDES, STATEMENT, dated
 from workbench.analysis.shapes import COMPLETED, Columns
 from workbench.errors import ReconcileRefused
@@ -50,12 +62,14 @@ class Allowed(NamedTuple):
     """Limits within which two rows with one key agree; amounts are in minor units.
 
     `days` is SQL for the most days between the dates of a pair, by account; `most_days` is the largest such number.
+    `by_amount` has the accounts whose rows may match by amount: a payment's fee may have a partner of its own there.
     """
 
     amount_minor: int
     fee_minor: int
     days: str
     most_days: int
+    by_amount: Collection[str]
 
 
 def check_whole(name: str, value: object, of: str) -> None:
@@ -87,6 +101,8 @@ group's rows that have a batch; `fresh` is 1 for a statement row of this run's f
 _ALIKE = ("direction", "amount", "fee", "currency")
 """Two completed rows with one key match if they agree in these fields."""
 _NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
+    (("key", *_ALIKE), True, False),
+    (_ALIKE, True, False),
     (("direction", "amount"), False, False),
     (("amount",), True, False),
     (("direction",), True, False),
@@ -110,10 +126,17 @@ NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names 
 """Side → the columns that take part in the join of all rows."""
 _PAIRED: Columns = {**ROW, "pair": "string"}
 _MARK: Columns = {"account": "string", "g": "string", "rows": "int64", "batches": "int64"}
+_OPEN: Columns = {**SPECIAL, "parts": "string"}
+"""An open row of a special group.
+
+If a payment and its fee are two lines, they are one row with a fee, and `parts` has both lines as JSON (columns
+OF_SIDE), the payment first.
+"""
 COMPARED: Columns = {"account": "string", "g": "string", "pair": "string", "code": "string"} | {
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in NARROW[side]
 }
 """Two rows that were compared, or a row without a partner, whose other side is null."""
+_MET: Columns = {**COMPARED, **{f"{prefix}parts": "string" for prefix in PREFIX.values()}}
 
 
 LINE = ["account", "source", "no", "g", "signed"]
@@ -128,7 +151,8 @@ class Classified:
 
     `agreed` has the pairs that agree, exactly or within the tolerance; `opened` has all pairs with a code, which may
     lack a side. `special` has the rows of the special groups, `members` those open rows of special groups that are in
-    no pair. `bad` has the unusable rows, in one frame for each side that has any.
+    no pair. Pairs in `opened` and rows in `members` have `parts` (see _OPEN). `bad` has the unusable rows, in one frame
+    for each side that has any.
     """
 
     agreed: Frame
@@ -187,12 +211,12 @@ def classify(
     inside = engine.keep(f"(select x.*, y.rows, y.batches from {everything} x join {inside} y on {same(GROUP)})")
     single = conform(inside, _PAIRED, "rows = 0", pair="''")
     special = engine.arrow(arrow_schema(SPECIAL).empty_table(), SPECIAL)
-    left, further = arrow_schema(COMPARED).empty_table(), arrow_schema(SPECIAL).empty_table()
+    left, further = arrow_schema(_MET).empty_table(), arrow_schema(_OPEN).empty_table()
     # Most ledgers have no special group: the rules for them are the longest.
     if len(engine.table(f"(select rows from {marked} limit 1)", {"rows": "int64"})):
         special = special_of(engine, f"(select * from {inside} where rows > 0)", overlaps=overlaps)
+        special, left, further = _members(engine, special, allowed)
         single = both(single, conform(special, _PAIRED, "pair <> ''"))
-        left, further = _members(engine, special, allowed)
     near = _within(single, allowed)
     opened = engine.table(f"(select * from {near} where code is not null)", COMPARED)
     compared = both(conform(great, COMPARED, "code is null"), near)
@@ -208,11 +232,9 @@ def classify(
         named = conform(f"(select x.*, y.name from {everything} x join {here} y on {same(GROUP)})", ROW, g="name")
         named = f"(select *, count(batch) over (partition by account, g) as batches from {named})"
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
+        again, *others = _members(engine, again, allowed)
         pairs = _within(conform(again, _PAIRED, "pair <> ''"), allowed)
-        more = (
-            engine.table(f"(select * from {pairs} where code is not null)", COMPARED),
-            *_members(engine, again, allowed),
-        )
+        more = engine.table(f"(select * from {pairs} where code is not null)", COMPARED), *others
         compared, special = (
             both(apart(frame, here, GROUP), other) for frame, other in ((compared, pairs), (special, again))
         )
@@ -220,7 +242,8 @@ def classify(
             pa.concat_tables([table.join(names, GROUP, join_type="left anti"), other])
             for table, other in zip((opened, left, further), more, strict=True)
         )
-    opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))])
+    opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))], promote_options="default")
+    left = left.filter(pc.invert(has_parts(left)))
     pairs = both(compared, engine.arrow(left, COMPARED)) if len(left) else compared
     agreed = f"(select * from {pairs} where code is null or code = '{TOLERATED}')"
     return Classified(agreed, special, opened, further, [conform(rows[s], ROW, "bad") for s in rows if bad[s]])
@@ -246,15 +269,137 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     return f"(select account, g, {sums} from {both(*marks)} group by account, g)"
 
 
-def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
-    """The open rows of special groups: pairs with a code (columns COMPARED), and rows in no pair (columns SPECIAL).
+def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[Frame, pa.Table, pa.Table]:
+    """The rows `special`, and of the open ones pairs with a code (columns _MET) and rows in no pair (columns _OPEN).
 
-    Rows in no pair are duplicates, and all open rows of groups with a batch.
+    Rows in no pair are duplicates, and all open rows of groups with a batch. In a group with a fee on a line of its
+    own, all rows are paired anew; in `special` those that agree are then marked, and the others are left out.
     """
     rows = engine.table(f"(select * from {special} where not (told_again or agrees or pair <> ''))", SPECIAL)
+    rows = rows.append_column("parts", pa.nulls(len(rows), pa.string()))
     batched = pc.greater(rows["batches"], 0)
-    pairs, further = nearest(rows.filter(pc.invert(batched)))
-    return with_codes(engine, pairs, COMPARED, allowed), pa.concat_tables([rows.filter(batched), further])
+    single = rows.filter(pc.invert(batched))
+    groups = {name: ROW[name] for name in GROUP}
+    moving = single.filter(pc.equal(single["status"], COMPLETED)).group_by(GROUP).aggregate([])
+    whole = arrow_schema(_OPEN).empty_table()
+    if len(moving):
+        counted = f"(select * from {special} where not told_again)"
+        whole = with_fees(engine.table(among(counted, engine.arrow(moving, groups), GROUP), SPECIAL), allowed.by_amount)
+    again = whole.group_by(GROUP).aggregate([])
+    if len(again):
+        single = pa.concat_tables([single.join(again, GROUP, join_type="left anti").select(list(_OPEN)), whole])
+    pairs, further = nearest(single)
+    pairs = with_codes(engine, pairs, _MET, allowed)
+    if len(again):
+        here, told = engine.keep(engine.arrow(again, groups)), f"(select * from {special} where told_again)"
+        agreed = engine.arrow(_lines_agreed(pairs), SPECIAL)
+        special = engine.keep(both(apart(special, here, GROUP), among(told, here, GROUP), agreed))
+    return special, pairs, pa.concat_tables([rows.filter(batched), further])
+
+
+def with_fees(rows: pa.Table, by_amount: Collection[str]) -> pa.Table:
+    """The rows (columns _OPEN) of each group in which a payment and its fee are two lines: as one row with a fee.
+
+    `rows` (columns SPECIAL) are all rows of groups without a batch. The lines count as one where the other side has a
+    fee under this key too, in a column or on a line of its own. Where the other side has no movement they count as one
+    as well, but for the accounts in `by_amount`: there each line may have a partner of its amount.
+    """
+    rows = rows.take(_order(rows))
+    names = [*GROUP, "side", "key", "day", "currency", "direction", "amount", "fee", "status", "kind", "refers"]
+    groups: defaultdict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: {side: [] for side in SIDES})
+    for place, row in enumerate(rows.select(names).to_pylist()):
+        if row["status"] == COMPLETED:
+            groups[row["account"], row["g"]][row["side"]].append({**row, "place": place})
+    fees: dict[int, int] = {}
+    moved: dict[tuple[str, str], int] = {}
+    for group, (ours, theirs) in ((group, sides.values()) for group, sides in groups.items()):
+        found = _fees(ours, theirs), _fees(theirs, ours)
+        for mine, others, there in ((found[0], theirs, found[1]), (found[1], ours, found[0])):
+            if mine and (there or any(row["fee"] for row in others) or not (others or group[0] in by_amount)):
+                moved[group] = moved.get(group, len(ours) + len(theirs)) - len(mine)
+                fees |= mine
+    lines = iter(rows.select(OF_SIDE).take(pa.array([*chain(*fees.items())], pa.int64())).to_pylist())
+    columns = {name: rows[name].to_pylist() for name in ("amount", "fee", "signed")}
+    parts: list[str | None] = [None] * len(rows)
+    for payment, fee in fees.items():
+        parts[payment] = json.dumps([next(lines), next(lines)])
+        columns["fee"][payment] = columns["amount"][fee]
+        columns["signed"][payment] -= columns["amount"][fee]
+    of, gone = [*zip(*(rows[name].to_pylist() for name in GROUP), strict=True)], {*fees.values()}
+    columns |= {"stands": [0] * len(rows), "moved": [moved.get(group, 0) for group in of]}
+    for name in ("fee", "signed", "stands", "moved"):
+        rows = with_column(rows, name, pa.array(columns[name], pa.int64()))
+    rows = rows.append_column("parts", pa.array(parts, pa.string()))
+    return rows.filter(pa.array([group in moved and place not in gone for place, group in enumerate(of)], pa.bool_()))
+
+
+Row = dict[str, Any]
+"""The values of a row, and its `place` in the table."""
+_FEE: Final = "fee"
+_MAY_BE_FEE: Final = (_FEE, "other", "", None)
+_MOST_OF_FEE, _LEAST_PAYMENT = 4, 10
+"""A line is a fee up to four times the fee that the other side has, or up to a tenth of the payment if it has none."""
+_MOST_LINES: Final = 20
+"""A key of more rows on a side names no payment."""
+
+
+def _fees(rows: Sequence[Row], others: Sequence[Row]) -> dict[int, int]:
+    """The place of each payment that lacks a fee → the place of the line which is its fee, on one side of a group.
+
+    A fee goes out on the day of its payment, and the other side, whose rows are `others`, has no equal line. A refund,
+    a reversal and a second payment are none: a type says so, a reversal names its payment, or the amount is too large.
+    """
+    if not 1 < len(rows) <= _MOST_LINES:
+        return {}
+    told = [row for row in others if row["fee"] or row["kind"] == _FEE]
+    shown = max((row["fee"] or row["amount"] for row in told), default=0)
+    like = {(row["direction"], row["amount"]) for row in told}
+    equal = Counter((row["direction"], row["amount"]) for row in others if not row["fee"])
+    # The payment that has a fee on the other side comes first, then one that comes in.
+    payments = sorted(
+        (row for row in rows if not row["fee"] and row["kind"] != _FEE),
+        key=lambda row: ((row["direction"], row["amount"]) not in like, row["direction"] == "out"),
+    )
+    found: dict[int, int] = {}
+    for line in sorted(rows, key=lambda line: (line["kind"] != _FEE, abs(line["amount"] - shown))):
+        is_fee, way = line["kind"] == _FEE, (line["direction"], line["amount"])
+        equal[way] -= 1
+        may_be = line["kind"] in _MAY_BE_FEE and line["direction"] == "out" and line["amount"]
+        if equal[way] >= 0 or not may_be or line["fee"] or line["refers"] or line["place"] in found:
+            continue
+        for row in payments:
+            most = row["amount"] if is_fee else shown * _MOST_OF_FEE or row["amount"] // _LEAST_PAYMENT
+            fits = line["amount"] <= min(most, row["amount"] - 1) and row["place"] not in {*found, *found.values()}
+            if fits and all(row[name] == line[name] for name in ("key", "day", "currency")):
+                found[row["place"]] = line["place"]
+                break
+    return found
+
+
+def has_parts(pairs: pa.Table) -> pa.ChunkedArray:
+    """True for each pair with a payment whose fee is a line of its own."""
+    return pc.or_(*(pc.is_valid(pairs[f"{prefix}parts"]) for prefix in PREFIX.values()))
+
+
+def parts_of(row: Mapping[str, Any], prefix: str = "") -> list[dict[str, Any]]:
+    """The lines (columns OF_SIDE) that a row or a pair's side is made of; empty if there is no such row."""
+    if row[f"{prefix}parts"] is not None:
+        lines: list[dict[str, Any]] = json.loads(row[f"{prefix}parts"])
+        return lines
+    return [] if row[f"{prefix}no"] is None else [{name: row.get(f"{prefix}{name}") for name in OF_SIDE}]
+
+
+def _lines_agreed(pairs: pa.Table) -> pa.Table:
+    """The lines (columns SPECIAL) of pairs (columns _MET) that agree and have a fee on a line of its own."""
+    is_agreed = pc.fill_null(pc.equal(pairs["code"], TOLERATED), fill_value=True)
+    made = []
+    for pair in pairs.filter(pc.and_(is_agreed, has_parts(pairs))).to_pylist():
+        ours, theirs = (parts_of(pair, prefix) for prefix in PREFIX.values())
+        of_pair = {"account": pair["account"], "g": pair["g"], "pair": "", "agrees": True, "told_again": False}
+        of_pair |= {"l_n": len(ours), "n": len(ours + theirs)}
+        made += [{**line, **of_pair, "side": LEDGER} for line in ours]
+        made += [{**line, **of_pair, "side": STATEMENT} for line in theirs]
+    return pa.Table.from_pylist(made, arrow_schema(SPECIAL))
 
 
 def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
@@ -425,16 +570,14 @@ def bare_in_sql(engine: Engine, key: str) -> str:
 
 
 def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Pairs the open rows of groups without a batch (columns SPECIAL); returns the pairs, and the duplicates.
+    """Pairs the open rows of groups without a batch (columns _OPEN); returns the pairs, and the duplicates.
 
     A pair has the columns of the ledger row as `l_…` and of the statement row as `s_…`; one of the rows may be missing.
     A duplicate has no partner, while another row of its side has the same key and direction. A row in the other
     direction (a refund or a charge), or with another spelling of the key, is no duplicate.
     """
     ordered = left.take(_order(left))
-    rows = ordered.select(
-        [*GROUP, "side", "key", "direction", "amount", "status", "was", "stands", "moved"]
-    ).to_pylist()
+    rows = ordered.select([*GROUP, "side", "key", *_ALIKE, "status", "was", "stands", "moved"]).to_pylist()
     moves = [row["status"] == COMPLETED for row in rows]
     groups = [tuple(row[name] for name in GROUP) for row in rows]
     free, met = sorted(range(len(rows)), key=lambda place: not moves[place]), []

@@ -405,10 +405,11 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
         return frame([], CLOSED_BREAK)
     same = [name for name in CLOSED_BREAK if name != "rule"]
     made = [dict(zip(same, row, strict=True)) for row in python_rows(decided, *same)]
-    named = ("account", "key", "break", "verdict", "who", "when", "why")
+    named = ("account", "key", "code", "break", "verdict", "who", "when", "why")
+    # A key may have several breaks, told apart by their codes; a decision that a person wrote may name no code.
     about = {
-        (account, bare(key or "")): dict(zip(("id", *named[3:]), row, strict=True))
-        for account, key, *row in python_rows(decisions[decisions["state"] == SETTLED], *named)
+        (account, bare(key or ""), code): dict(zip(("id", *named[4:]), row, strict=True))
+        for account, key, code, *row in python_rows(decisions[decisions["state"] == SETTLED], *named)
     }
     rules = settled["rule"].to_pylist()
     by_place = {
@@ -423,7 +424,9 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
         begins = begun | {"variance_minor": 0, "rule": by_place.get(place, "key")}
         made_of = broken.setdefault(tuple(begun.values()), begins)
         made_of["variance_minor"] += row["moved"] if row["side"] == LEDGER else -row["moved"]
-    made += [closed | about.get((closed["account"], bare(closed["key"] or "")), {}) for closed in broken.values()]
+    for closed in broken.values():
+        of_code = (about.get((closed["account"], bare(closed["key"] or ""), code)) for code in (closed["code"], None))
+        made.append(closed | next(filter(None, of_code), {}))
     rows = [dict.fromkeys(CLOSED_BREAK) | row for row in made]
     return frame(rows, CLOSED_BREAK).sort_values(["account", "key", "code"], ignore_index=True)
 

@@ -332,9 +332,8 @@ def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
         when n = 2 then 'key' when l_n = 1 then 'one_to_many' when n - l_n = 1 then 'many_to_one'
         else 'many_to_many' end"""
     pair = "case when pair = '' then g else g || ' ' || pair end"
-    keys = " || ' ' || ".join(f"coalesce({name}, '')" for name in ("l_key", "l_entry", "s_key"))
     pairs = {f"{side}{name}": ROW[name] for side in PREFIX.values() for name in OF_SIDE}
-    by_rule = engine.arrow(settled, {"account": "string", **pairs, "rule": "string"})
+    by_rule = engine.arrow(settled, {"account": "string", **pairs, "rule": "string", "group": "string"})
     names = ("account", "side", "key", "entry", "currency", "signed", "source", "no")
     by_person = engine.arrow(decided, {**{name: ROW[name] for name in names}, "group": "string"})
     row = {name: f"case when side = '{STATEMENT}' then \"{own}\" end" for name, own in _STANDS.items()}
@@ -342,7 +341,7 @@ def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
     found = engine.table(both(
         *_rows_of_pairs(classified.agreed, rule=by_key, group=pair),
         conform(classified.special, _AGREED, "agrees or told_again", rule=several, group="g", **row),
-        *_rows_of_pairs(by_rule, rule="rule", group=keys),
+        *_rows_of_pairs(by_rule, rule="rule", group='"group"'),
         conform(by_person, _AGREED, rule="'decided'", **row),
     ), _AGREED)  # fmt: skip
     columns = {name: found["signed" if name == "signed_minor" else name] for name in MATCH if name != "differences"}
