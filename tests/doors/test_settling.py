@@ -139,16 +139,6 @@ class TestEntries:
             assert second[-3:] == ("out", 10_000, 0)
             assert not told_id or second[:3] == ("suspense_returned", True, "given-back")
 
-    def test_late_money_that_was_swept_to_the_bank_goes_back_without_a_float_below_zero(
-        self, shop: Shop, settle: Settle
-    ):
-        _, late = paid_late(shop)
-        shop.advance(days=3)
-        assert settle(recipe="suspense_returned", entry=late).is_success
-        rows = shop.bench.ledger.statement_of(FLOAT).iloc[-2:]
-        assert rows["kind"].tolist() == ["float_topped_up", "suspense_returned"]
-        assert rows["balance_minor"].min() >= 0
-
     def test_late_money_waits_until_it_is_decided(self, shop: Shop, settle: Settle, unknown: str):
         charge, late = paid_late(shop)
 
